@@ -1,0 +1,32 @@
+//! What the database holds: relations, types, relationships, functions, and what its sessions see.
+//!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!    │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!  ► beside it: catalog (what the database holds), gauge (what it cost)
+//! ```
+//!
+//! A [`Catalog`] is an immutable snapshot. It is built by a [`Loader`], which says what SQL to run
+//! ([`Part::sql`]) and takes the rows; it has no socket of its own.
+
+mod catalog;
+mod function;
+mod loader;
+mod relation;
+mod relationship;
+mod session;
+mod types;
+
+pub use catalog::{Catalog, RelationId};
+pub use function::{Function, Parameter, Volatility};
+pub use loader::{LoadError, Loader, Part};
+pub use relation::{Column, Relation, RelationKind};
+pub use relationship::{Cardinality, Junction, Relationship};
+pub use session::{Session, Setting};
+pub use types::{Attribute, Type, TypeKind};

@@ -1,0 +1,81 @@
+//! Tables, views and what else can be read like one.
+
+use std::sync::Arc;
+use thalweg_rows::oid::Oid;
+
+/// Something with columns and rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// Its OID in `pg_class`.
+    pub oid: Oid,
+    /// The OID of its row type.
+    pub row_type: Oid,
+    /// The schema it lies in.
+    pub schema: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is.
+    pub kind: RelationKind,
+    /// Its columns in their order, dropped ones left out.
+    pub columns: Vec<Column>,
+    /// The primary key's columns as indexes into `columns`.
+    pub primary_key: Vec<u16>,
+    /// The column sets of its unique constraints, the primary key among them.
+    pub unique: Vec<Vec<u16>>,
+    /// Its comment.
+    pub comment: Option<Box<str>>,
+    /// Whether rows can be inserted, updated and deleted, privileges apart.
+    pub writable: (bool, bool, bool),
+}
+
+impl Relation {
+    /// The index of a column.
+    pub fn column(&self, name: &str) -> Option<u16> {
+        self.columns.iter().position(|column| *column.name == *name).map(|at| at as u16)
+    }
+}
+
+/// What a relation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum RelationKind {
+    Table,
+    PartitionedTable,
+    View,
+    MaterializedView,
+    ForeignTable,
+}
+
+impl RelationKind {
+    pub(crate) fn of(relkind: &[u8]) -> Option<Self> {
+        Some(match relkind {
+            b"r" => Self::Table,
+            b"p" => Self::PartitionedTable,
+            b"v" => Self::View,
+            b"m" => Self::MaterializedView,
+            b"f" => Self::ForeignTable,
+            _ => return None,
+        })
+    }
+}
+
+/// A column of a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `attnum`, from 1, with gaps where columns were dropped.
+    pub number: i16,
+    /// The OID of its type, which may be a domain.
+    pub type_oid: Oid,
+    /// `NOT NULL`
+    pub not_null: bool,
+    /// Its default, or the expression of a generated column, as SQL.
+    pub default: Option<Box<str>>,
+    /// Whether its value can never be given: generated, or identity *always*.
+    pub generated: bool,
+    /// Whether it is an identity column.
+    pub identity: bool,
+    /// Its comment.
+    pub comment: Option<Box<str>>,
+}

@@ -1,0 +1,42 @@
+//! What the server must know of the database's sessions to write what PostgreSQL would write,
+//! and to send nothing that nobody can see.
+
+use std::collections::HashMap;
+use thalweg_rows::Scalar;
+
+/// The settings and habits of the database's sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Session {
+    /// `server_version_num`, such as 150018.
+    pub server_version_num: u32,
+    /// The session time zone by name.
+    pub time_zone: Box<str>,
+    /// Whether `IntervalStyle` is `postgres`.
+    pub interval_style_postgres: bool,
+    /// Whether `bytea_output` is `hex`.
+    pub bytea_hex: bool,
+    /// Whether floats have their shortest exact digits (`extra_float_digits` above 0).
+    pub floats_shortest: bool,
+    /// Whether any function, view, policy, default, check or trigger of the database may read a setting.
+    pub settings_are_read: bool,
+    /// Whether any function of the database may change the role, the search path or the transaction's mode
+    /// for the session, so that a connection's state cannot be taken for what was last set.
+    pub state_is_changed: bool,
+    /// `ALTER ROLE … SET` of the roles that the connecting role may become, by role.
+    pub role_settings: HashMap<Box<str>, Vec<Setting>>,
+}
+
+/// A setting's name and value.
+pub type Setting = (Box<str>, Box<str>);
+
+impl Session {
+    /// Whether Thalweg writes the scalar exactly as this database's `to_json` does.
+    pub fn standard(&self, scalar: Scalar) -> bool {
+        match scalar {
+            Scalar::Interval => self.interval_style_postgres,
+            Scalar::Bytea => self.bytea_hex,
+            Scalar::Float4 | Scalar::Float8 => self.floats_shortest,
+            _ => true,
+        }
+    }
+}

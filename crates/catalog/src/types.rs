@@ -1,0 +1,39 @@
+//! The types that columns have.
+
+use std::sync::Arc;
+use thalweg_rows::oid::Oid;
+
+/// A type of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Type {
+    /// Its schema.
+    pub schema: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is made of.
+    pub kind: TypeKind,
+}
+
+/// What a type is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypeKind {
+    /// A base type, a range or anything else with an output form only.
+    Base,
+    /// An enum and its labels in order.
+    Enum(Vec<Arc<str>>),
+    /// A domain over another type.
+    Domain(Oid),
+    /// A true array of another type.
+    Array(Oid),
+    /// A free-standing composite type and its attributes in order.
+    Composite(Vec<Attribute>),
+}
+
+/// An attribute of a composite type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The OID of its type.
+    pub type_oid: Oid,
+}

@@ -1,0 +1,311 @@
+//! A private cluster: made, started, stopped.
+
+use crate::binaries::Binaries;
+use crate::error::Error;
+use crate::owner::Owner;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{Read, Seek, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How a cluster is to be run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where it is kept; [`crate::default_data_dir`] if nothing is said.
+    pub data_dir: Option<PathBuf>,
+    /// Whether an existing one is thrown away first.
+    pub fresh: bool,
+    /// Settings of PostgreSQL's, such as `("fsync", "off")`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A running cluster. It is stopped when this is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    watchdog: Child,
+    socket_dir: PathBuf,
+    port: u16,
+    password: String,
+    created: bool,
+    major: u32,
+    /// Holds the lock.
+    _lock: File,
+}
+
+/// The cluster's superuser.
+const SUPERUSER: &str = "postgres";
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long PostgreSQL may take for its last checkpoint.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// A socket's path may have 107 bytes, of which its name takes some.
+const SOCKET_DIR_BYTES_MAX: usize = 85;
+
+/// Starts PostgreSQL, waits until its own standard input is closed, and stops PostgreSQL.
+const WATCHDOG: &str = r#""$@" </dev/null & server=$!; read line; kill -INT $server; wait $server"#;
+
+impl Cluster {
+    /// Starts the cluster of a directory, made first if there is none.
+    pub fn start(options: &Options) -> Result<Self, Error> {
+        let owner = Owner::choose()?;
+        let data_dir = options.data_dir.clone().unwrap_or_else(crate::default_data_dir);
+        make_dir(&data_dir, 0o755)?;
+        owner.own(&data_dir)?;
+        let data_dir = data_dir.canonicalize().map_err(|cause| Error::io("cannot find", &data_dir, cause))?;
+        let lock = lock(&data_dir)?;
+        let home = data_dir.join("cluster");
+        let mut version = cluster_version(&home);
+        stop_leftover(owner, &home, version)?;
+        if options.fresh && home.exists() {
+            fs::remove_dir_all(&home).map_err(|cause| Error::io("cannot remove", &home, cause))?;
+            version = None;
+        }
+        let binaries = Binaries::find(version)?;
+        if version.is_none() {
+            initialise(owner, &binaries, &data_dir, &home)?;
+        }
+        let password = read_password(&data_dir)?;
+        let socket_dir = socket_dir(owner, &data_dir)?;
+        let port = free_port()?;
+        let watchdog = start(owner, &binaries, &data_dir, &home, &socket_dir, port, options)?;
+        let created = version.is_none();
+        let mut cluster =
+            Self { watchdog, socket_dir, port, password, created, major: binaries.major, _lock: lock };
+        cluster.wait_until_ready(&data_dir, &home)?;
+        Ok(cluster)
+    }
+
+    /// The connection string of a database, over the Unix socket.
+    pub fn uri(&self, database: &str) -> String {
+        let directory = self.socket_dir.to_string_lossy().replace('%', "%25").replace('/', "%2F");
+        format!("postgresql://{SUPERUSER}:{}@{directory}:{}/{database}", self.password, self.port)
+    }
+
+    /// The connection string of a database, over TCP on the loopback address.
+    pub fn tcp_uri(&self, database: &str) -> String {
+        format!("postgresql://{SUPERUSER}:{}@127.0.0.1:{}/{database}?sslmode=disable", self.password, self.port)
+    }
+
+    /// Whether the cluster was made by this start.
+    pub fn created(&self) -> bool {
+        self.created
+    }
+
+    /// PostgreSQL's major version.
+    pub fn major_version(&self) -> u32 {
+        self.major
+    }
+
+    /// Stops PostgreSQL (fast shutdown) and waits for its end.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.shut_down()
+    }
+
+    fn shut_down(&mut self) -> Result<(), Error> {
+        drop(self.watchdog.stdin.take());
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while Instant::now() < deadline {
+            match self.watchdog.try_wait() {
+                Ok(Some(_)) | Err(_) => return Ok(()),
+                Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        Err(Error::new("PostgreSQL does not stop"))
+    }
+
+    /// PostgreSQL writes its state into the eighth line of its pid file.
+    fn wait_until_ready(&mut self, data_dir: &Path, home: &Path) -> Result<(), Error> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let port = self.port.to_string();
+        while Instant::now() < deadline {
+            let state = fs::read_to_string(home.join("postmaster.pid")).unwrap_or_default();
+            let lines: Vec<&str> = state.lines().map(str::trim).collect();
+            if lines.get(3) == Some(&port.as_str()) && lines.get(7) == Some(&"ready") {
+                return Ok(());
+            }
+            if log_since_start(data_dir).contains("FATAL:") && lines.is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(Error::new(format!(
+            "PostgreSQL did not start; the end of {} says:\n{}",
+            data_dir.join("postgres.log").display(),
+            log_since_start(data_dir).trim_end()
+        )))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.shut_down();
+    }
+}
+
+fn make_dir(path: &Path, mode: u32) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(|cause| Error::io("cannot make", path, cause))?;
+    if mode != 0o755 {
+        let made = fs::set_permissions(path, Permissions::from_mode(mode));
+        made.map_err(|cause| Error::io("cannot set the permissions of", path, cause))?;
+    }
+    Ok(())
+}
+
+/// One process at a time: the lock goes with the process, however it ends.
+fn lock(data_dir: &Path) -> Result<File, Error> {
+    let path = data_dir.join("lock");
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|cause| Error::io("cannot open", &path, cause))?;
+    if file.try_lock().is_err() {
+        let mut holder = String::new();
+        let _ = file.read_to_string(&mut holder);
+        return Err(Error::new(format!(
+            "{} is in use by process {}; stop it, or choose another directory with --data-dir",
+            data_dir.display(),
+            holder.trim()
+        )));
+    }
+    let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    written.map_err(|cause| Error::io("cannot write", &path, cause))?;
+    Ok(file)
+}
+
+fn cluster_version(home: &Path) -> Option<u32> {
+    fs::read_to_string(home.join("PG_VERSION")).ok()?.trim().parse().ok()
+}
+
+/// A server that outlived the process that started it is stopped first. We hold the lock, so it is nobody's.
+fn stop_leftover(owner: Owner, home: &Path, version: Option<u32>) -> Result<(), Error> {
+    if version.is_none() || !home.join("postmaster.pid").exists() {
+        return Ok(());
+    }
+    let binaries = Binaries::find(version)?;
+    let stopped = owner
+        .command(&binaries.directory.join("pg_ctl"))
+        .args(["stop", "--mode=fast", "--wait", "--pgdata"])
+        .arg(home)
+        .current_dir(home)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    // It fails where the pid file is all that is left, which PostgreSQL sees for itself when it starts.
+    stopped.map(|_| ()).map_err(|cause| Error::io("cannot run pg_ctl for", home, cause))
+}
+
+/// Makes the cluster beside its place and moves it there whole.
+fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path) -> Result<(), Error> {
+    let partial = data_dir.join("cluster.partial");
+    for leftover in [&partial, &home.to_path_buf()] {
+        if leftover.exists() {
+            fs::remove_dir_all(leftover).map_err(|cause| Error::io("cannot remove", leftover, cause))?;
+        }
+    }
+    make_dir(&partial, 0o700)?;
+    owner.own(&partial)?;
+    let password_file = write_password(owner, data_dir)?;
+    let output = owner
+        .command(&binaries.directory.join("initdb"))
+        .args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        .arg(format!("--username={SUPERUSER}"))
+        .arg(format!("--pwfile={}", password_file.display()))
+        .arg("--pgdata")
+        .arg(&partial)
+        .current_dir(data_dir)
+        .output()
+        .map_err(|cause| Error::io("cannot run initdb in", data_dir, cause))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::new(format!(
+            "initdb failed in {}: {said}\n(the user that PostgreSQL runs as must be able to enter the directory and \
+             run {})",
+            data_dir.display(),
+            binaries.directory.display()
+        )));
+    }
+    fs::rename(&partial, home).map_err(|cause| Error::io("cannot move the cluster to", home, cause))
+}
+
+fn password_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("password")
+}
+
+fn write_password(owner: Owner, data_dir: &Path) -> Result<PathBuf, Error> {
+    let path = password_path(data_dir);
+    let failed = |cause| Error::io("cannot write", &path, cause);
+    let _ = fs::remove_file(&path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+    let bits: u128 = rand::random();
+    writeln!(file, "{bits:032x}").map_err(failed)?;
+    owner.own(&path)?;
+    Ok(path)
+}
+
+fn read_password(data_dir: &Path) -> Result<String, Error> {
+    let path = password_path(data_dir);
+    let text = fs::read_to_string(&path).map_err(|cause| Error::io("cannot read", &path, cause))?;
+    Ok(text.trim().to_owned())
+}
+
+/// In the data directory, or where that lies too deep for a socket's path in the directory for temporary files.
+fn socket_dir(owner: Owner, data_dir: &Path) -> Result<PathBuf, Error> {
+    let inside = data_dir.join("socket");
+    let directory = if inside.as_os_str().len() <= SOCKET_DIR_BYTES_MAX {
+        inside
+    } else {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        data_dir.hash(&mut hasher);
+        std::env::temp_dir().join(format!("thalweg-{:016x}", hasher.finish()))
+    };
+    make_dir(&directory, 0o700)?;
+    owner.own(&directory)?;
+    Ok(directory)
+}
+
+fn free_port() -> Result<u16, Error> {
+    let address = Path::new("127.0.0.1");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|cause| Error::io("no free port on", address, cause))?;
+    listener.local_addr().map(|address| address.port()).map_err(|cause| Error::io("no free port on", address, cause))
+}
+
+fn start(
+    owner: Owner,
+    binaries: &Binaries,
+    data_dir: &Path,
+    home: &Path,
+    socket_dir: &Path,
+    port: u16,
+    options: &Options,
+) -> Result<Child, Error> {
+    let log_path = data_dir.join("postgres.log");
+    let failed = |cause| Error::io("cannot write", &log_path, cause);
+    let log = File::create(&log_path).map_err(failed)?;
+    let mut command: Command = owner.command(Path::new("/bin/sh"));
+    command.args(["-c", WATCHDOG, "sh"]).arg(binaries.directory.join("postgres")).arg("-D").arg(home);
+    command.args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}")]);
+    command.arg("-c").arg(format!("unix_socket_directories={}", socket_dir.display()));
+    for (name, value) in &options.settings {
+        command.arg("-c").arg(format!("{name}={value}"));
+    }
+    // A group of its own: ctrl-C at the terminal is for us, who then stop PostgreSQL in order.
+    command
+        .current_dir(home)
+        .stdin(Stdio::piped())
+        .stdout(log.try_clone().map_err(failed)?)
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+        .map_err(|cause| Error::io("cannot start PostgreSQL in", home, cause))
+}
+
+fn log_since_start(data_dir: &Path) -> String {
+    fs::read_to_string(data_dir.join("postgres.log")).unwrap_or_default()
+}

@@ -1,0 +1,113 @@
+//! Takes rows, gives chunks.
+
+use crate::csv;
+use crate::error::EncodeError;
+use crate::program::Program;
+use crate::value::ValueWriter;
+use crate::zone::Zone;
+use thalweg_rows::{Demand, RowSink, RowView, Shape};
+
+/// A chunk is given away when it holds this much; a row is never parted, so that it may hold more.
+pub const CHUNK_BYTES: usize = 64 * 1024;
+/// What a first chunk has room for: most responses are small.
+const FIRST_CHUNK_BYTES: usize = 1024;
+
+/// What rows are turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A JSON array of objects.
+    Array,
+    /// The JSON object of the first row; further rows are only counted.
+    Object,
+    /// Comma-separated values under a header line.
+    Csv,
+}
+
+/// A sink that writes rows into the current chunk and pauses when that is full.
+#[derive(Debug)]
+pub struct Encoder {
+    writer: ValueWriter,
+    target: Target,
+    header: Vec<u8>,
+    chunk: Vec<u8>,
+    scratch: Vec<u8>,
+    rows: u64,
+}
+
+impl Encoder {
+    /// An encoder of rows of a shape; `timestamptz` is written in the zone.
+    pub fn new(shape: &Shape, target: Target, zone: Zone) -> Self {
+        let header = match target {
+            Target::Csv => {
+                let names: Vec<&[u8]> = shape.fields.iter().map(|field| field.name.as_bytes()).collect();
+                names.join(&b","[..])
+            }
+            Target::Array | Target::Object => Vec::new(),
+        };
+        Self {
+            writer: ValueWriter { program: Program::compile(shape), zone },
+            target,
+            header,
+            chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
+            scratch: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// How many rows have come.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How many bytes wait to be taken.
+    pub fn len(&self) -> usize {
+        self.chunk.len()
+    }
+
+    /// Whether no bytes wait to be taken.
+    pub fn is_empty(&self) -> bool {
+        self.chunk.is_empty()
+    }
+
+    /// Takes what has been written.
+    pub fn take(&mut self) -> Vec<u8> {
+        let next = if self.rows == 0 { 0 } else { CHUNK_BYTES + CHUNK_BYTES / 8 };
+        std::mem::replace(&mut self.chunk, Vec::with_capacity(next))
+    }
+
+    /// Takes the last of it, once there are no more rows.
+    pub fn finish(&mut self) -> Vec<u8> {
+        match (self.target, self.rows) {
+            (Target::Array, 0) => self.chunk.extend_from_slice(b"[]"),
+            (Target::Array, _) => self.chunk.push(b']'),
+            (Target::Csv, 0) => self.chunk.push(b'\n'),
+            (Target::Csv | Target::Object, _) => {}
+        }
+        std::mem::take(&mut self.chunk)
+    }
+}
+
+impl RowSink for Encoder {
+    type Error = EncodeError;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
+        let first = self.rows == 0;
+        self.rows += 1;
+        match self.target {
+            Target::Array => {
+                self.chunk.extend_from_slice(if first { b"[" } else { b",\n" });
+                self.writer.object(&mut self.chunk, row)?;
+            }
+            Target::Object if first => self.writer.object(&mut self.chunk, row)?,
+            Target::Object => return Ok(Demand::More),
+            Target::Csv => {
+                if first {
+                    self.chunk.extend_from_slice(&self.header);
+                }
+                self.chunk.push(b'\n');
+                csv::record(&mut self.chunk, &mut self.scratch, &self.writer, row)?;
+            }
+        }
+        Ok(if self.chunk.len() >= CHUNK_BYTES { Demand::Pause } else { Demand::More })
+    }
+}

@@ -1,0 +1,179 @@
+//! One value, from PostgreSQL's binary form to JSON.
+
+use crate::date_time;
+use crate::error::EncodeError;
+use crate::number::numeric;
+use crate::program::{Node, Program, Slot};
+use crate::zone::Zone;
+use thalweg_json::{write_f32, write_f64, write_hex, write_int, write_string};
+use thalweg_rows::{Cursor, Malformed, RowView, Scalar};
+
+/// Writes one element of an array.
+type WriteElement<'a> = dyn Fn(&mut Vec<u8>, Option<&[u8]>) -> Result<(), EncodeError> + 'a;
+
+/// Writes rows by a program, in a time zone.
+#[derive(Debug)]
+pub(crate) struct ValueWriter {
+    pub(crate) program: Program,
+    pub(crate) zone: Zone,
+}
+
+impl ValueWriter {
+    /// Appends a row as an object.
+    #[inline]
+    pub(crate) fn object(&self, out: &mut Vec<u8>, row: RowView<'_>) -> Result<(), EncodeError> {
+        let mut columns = row.columns();
+        for slot in &self.program.slots {
+            out.extend_from_slice(self.program.key(slot));
+            self.value(out, &slot.node, columns.column()?)?;
+        }
+        close_object(out, &self.program.slots);
+        Ok(())
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub(crate) fn value(&self, out: &mut Vec<u8>, node: &Node, bytes: Option<&[u8]>) -> Result<(), EncodeError> {
+        match (bytes, node) {
+            (None, Node::Rows(_)) => out.extend_from_slice(b"[]"),
+            (None, _) => out.extend_from_slice(b"null"),
+            (Some(bytes), Node::Scalar(scalar)) => self.scalar(out, *scalar, bytes)?,
+            (Some(bytes), Node::Output) => write_string(out, bytes),
+            (Some(bytes), Node::Array(element)) => {
+                self.array(out, bytes, &|out, bytes| self.value(out, element, bytes))?;
+            }
+            (Some(bytes), Node::Row(slots)) => self.row(out, slots, bytes)?,
+            (Some(bytes), Node::Rows(slots)) => self.array(out, bytes, &|out, bytes| match bytes {
+                Some(bytes) => self.row(out, slots, bytes),
+                None => {
+                    out.extend_from_slice(b"null");
+                    Ok(())
+                }
+            })?,
+        }
+        Ok(())
+    }
+
+    /// A composite value (`record_send`): the number of fields, then each with its type and value.
+    fn row(&self, out: &mut Vec<u8>, slots: &[Slot], bytes: &[u8]) -> Result<(), EncodeError> {
+        let mut cursor = Cursor::new(bytes);
+        if cursor.i32()? as usize != slots.len() {
+            return Err(EncodeError::Stale);
+        }
+        for slot in slots {
+            let type_oid = cursor.u32()?;
+            if slot.type_oid != 0 && slot.type_oid != type_oid {
+                return Err(EncodeError::Stale);
+            }
+            out.extend_from_slice(self.program.key(slot));
+            self.value(out, &slot.node, cursor.value()?)?;
+        }
+        close_object(out, slots);
+        Ok(())
+    }
+
+    /// An array (`array_send`): dimensions, flags, element type, the bounds, then the elements in row-major order.
+    fn array(
+        &self,
+        out: &mut Vec<u8>,
+        bytes: &[u8],
+        element: &WriteElement<'_>,
+    ) -> Result<(), EncodeError> {
+        /// PostgreSQL's own limit.
+        const DIMENSIONS_MAX: usize = 6;
+        let mut cursor = Cursor::new(bytes);
+        let dimensions = cursor.i32()? as usize;
+        cursor.take(8)?;
+        if dimensions == 0 {
+            out.extend_from_slice(b"[]");
+            return Ok(());
+        }
+        if dimensions > DIMENSIONS_MAX {
+            return Err(Malformed("array: too many dimensions").into());
+        }
+        let mut sizes = [0; DIMENSIONS_MAX];
+        for size in &mut sizes[..dimensions] {
+            *size = cursor.i32()?;
+            cursor.take(4)?;
+        }
+        level(out, &mut cursor, &sizes[..dimensions], element)
+    }
+
+    #[inline]
+    fn scalar(&self, out: &mut Vec<u8>, scalar: Scalar, bytes: &[u8]) -> Result<(), EncodeError> {
+        let mut cursor = Cursor::new(bytes);
+        match scalar {
+            Scalar::Int4 => write_int(out, cursor.i32()?),
+            Scalar::Text => write_string(out, bytes),
+            Scalar::Int8 => write_int(out, cursor.i64()?),
+            Scalar::Int2 => write_int(out, cursor.i16()?),
+            Scalar::Bool => out.extend_from_slice(if cursor.u8()? == 0 { b"false" } else { b"true" }),
+            Scalar::Numeric => numeric(out, bytes)?,
+            Scalar::Float4 => write_f32(out, f32::from_bits(cursor.u32()?)),
+            Scalar::Float8 => write_f64(out, f64::from_bits(cursor.i64()? as u64)),
+            Scalar::Json => out.extend_from_slice(bytes),
+            Scalar::Jsonb => {
+                if cursor.u8()? != 1 {
+                    return Err(Malformed("jsonb: unknown version").into());
+                }
+                out.extend_from_slice(cursor.rest());
+            }
+            Scalar::Oid | Scalar::Bytea | Scalar::Uuid => {
+                out.push(b'"');
+                match scalar {
+                    Scalar::Oid => write_int(out, cursor.u32()?),
+                    Scalar::Bytea => {
+                        out.extend_from_slice(b"\\\\x");
+                        write_hex(out, bytes);
+                    }
+                    _ => {
+                        for (at, length) in [4, 2, 2, 2, 6].into_iter().enumerate() {
+                            if at > 0 {
+                                out.push(b'-');
+                            }
+                            write_hex(out, cursor.take(length)?);
+                        }
+                    }
+                }
+                out.push(b'"');
+            }
+            _ => {
+                out.push(b'"');
+                match scalar {
+                    Scalar::Date => date_time::date(out, cursor.i32()?),
+                    Scalar::Time => date_time::time(out, cursor.i64()?),
+                    Scalar::TimeTz => date_time::timetz(out, cursor.i64()?, cursor.i32()?),
+                    Scalar::Timestamp => date_time::timestamp(out, cursor.i64()?),
+                    Scalar::TimestampTz => date_time::timestamptz(out, cursor.i64()?, &self.zone),
+                    Scalar::Interval => date_time::interval(out, cursor.i64()?, cursor.i32()?, cursor.i32()?),
+                    _ => return Err(Malformed("value: of a type that is not known").into()),
+                }
+                out.push(b'"');
+            }
+        }
+        Ok(())
+    }
+}
+
+fn level(
+    out: &mut Vec<u8>,
+    cursor: &mut Cursor<'_>,
+    sizes: &[i32],
+    element: &WriteElement<'_>,
+) -> Result<(), EncodeError> {
+    let Some((&size, inner)) = sizes.split_first() else { return element(out, cursor.value()?) };
+    out.push(b'[');
+    for at in 0..size {
+        if at > 0 {
+            out.push(b',');
+        }
+        level(out, cursor, inner, element)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn close_object(out: &mut Vec<u8>, slots: &[Slot]) {
+    // the opening brace stands before the first key
+    out.extend_from_slice(if slots.is_empty() { b"{}" } else { b"}" });
+}

@@ -1,0 +1,29 @@
+//! JSON text at memory speed: a writer that appends to one buffer.
+//!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!    │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!    beside it: catalog (what the database holds), gauge (what it cost)
+//!  ► under encode: json (text at memory speed)
+//! ```
+//!
+//! Strings are copied sixteen bytes at a time and escaped where they must be, as PostgreSQL's
+//! `escape_json` does it; numbers take the digits of PostgreSQL's output functions. No I/O, no database.
+
+mod float;
+mod string;
+
+pub use float::{write_f32, write_f64};
+pub use string::{write_hex, write_string, write_string_content};
+
+/// Appends an integer.
+#[inline]
+pub fn write_int(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}

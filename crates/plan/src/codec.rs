@@ -1,0 +1,75 @@
+//! How the values of a type travel: in binary where Thalweg writes their JSON itself.
+
+use crate::plan::Context;
+use std::sync::Arc;
+use thalweg_catalog::TypeKind;
+use thalweg_rows::oid::{self, Oid};
+use thalweg_rows::{Codec, Field, Scalar};
+
+/// How deep types may be nested before PostgreSQL is asked to write their JSON.
+const TYPE_LEVELS_MAX: u32 = 16;
+
+/// The codec of a type's values, or `None` where PostgreSQL must write the JSON.
+pub(crate) fn codec_of(context: &Context<'_>, type_oid: Oid) -> Option<Codec> {
+    nested(context, type_oid, 0)
+}
+
+/// The codec of a cast's result, known for the built-in names only.
+pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<Codec> {
+    let type_oid = match name.to_ascii_lowercase().as_str() {
+        "bool" | "boolean" => oid::BOOL,
+        "int2" | "smallint" => oid::INT2,
+        "int4" | "int" | "integer" => oid::INT4,
+        "int8" | "bigint" => oid::INT8,
+        "float4" | "real" => oid::FLOAT4,
+        "float8" | "double precision" => oid::FLOAT8,
+        "numeric" | "decimal" => oid::NUMERIC,
+        "text" | "varchar" => oid::TEXT,
+        "date" => oid::DATE,
+        "timestamp" => oid::TIMESTAMP,
+        "timestamptz" => oid::TIMESTAMPTZ,
+        "uuid" => oid::UUID,
+        "json" => oid::JSON,
+        "jsonb" => oid::JSONB,
+        _ => return None,
+    };
+    codec_of(context, type_oid)
+}
+
+/// The type below any domains over it.
+pub(crate) fn base_type(context: &Context<'_>, mut type_oid: Oid) -> Oid {
+    for _ in 0..TYPE_LEVELS_MAX {
+        match context.catalog.type_of(type_oid).map(|known| &known.kind) {
+            Some(TypeKind::Domain(base)) => type_oid = *base,
+            _ => break,
+        }
+    }
+    type_oid
+}
+
+fn nested(context: &Context<'_>, type_oid: Oid, level: u32) -> Option<Codec> {
+    if let Some(scalar) = Scalar::of(type_oid) {
+        let standard = context.catalog.session().standard(scalar)
+            && (scalar != Scalar::TimestampTz || context.timestamptz_in_binary);
+        return standard.then_some(Codec::Scalar(scalar));
+    }
+    if level >= TYPE_LEVELS_MAX {
+        return None;
+    }
+    match &context.catalog.type_of(type_oid)?.kind {
+        TypeKind::Base => None,
+        TypeKind::Enum(_) => Some(Codec::Scalar(Scalar::Text)),
+        TypeKind::Domain(base) => nested(context, *base, level + 1),
+        TypeKind::Array(element) => Some(Codec::Array(Box::new(nested(context, *element, level + 1)?))),
+        TypeKind::Composite(attributes) => {
+            let fields: Option<Vec<Field>> = attributes
+                .iter()
+                .map(|attribute| {
+                    let codec = nested(context, attribute.type_oid, level + 1)?;
+                    Some(Field { name: attribute.name.clone(), codec, type_oid: attribute.type_oid })
+                })
+                .collect();
+            Some(Codec::Row(Arc::from(fields?)))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Why a well-formed request cannot be answered from this catalog.
+
+use std::fmt;
+
+/// Why no plan can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanError {
+    kind: ErrorKind,
+}
+
+/// The kinds of [`PlanError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A profile header names no exposed schema (`PGRST106`).
+    Schema {
+        /// The name.
+        name: String,
+    },
+    /// No such relation (`PGRST205`).
+    Relation {
+        /// The schema that was searched.
+        schema: String,
+        /// The name.
+        name: String,
+        /// The name most like it.
+        nearest: Option<String>,
+    },
+    /// A parameter for something that is not embedded (`PGRST108`).
+    NotEmbedded(String),
+    /// No relationship (`PGRST200`).
+    Relationship {
+        /// Where it should start.
+        origin: String,
+        /// Where it should lead.
+        target: String,
+        /// The hint that was given.
+        hint: Option<String>,
+        /// The schema that was searched.
+        schema: String,
+        /// What to say instead.
+        suggestion: Option<String>,
+    },
+    /// Several relationships (`PGRST201`).
+    Ambiguous {
+        /// Where they start.
+        origin: String,
+        /// What was written.
+        target: String,
+        /// All of them, in the order in which they are listed.
+        candidates: Vec<Candidate>,
+    },
+    /// An order by an embed that is not to one (`PGRST118`).
+    RelatedOrder {
+        /// The outer relation.
+        origin: String,
+        /// The embed.
+        target: String,
+    },
+    /// Aggregates are off (`PGRST123`).
+    Aggregates,
+    /// Understood, and not done (`PGRST127`).
+    NotImplemented(&'static str),
+    /// None of the accepted media types can be made (`PGRST107`).
+    MediaType(String),
+}
+
+/// One of several relationships that fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// How many rows stand on either side.
+    pub cardinality: &'static str,
+    /// The two relations.
+    pub embedding: String,
+    /// The keys.
+    pub relationship: String,
+    /// `target!hint`, which chooses it.
+    pub choice: String,
+}
+
+impl PlanError {
+    /// What is wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+}
+
+impl From<ErrorKind> for PlanError {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ErrorKind::Schema { name } => write!(f, "Invalid schema: {name}"),
+            ErrorKind::Relation { schema, name, .. } => {
+                write!(f, "Could not find the table '{schema}.{name}' in the schema cache")
+            }
+            ErrorKind::NotEmbedded(name) => write!(f, "'{name}' is not an embedded resource in this request"),
+            ErrorKind::Relationship { origin, target, .. } => {
+                write!(f, "Could not find a relationship between '{origin}' and '{target}' in the schema cache")
+            }
+            ErrorKind::Ambiguous { origin, target, .. } => write!(
+                f,
+                "Could not embed because more than one relationship was found for '{origin}' and '{target}'"
+            ),
+            ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
+            ErrorKind::Aggregates => f.write_str("Use of aggregate functions is not allowed"),
+            ErrorKind::NotImplemented(_) => f.write_str("Feature not implemented"),
+            ErrorKind::MediaType(asked) => write!(f, "None of these media types are available: {asked}"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}

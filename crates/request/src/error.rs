@@ -1,0 +1,63 @@
+//! What can be wrong with a request's text.
+
+use std::fmt;
+
+/// Why a request is refused before anything is looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestError {
+    kind: ErrorKind,
+}
+
+/// The kinds of [`RequestError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A parameter that does not follow the grammar (`PGRST100`).
+    Syntax {
+        /// What was being read, in the protocol's words: `filter`, `select parameter` …
+        parameter: &'static str,
+        /// The text that was read.
+        text: String,
+        /// Where it stopped making sense, in characters from 1.
+        column: usize,
+        /// What was found and what was expected.
+        details: String,
+    },
+    /// A window that cannot exist (`PGRST103`).
+    Range(&'static str),
+    /// A path of no known shape (`PGRST125`).
+    Path,
+    /// Escapes in the path or query that are not UTF-8.
+    Encoding,
+    /// Unknown preferences under `handling=strict` (`PGRST122`).
+    Preferences(String),
+}
+
+impl RequestError {
+    /// What is wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+}
+
+impl From<ErrorKind> for RequestError {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ErrorKind::Syntax { parameter, text, column, .. } => {
+                write!(f, "\"failed to parse {parameter} ({text})\" (line 1, column {column})")
+            }
+            ErrorKind::Range(_) => f.write_str("Requested range not satisfiable"),
+            ErrorKind::Path => f.write_str("Invalid path specified in request URL"),
+            ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),
+            ErrorKind::Preferences(_) => f.write_str("Invalid preferences given with handling=strict"),
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}

@@ -1,0 +1,85 @@
+//! Ordering (url-grammar §6).
+
+use crate::error::RequestError;
+use crate::filter::Field;
+use crate::scanner::Scanner;
+use std::borrow::Cow;
+
+/// One term of an `order`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderTerm<'a> {
+    /// What is ordered by.
+    pub by: OrderBy<'a>,
+    /// The direction, where one was given.
+    pub direction: Option<Direction>,
+    /// Where nulls go, where it was said.
+    pub nulls: Option<Nulls>,
+}
+
+/// What a term orders by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderBy<'a> {
+    /// A column of the level itself.
+    Field(Field<'a>),
+    /// An output column of a to-one embed.
+    Related(Cow<'a, str>, Field<'a>),
+}
+
+/// Ascending or descending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Direction {
+    Asc,
+    Desc,
+}
+
+/// Where nulls go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Nulls {
+    First,
+    Last,
+}
+
+/// Reads the value of an `order`.
+pub(crate) fn order(text: &str) -> Result<Vec<OrderTerm<'_>>, RequestError> {
+    let mut scanner = Scanner::new("order", text);
+    let mut terms = Vec::new();
+    loop {
+        scanner.blanks();
+        terms.push(term(&mut scanner)?);
+        scanner.blanks();
+        if scanner.at_end() {
+            return Ok(terms);
+        }
+        if !scanner.eat(",") {
+            return Err(scanner.expected("\",\" or end of input"));
+        }
+    }
+}
+
+fn term<'a>(scanner: &mut Scanner<'a>) -> Result<OrderTerm<'a>, RequestError> {
+    let field = scanner.field()?;
+    let by = if field.path.is_empty() && scanner.eat("(") {
+        let inner = scanner.field()?;
+        scanner.expect(")")?;
+        OrderBy::Related(field.name, inner)
+    } else {
+        OrderBy::Field(field)
+    };
+    let direction = if scanner.eat_word(".asc") {
+        Some(Direction::Asc)
+    } else if scanner.eat_word(".desc") {
+        Some(Direction::Desc)
+    } else {
+        None
+    };
+    let nulls = if scanner.eat_word(".nullsfirst") {
+        Some(Nulls::First)
+    } else if scanner.eat_word(".nullslast") {
+        Some(Nulls::Last)
+    } else {
+        None
+    };
+    Ok(OrderTerm { by, direction, nulls })
+}

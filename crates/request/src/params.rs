@@ -1,0 +1,94 @@
+//! The query string's pairs, split and decoded (url-grammar §2.1).
+
+use crate::error::{ErrorKind, RequestError};
+use std::borrow::Cow;
+
+/// The pairs of a query string. What is parsed later borrows from here.
+#[derive(Debug, Default)]
+pub struct Params<'a> {
+    pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    valueless: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Params<'a> {
+    /// Splits at `&` and `;`, then decodes. A pair without `=` takes part in `Content-Location` only.
+    pub fn decode(query: &'a str) -> Result<Self, RequestError> {
+        let mut params = Self::default();
+        for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some((key, value)) => params.pairs.push((decode(key, true)?, decode(value, true)?)),
+                None => params.valueless.push(decode(pair, true)?),
+            }
+        }
+        Ok(params)
+    }
+
+    /// The pairs with a value, in the order of the query string.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))
+    }
+
+    /// The query as `Content-Location` has it: pairs sorted by key, repeated keys merged, values encoded again.
+    /// Empty without pairs.
+    pub fn canonical(&self) -> String {
+        let valueless = self.valueless.iter().map(|key| (key.as_ref(), None));
+        let mut pairs: Vec<_> = self.iter().map(|(key, value)| (key, Some(value))).chain(valueless).collect();
+        pairs.sort_by_key(|&(key, _)| key);
+        let mut out = String::new();
+        let mut previous = None;
+        for (key, value) in pairs {
+            if previous == Some(key) {
+                out.push(',');
+            } else {
+                if previous.is_some() {
+                    out.push('&');
+                }
+                encode(&mut out, key);
+                out.push('=');
+            }
+            encode(&mut out, value.unwrap_or(""));
+            previous = Some(key);
+        }
+        out
+    }
+}
+
+/// Decodes `%XX`, and `+` as a space where `plus` says so. A malformed escape stays as it is.
+pub(crate) fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, RequestError> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = |offset: usize| bytes.get(at + offset).and_then(|&digit| (digit as char).to_digit(16));
+        match bytes[at] {
+            b'+' if plus => decoded.push(b' '),
+            b'%' => match (hex(1), hex(2)) {
+                (Some(high), Some(low)) => {
+                    decoded.push((high * 16 + low) as u8);
+                    at += 2;
+                }
+                _ => decoded.push(b'%'),
+            },
+            byte => decoded.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| ErrorKind::Encoding.into())
+}
+
+/// Encodes everything that is not unreserved in a URL (RFC 3986 section 2.3).
+fn encode(out: &mut String, text: &str) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            out.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
+}

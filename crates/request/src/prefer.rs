@@ -1,0 +1,91 @@
+//! Preferences (representation §9).
+
+use crate::error::{ErrorKind, RequestError};
+
+/// What the `Prefer` headers say. The first of each group wins.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preferences<'a> {
+    /// `count=…`
+    pub count: Option<Count>,
+    /// `handling=…`
+    pub handling: Option<Handling>,
+    /// `tx=…`
+    pub tx: Option<TxEnd>,
+    /// `timezone=…`, not checked here.
+    pub timezone: Option<&'a str>,
+    invalid: Vec<&'a str>,
+}
+
+/// How the total is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Count {
+    Exact,
+    Planned,
+    Estimated,
+}
+
+/// What happens to preferences that nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Handling {
+    Strict,
+    Lenient,
+}
+
+/// How the transaction should end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TxEnd {
+    Commit,
+    Rollback,
+}
+
+impl<'a> Preferences<'a> {
+    /// Reads the values of all `Prefer` headers, in order.
+    pub fn parse(headers: impl Iterator<Item = &'a str>) -> Self {
+        let mut found = Self::default();
+        for item in headers.flat_map(|header| header.split(',')).map(str::trim).filter(|item| !item.is_empty()) {
+            match item {
+                "count=exact" => found.count = found.count.or(Some(Count::Exact)),
+                "count=planned" => found.count = found.count.or(Some(Count::Planned)),
+                "count=estimated" => found.count = found.count.or(Some(Count::Estimated)),
+                "handling=strict" => found.handling = found.handling.or(Some(Handling::Strict)),
+                "handling=lenient" => found.handling = found.handling.or(Some(Handling::Lenient)),
+                "tx=commit" => found.tx = found.tx.or(Some(TxEnd::Commit)),
+                "tx=rollback" => found.tx = found.tx.or(Some(TxEnd::Rollback)),
+                // recognised, and without meaning for a read
+                "return=representation" | "return=minimal" | "return=headers-only" | "missing=default"
+                | "missing=null" | "resolution=merge-duplicates" | "resolution=ignore-duplicates" => {}
+                _ => match item.split_once('=') {
+                    Some(("timezone", zone)) => found.timezone = found.timezone.or(Some(zone)),
+                    Some(("max-affected", rows)) if rows.parse::<i64>().is_ok() => {}
+                    _ => found.invalid.push(item),
+                },
+            }
+        }
+        found
+    }
+
+    /// Under `handling=strict`, an error for what nobody knows.
+    pub fn check(&self) -> Result<(), RequestError> {
+        if self.handling == Some(Handling::Strict) && !self.invalid.is_empty() {
+            return Err(ErrorKind::Preferences(self.invalid.join(", ")).into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_group_wins_and_the_unknown_count_only_when_strict() {
+        let lenient = Preferences::parse(["count=exact, count=planned", " foo ,timezone=UTC"].into_iter());
+        assert_eq!((lenient.count, lenient.timezone), (Some(Count::Exact), Some("UTC")));
+        assert_eq!(lenient.check(), Ok(()));
+        let strict = Preferences::parse(["foo, handling=strict, return=minimal, max-affected=3, count=none"].into_iter());
+        assert_eq!(strict.check(), Err(ErrorKind::Preferences("foo, count=none".into()).into()));
+    }
+}

@@ -1,0 +1,98 @@
+//! Which rows of a level are asked for (url-grammar §7).
+
+use crate::error::{ErrorKind, RequestError};
+
+/// The rows of the root level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// How many rows are passed over.
+    pub offset_rows: u64,
+    /// How many rows are returned at most.
+    pub limit_rows: Option<u64>,
+}
+
+/// The rows of an embed, for each outer row. Negative numbers are the database's to refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EmbedWindow {
+    /// How many rows are passed over.
+    pub offset_rows: Option<i64>,
+    /// How many rows are returned at most.
+    pub limit_rows: Option<i64>,
+}
+
+const LIMIT_NEGATIVE: &str = "Limit should be greater than or equal to zero.";
+const BOUNDS_INVERTED: &str = "The lower boundary must be lower than or equal to the upper boundary in the Range header.";
+
+impl Window {
+    /// Intersects `limit` and `offset` with the `Range` header (which only GET has).
+    pub fn intersect(asked: EmbedWindow, range: Option<&str>) -> Result<Self, RequestError> {
+        let (header_first, header_last) = match range.and_then(parse_range) {
+            Some((first, Some(last))) if last < first => return Err(ErrorKind::Range(BOUNDS_INVERTED).into()),
+            Some((first, last)) => (first, last),
+            None => (0, None),
+        };
+        let offset = asked.offset_rows.unwrap_or(0);
+        if asked.limit_rows == Some(0) && offset <= 0 {
+            return Ok(Self { offset_rows: 0, limit_rows: Some(0) });
+        }
+        let first = offset.max(0).max(header_first);
+        let last = match asked.limit_rows {
+            Some(limit) if limit < 0 => return Err(ErrorKind::Range(LIMIT_NEGATIVE).into()),
+            Some(limit) => Some(offset.saturating_add(limit).saturating_sub(1)),
+            None => None,
+        };
+        let last = match (last, header_last) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        match last {
+            Some(last) if last < first => Err(ErrorKind::Range(LIMIT_NEGATIVE).into()),
+            Some(last) => Ok(Self {
+                offset_rows: first as u64,
+                limit_rows: Some((last - first) as u64 + 1),
+            }),
+            None => Ok(Self { offset_rows: first as u64, limit_rows: None }),
+        }
+    }
+}
+
+/// `first-last` or `first-`; any other form is ignored.
+fn parse_range(header: &str) -> Option<(i64, Option<i64>)> {
+    let (first, last) = header.trim().split_once('-')?;
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i64>().ok()).flatten();
+    let first = number(first)?;
+    match last {
+        "" => Some((first, None)),
+        last => Some((first, Some(number(last)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(offset: Option<i64>, limit: Option<i64>, range: Option<&str>) -> Result<(u64, Option<u64>), ()> {
+        Window::intersect(EmbedWindow { offset_rows: offset, limit_rows: limit }, range)
+            .map(|w| (w.offset_rows, w.limit_rows))
+            .map_err(|_| ())
+    }
+
+    #[test]
+    fn the_window_is_an_intersection() {
+        assert_eq!(window(None, None, None), Ok((0, None)));
+        assert_eq!(window(Some(-4), Some(10), None), Ok((0, Some(6))));
+        assert_eq!(window(Some(-4), None, None), Ok((0, None)));
+        assert_eq!(window(None, Some(0), None), Ok((0, Some(0))));
+        assert_eq!(window(Some(3), Some(0), None), Err(()));
+        assert_eq!(window(None, Some(-1), None), Err(()));
+        assert_eq!(window(Some(10), None, Some("0-4")), Err(()));
+        assert_eq!(window(Some(2), Some(10), Some("0-4")), Ok((2, Some(3))));
+        assert_eq!(window(None, None, Some("5-")), Ok((5, None)));
+        assert_eq!(window(None, None, Some("0-0")), Ok((0, Some(1))));
+        assert_eq!(window(None, None, Some("4-2")), Err(()));
+        for ignored in ["bytes=0-9", "items=0-9", "-5", "x", "1-x", ""] {
+            assert_eq!(window(None, None, Some(ignored)), Ok((0, None)), "{ignored}");
+        }
+        assert_eq!(window(Some(i64::MAX), Some(i64::MAX), None), Ok((i64::MAX as u64, Some(1))));
+    }
+}

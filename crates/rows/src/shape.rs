@@ -1,0 +1,173 @@
+//! What a statement's rows look like, known before the statement runs.
+
+use crate::oid::{self, Oid};
+use std::sync::Arc;
+
+/// The columns of a result, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// One for each column that the statement returns.
+    pub fields: Vec<Field>,
+}
+
+/// A named value: a column of a row, an attribute of a composite, a key of an embed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// The key in the result.
+    pub name: Arc<str>,
+    /// How its bytes are read.
+    pub codec: Codec,
+    /// The type that a composite value must say this field has, so that a catalog that has fallen behind is
+    /// found out; 0 where it is not known.
+    pub type_oid: Oid,
+}
+
+/// In which of PostgreSQL's two formats a column travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The type's output form.
+    Text,
+    /// The type's `send` form.
+    Binary,
+}
+
+impl Format {
+    /// The protocol's code of the format.
+    pub fn code(self) -> i16 {
+        match self {
+            Self::Text => 0,
+            Self::Binary => 1,
+        }
+    }
+}
+
+/// How the bytes of a value are to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Codec {
+    /// The value's output form, in text format.
+    Output,
+    /// A scalar in binary.
+    Scalar(Scalar),
+    /// An array in binary, of any number of dimensions.
+    Array(Box<Codec>),
+    /// A composite value in binary: a column of a row type, or one embedded row.
+    Row(Arc<[Field]>),
+    /// An array of rows: an embed to many. Null is the empty array.
+    Rows(Arc<[Field]>),
+}
+
+impl Codec {
+    /// The format that the column must be asked for in.
+    pub fn format(&self) -> Format {
+        match self {
+            Self::Output => Format::Text,
+            _ => Format::Binary,
+        }
+    }
+
+    /// The type that PostgreSQL must announce for a column of this codec, where there is just one.
+    pub fn announced(&self) -> Option<&'static [Oid]> {
+        Some(match self {
+            Self::Scalar(scalar) => scalar.oids(),
+            Self::Rows(_) => &[oid::RECORD_ARRAY],
+            Self::Output | Self::Array(_) | Self::Row(_) => return None,
+        })
+    }
+}
+
+/// The scalar types that are read in binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scalar {
+    /// `boolean`
+    Bool,
+    /// `smallint`
+    Int2,
+    /// `integer`
+    Int4,
+    /// `bigint`
+    Int8,
+    /// `real`
+    Float4,
+    /// `double precision`
+    Float8,
+    /// `numeric`
+    Numeric,
+    /// `text`, `varchar`, `char(n)`, `name` and every enum: the bytes are the value.
+    Text,
+    /// `bytea`
+    Bytea,
+    /// `uuid`
+    Uuid,
+    /// `oid`
+    Oid,
+    /// `date`
+    Date,
+    /// `time`
+    Time,
+    /// `timetz`
+    TimeTz,
+    /// `timestamp`
+    Timestamp,
+    /// `timestamptz`, written in the zone that the encoder was given
+    TimestampTz,
+    /// `interval`
+    Interval,
+    /// `json`: the bytes are JSON
+    Json,
+    /// `jsonb`: a version byte, then JSON
+    Jsonb,
+}
+
+impl Scalar {
+    /// The scalar of a built-in type, or `None` where PostgreSQL must write the JSON itself.
+    pub fn of(type_oid: Oid) -> Option<Self> {
+        Some(match type_oid {
+            oid::BOOL => Self::Bool,
+            oid::INT2 => Self::Int2,
+            oid::INT4 => Self::Int4,
+            oid::INT8 => Self::Int8,
+            oid::FLOAT4 => Self::Float4,
+            oid::FLOAT8 => Self::Float8,
+            oid::NUMERIC => Self::Numeric,
+            oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME => Self::Text,
+            oid::BYTEA => Self::Bytea,
+            oid::UUID => Self::Uuid,
+            oid::OID => Self::Oid,
+            oid::DATE => Self::Date,
+            oid::TIME => Self::Time,
+            oid::TIMETZ => Self::TimeTz,
+            oid::TIMESTAMP => Self::Timestamp,
+            oid::TIMESTAMPTZ => Self::TimestampTz,
+            oid::INTERVAL => Self::Interval,
+            oid::JSON => Self::Json,
+            oid::JSONB => Self::Jsonb,
+            _ => return None,
+        })
+    }
+
+    /// The types that are read this way; empty for text, which enums share.
+    pub fn oids(self) -> &'static [Oid] {
+        match self {
+            Self::Bool => &[oid::BOOL],
+            Self::Int2 => &[oid::INT2],
+            Self::Int4 => &[oid::INT4],
+            Self::Int8 => &[oid::INT8],
+            Self::Float4 => &[oid::FLOAT4],
+            Self::Float8 => &[oid::FLOAT8],
+            Self::Numeric => &[oid::NUMERIC],
+            Self::Text => &[],
+            Self::Bytea => &[oid::BYTEA],
+            Self::Uuid => &[oid::UUID],
+            Self::Oid => &[oid::OID],
+            Self::Date => &[oid::DATE],
+            Self::Time => &[oid::TIME],
+            Self::TimeTz => &[oid::TIMETZ],
+            Self::Timestamp => &[oid::TIMESTAMP],
+            Self::TimestampTz => &[oid::TIMESTAMPTZ],
+            Self::Interval => &[oid::INTERVAL],
+            Self::Json => &[oid::JSON],
+            Self::Jsonb => &[oid::JSONB],
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Conditions, orders and column references.
+
+use crate::quote::{array_literal, quote};
+use crate::read::{Scope, Writer};
+use std::borrow::Cow;
+use thalweg_plan::{ColumnRef, Condition, Order, OrderKey, Read};
+use thalweg_request::{
+    Comparison, Direction, Filter, FtsOperator, IsWord, JsonStep, Nulls, Operand, Operation, Quantifier,
+};
+
+impl<'a> Writer<'a> {
+    /// A column of the level, as far into its value as its path leads.
+    pub(crate) fn column(&mut self, scope: Scope, column: &ColumnRef<'a>) {
+        if column.via_jsonb {
+            self.text.push_str("to_jsonb(");
+        }
+        self.table(scope);
+        self.text.push('.');
+        quote(&mut self.text, column.name);
+        if column.via_jsonb {
+            self.text.push(')');
+        }
+        self.path(column.path);
+    }
+
+    fn path(&mut self, path: &'a [JsonStep<'a>]) {
+        for step in path {
+            self.text.push_str(if step.as_text { "->>" } else { "->" });
+            match &step.operand {
+                // An index is a number of its own alphabet; brackets keep a sign from joining the arrow.
+                Operand::Index(index) => self.text.push_str(&format!("({index})")),
+                Operand::Key(key) => {
+                    self.param(Cow::Borrowed(key));
+                    self.text.push_str("::text");
+                }
+            }
+        }
+    }
+
+    /// Conditions that must all hold; what says so (`WHERE`, `AND`) comes before the first.
+    pub(crate) fn conditions(&mut self, scope: Scope, read: &'a Read<'a>, mut before: &str) {
+        for condition in &read.conditions {
+            self.text.push_str(before);
+            self.condition(scope, read, condition);
+            before = " AND ";
+        }
+        for (index, embed) in read.embeds.iter().enumerate() {
+            if embed.inner && !embed.is_to_one() {
+                self.text.push_str(before);
+                self.found(scope, read, index);
+                before = " AND ";
+            }
+        }
+    }
+
+    fn condition(&mut self, scope: Scope, read: &'a Read<'a>, condition: &'a Condition<'a>) {
+        match condition {
+            Condition::Filter { column, filter, to_tsvector } => self.filter(scope, column, filter, *to_tsvector),
+            Condition::Found(index, wanted) => {
+                if !wanted {
+                    self.text.push_str("NOT ");
+                }
+                self.found(scope, read, *index);
+            }
+            Condition::Group { negated, all, children } => {
+                self.text.push_str(if *negated { "NOT (" } else { "(" });
+                for (at, child) in children.iter().enumerate() {
+                    if at > 0 {
+                        self.text.push_str(if *all { " AND " } else { " OR " });
+                    }
+                    self.condition(scope, read, child);
+                }
+                self.text.push(')');
+            }
+        }
+    }
+
+    /// Whether an embed of the level finds a row.
+    fn found(&mut self, scope: Scope, read: &'a Read<'a>, index: usize) {
+        if read.embeds[index].is_to_one() {
+            self.text.push('(');
+            self.embed_alias(scope, index);
+            self.text.push_str(".\"found\" IS NOT NULL)");
+        } else {
+            self.text.push_str("EXISTS (SELECT 1");
+            self.related(scope, &read.embeds[index], false);
+            self.text.push(')');
+        }
+    }
+
+    fn filter(&mut self, scope: Scope, column: &ColumnRef<'a>, filter: &'a Filter<'a>, to_tsvector: bool) {
+        if filter.negated {
+            self.text.push_str("NOT (");
+        }
+        match &filter.operation {
+            Operation::In(elements) => {
+                self.column(scope, column);
+                self.text.push_str(" = ANY(");
+                self.param(Cow::Owned(array_literal(elements)));
+                self.text.push(')');
+            }
+            Operation::Is(word) => {
+                self.column(scope, column);
+                self.text.push_str(match word {
+                    IsWord::Null => " IS NULL",
+                    IsWord::NotNull => " IS NOT NULL",
+                    IsWord::True => " IS TRUE",
+                    IsWord::False => " IS FALSE",
+                    IsWord::Unknown => " IS UNKNOWN",
+                });
+            }
+            Operation::Distinct(value) => {
+                self.column(scope, column);
+                self.text.push_str(" IS DISTINCT FROM ");
+                self.param(Cow::Borrowed(value));
+            }
+            Operation::Fts { operator, config, value } => {
+                if to_tsvector {
+                    self.text.push_str("to_tsvector(");
+                    self.regconfig(config);
+                }
+                self.column(scope, column);
+                self.text.push_str(if to_tsvector { ") @@ " } else { " @@ " });
+                self.text.push_str(match operator {
+                    FtsOperator::Fts => "to_tsquery(",
+                    FtsOperator::Plfts => "plainto_tsquery(",
+                    FtsOperator::Phfts => "phraseto_tsquery(",
+                    FtsOperator::Wfts => "websearch_to_tsquery(",
+                });
+                self.regconfig(config);
+                self.param(Cow::Borrowed(value));
+                self.text.push(')');
+            }
+            Operation::Compare { operator, quantifier, value } => {
+                self.column(scope, column);
+                self.text.push_str(sql_operator(*operator));
+                match quantifier {
+                    Some(Quantifier::Any) => self.text.push_str("ANY("),
+                    Some(Quantifier::All) => self.text.push_str("ALL("),
+                    None => {}
+                }
+                self.param(match operator {
+                    Comparison::Like | Comparison::Ilike if value.contains('*') => Cow::Owned(value.replace('*', "%")),
+                    _ => Cow::Borrowed(value),
+                });
+                if quantifier.is_some() {
+                    self.text.push(')');
+                }
+            }
+        }
+        if filter.negated {
+            self.text.push(')');
+        }
+    }
+
+    fn regconfig(&mut self, config: &'a Option<Cow<'a, str>>) {
+        if let Some(config) = config {
+            self.param(Cow::Borrowed(config));
+            self.text.push_str("::regconfig, ");
+        }
+    }
+
+    pub(crate) fn order(&mut self, scope: Scope, order: &'a [Order<'a>]) {
+        for (at, term) in order.iter().enumerate() {
+            self.text.push_str(if at == 0 { " ORDER BY " } else { ", " });
+            match &term.key {
+                OrderKey::Column(column) => self.column(scope, column),
+                OrderKey::Related(embed, output, path) => {
+                    if !path.is_empty() {
+                        self.text.push_str("to_jsonb(");
+                    }
+                    self.embed_alias(scope, *embed);
+                    self.text.push_str(&format!(".\"o{output}\""));
+                    if !path.is_empty() {
+                        self.text.push(')');
+                    }
+                    self.path(path);
+                }
+            }
+            self.text.push_str(match term.direction {
+                Some(Direction::Asc) => " ASC",
+                Some(Direction::Desc) => " DESC",
+                None => "",
+            });
+            self.text.push_str(match term.nulls {
+                Some(Nulls::First) => " NULLS FIRST",
+                Some(Nulls::Last) => " NULLS LAST",
+                None => "",
+            });
+        }
+    }
+}
+
+fn sql_operator(operator: Comparison) -> &'static str {
+    match operator {
+        Comparison::Eq => " = ",
+        Comparison::Neq => " <> ",
+        Comparison::Gt => " > ",
+        Comparison::Gte => " >= ",
+        Comparison::Lt => " < ",
+        Comparison::Lte => " <= ",
+        Comparison::Like => " LIKE ",
+        Comparison::Ilike => " ILIKE ",
+        Comparison::Match => " ~ ",
+        Comparison::Imatch => " ~* ",
+        Comparison::Cs => " @> ",
+        Comparison::Cd => " <@ ",
+        Comparison::Ov => " && ",
+        Comparison::Sl => " << ",
+        Comparison::Sr => " >> ",
+        Comparison::Nxr => " &< ",
+        Comparison::Nxl => " &> ",
+        Comparison::Adj => " -|- ",
+    }
+}

@@ -1,0 +1,502 @@
+//! One connection, and the pipelines of statements that run on it (section "Extended Query").
+
+use crate::cancel::CancelKey;
+use crate::error::{DbError, Error, ErrorKind};
+use crate::input::Input;
+use crate::message;
+use crate::output::Output;
+use crate::statements::{self, Statements};
+use crate::stream::Stream;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use thalweg_rows::oid::Oid;
+use thalweg_rows::{Cursor, Demand, Format, RowSink, RowView};
+
+/// A connection to PostgreSQL, owned by whoever uses it.
+pub struct Connection {
+    stream: Stream,
+    input: Input,
+    output: Output,
+    statements: Statements,
+    /// The statements of the current pipeline that are not finished, the current one first.
+    expected: VecDeque<Expected>,
+    /// How many `ReadyForQuery` are to come.
+    syncs: usize,
+    failure: Option<Error>,
+    /// Set for good once the stream of messages can no longer be followed.
+    broken: bool,
+    cancel_key: Option<CancelKey>,
+    parameters: Vec<(String, String)>,
+    notifications: VecDeque<Notification>,
+    session_key: u64,
+}
+
+/// A statement to run, with its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The SQL. Statements are prepared once per connection and text.
+    pub text: &'a str,
+    /// The parameters in text format; their types are PostgreSQL's to infer.
+    pub params: &'a [Cow<'a, str>],
+    /// The formats of the result's columns: one for each, or one for all.
+    pub formats: &'a [Format],
+}
+
+/// How far a pipeline has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The sink wants no more rows for now.
+    Paused,
+    /// Every statement has run, and the transaction has ended.
+    Done,
+}
+
+/// A failure of a pipeline.
+#[derive(Debug)]
+pub enum StepError<E> {
+    /// Of the connection or the database.
+    Wire(Error),
+    /// Of the sink.
+    Sink(E),
+}
+
+impl<E> From<Error> for StepError<E> {
+    fn from(error: Error) -> Self {
+        Self::Wire(error)
+    }
+}
+
+/// What another session has notified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// The channel.
+    pub channel: String,
+    /// The payload, often empty.
+    pub payload: String,
+}
+
+struct Expected {
+    statement: u64,
+    /// Whether the pipeline prepares it, and has not been told yet that it could.
+    unparsed: bool,
+    described: Vec<Oid>,
+}
+
+impl Connection {
+    pub(crate) fn over(stream: Stream) -> Self {
+        Self {
+            stream,
+            input: Input::new(),
+            output: Output::default(),
+            statements: Statements::default(),
+            expected: VecDeque::new(),
+            syncs: 0,
+            failure: None,
+            broken: false,
+            cancel_key: None,
+            parameters: Vec::new(),
+            notifications: VecDeque::new(),
+            session_key: 0,
+        }
+    }
+
+    /// A connection over any stream that has already been through the startup, for tests of the protocol.
+    pub fn over_stream(
+        stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Sync + Unpin + 'static,
+    ) -> Self {
+        Self::over(Stream::Other(Box::new(stream)))
+    }
+
+    pub(crate) fn output(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    pub(crate) fn set_cancel_key(&mut self, key: CancelKey) {
+        self.cancel_key = Some(key);
+    }
+
+    /// What it takes to cancel a statement from elsewhere.
+    pub fn cancel_key(&self) -> Option<&CancelKey> {
+        self.cancel_key.as_ref()
+    }
+
+    /// A setting that PostgreSQL reports, such as `TimeZone` or `server_version`.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a pipeline may be started: the last one is over and the stream of messages is whole.
+    pub fn is_idle(&self) -> bool {
+        !self.broken && self.syncs == 0 && self.output.is_empty()
+    }
+
+    /// How many statements are prepared.
+    pub fn prepared(&self) -> usize {
+        self.statements.len()
+    }
+
+    /// What the user of the connection noted about the state it left the session in; 0 at first.
+    pub fn session_key(&self) -> u64 {
+        self.session_key
+    }
+
+    /// Notes the state that the session is left in.
+    pub fn set_session_key(&mut self, key: u64) {
+        self.session_key = key;
+    }
+
+    /// Runs statements as one transaction in one round trip, up to its end or until the sink pauses it. A statement
+    /// that the server no longer knows, or whose result has other types now, is prepared again unseen.
+    pub async fn run<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        for retried in [false, true] {
+            self.send(queries)?;
+            let mut counting = Counting { sink, rows: 0 };
+            match poll_fn(|cx| self.poll_step(cx, &mut counting)).await {
+                Err(StepError::Wire(error)) if error.is_stale_statement() && !retried && counting.rows == 0 => {
+                    if error.code() == Some("26000") {
+                        // the session was reset: none of them is known any more
+                        self.statements.forget(|_| true);
+                    }
+                }
+                other => return other,
+            }
+        }
+        unreachable!("the second round always returns")
+    }
+
+    /// Runs statements without a parameter or a result one after the other in one transaction.
+    pub async fn execute(&mut self, statements: &[&str]) -> Result<(), Error> {
+        let queries: Vec<Query<'_>> =
+            statements.iter().map(|text| Query { text, params: &[], formats: &[Format::Text] }).collect();
+        match self.run(&queries, &mut Discard).await {
+            Ok(_) => Ok(()),
+            Err(StepError::Wire(error)) => Err(error),
+            Err(StepError::Sink(never)) => match never {},
+        }
+    }
+
+    /// Encodes a pipeline: every statement, prepared first where it is new, and one `Sync`.
+    fn send(&mut self, queries: &[Query<'_>]) -> Result<(), Error> {
+        if !self.is_idle() {
+            return Err(Error::new(ErrorKind::Broken));
+        }
+        for query in queries {
+            let (number, new) = match self.statements.find(query.text) {
+                Some(known) => (known.number, false),
+                None => {
+                    let (number, evicted) = self.statements.insert(query.text);
+                    let name = statements::name(number);
+                    let buffer = self.output.buffer();
+                    if let Some(evicted) = evicted {
+                        frontend::close(b'S', &statements::name(evicted), buffer)?;
+                    }
+                    frontend::parse(&name, query.text, [], buffer)?;
+                    frontend::describe(b'S', &name, buffer)?;
+                    (number, true)
+                }
+            };
+            let name = StatementName::new(number);
+            let buffer = self.output.buffer();
+            let bound = frontend::bind(
+                "",
+                name.as_str(),
+                [],
+                query.params,
+                |value: &Cow<'_, str>, buffer| {
+                    buffer.extend_from_slice(value.as_bytes());
+                    Ok(IsNull::No)
+                },
+                query.formats.iter().map(|format| format.code()),
+                buffer,
+            );
+            bound.map_err(|_| Error::new(ErrorKind::Protocol("too many or too long parameters")))?;
+            frontend::execute("", 0, buffer)?;
+            self.expected.push_back(Expected { statement: number, unparsed: new, described: Vec::new() });
+        }
+        frontend::sync(self.output.buffer());
+        self.syncs = 1;
+        Ok(())
+    }
+
+    /// Reads on: rows into the sink, until it pauses or the pipeline is over. After an error of the database the
+    /// rest of the pipeline is skipped, and the connection is ready for the next one.
+    pub fn poll_step<S: RowSink>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut S,
+    ) -> Poll<Result<Progress, StepError<S::Error>>> {
+        let result = ready!(self.poll_messages(cx, sink));
+        if let Err(error) = &result {
+            let lost = match error {
+                StepError::Wire(error) => error.database().is_none(),
+                StepError::Sink(_) => true,
+            };
+            self.broken |= lost;
+        }
+        Poll::Ready(result)
+    }
+
+    fn poll_messages<S: RowSink>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut S,
+    ) -> Poll<Result<Progress, StepError<S::Error>>> {
+        if self.broken {
+            return Poll::Ready(Err(Error::new(ErrorKind::Broken).into()));
+        }
+        // While the server does not read, it may be waiting for us to: go on reading either way.
+        if !self.output.is_empty()
+            && let Poll::Ready(Err(error)) = self.output.poll_flush(&mut self.stream, cx)
+        {
+            return Poll::Ready(Err(error.into()));
+        }
+        loop {
+            let Some(found) = self.input.message()? else {
+                ready!(self.input.poll_fill(&mut self.stream, cx))?;
+                continue;
+            };
+            let body = self.input.bytes(found.body.clone());
+            match found.tag {
+                message::DATA_ROW => {
+                    let row = RowView::parse(body).map_err(Error::from)?;
+                    if sink.row(row).map_err(StepError::Sink)? == Demand::Pause {
+                        return Poll::Ready(Ok(Progress::Paused));
+                    }
+                }
+                message::COMMAND_COMPLETE | message::EMPTY_QUERY_RESPONSE => {
+                    self.expected.pop_front().ok_or(Error::new(ErrorKind::Protocol("a result of no statement")))?;
+                    sink.end_of_statement();
+                }
+                message::READY_FOR_QUERY => {
+                    self.syncs = self.syncs.saturating_sub(1);
+                    self.expected.clear();
+                    self.input.shrink();
+                    return Poll::Ready(match self.failure.take() {
+                        Some(error) => Err(error.into()),
+                        None => Ok(Progress::Done),
+                    });
+                }
+                message::BIND_COMPLETE | message::CLOSE_COMPLETE | message::PARAMETER_DESCRIPTION => {}
+                message::PARSE_COMPLETE => {
+                    if let Some(current) = self.expected.front_mut() {
+                        current.unparsed = false;
+                    }
+                }
+                message::ROW_DESCRIPTION => {
+                    let columns = row_description(body)?;
+                    if let Some(current) = self.expected.front_mut() {
+                        current.described = columns.clone();
+                        self.statements.described(current.statement, columns.into());
+                    }
+                }
+                message::NO_DATA => {
+                    if let Some(current) = self.expected.front() {
+                        self.statements.described(current.statement, Arc::from([]));
+                    }
+                }
+                message::ERROR_RESPONSE => {
+                    let error = Error::new(ErrorKind::Database(Box::new(DbError::parse(body).map_err(Error::from)?)));
+                    self.fail(error)?;
+                }
+                _ => self.asynchronous(found.tag, found.body)?,
+            }
+        }
+    }
+
+    /// Notes an error: the server skips what is left up to `Sync`.
+    fn fail(&mut self, error: Error) -> Result<(), Error> {
+        let stale = error.is_stale_statement();
+        let current = self.expected.front().map(|expected| expected.statement);
+        let unparsed: Vec<u64> = self.expected.iter().filter(|e| e.unparsed).map(|e| e.statement).collect();
+        self.statements.forget(|number| unparsed.contains(&number) || (stale && current == Some(number)));
+        // FATAL and PANIC close the connection
+        if error.database().is_some_and(|error| error.severity != "ERROR") {
+            self.broken = true;
+            return Err(error);
+        }
+        self.failure.get_or_insert(error);
+        Ok(())
+    }
+
+    /// Messages that may come at any time.
+    fn asynchronous(&mut self, tag: u8, body: std::ops::Range<usize>) -> Result<(), Error> {
+        let body = self.input.bytes(body);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match tag {
+            message::PARAMETER_STATUS => {
+                let mut cursor = Cursor::new(body);
+                let (name, value) = (text(cursor.cstr()?), text(cursor.cstr()?));
+                match self.parameters.iter_mut().find(|(known, _)| *known == name) {
+                    Some(known) => known.1 = value,
+                    None => self.parameters.push((name, value)),
+                }
+            }
+            message::NOTIFICATION_RESPONSE => {
+                let mut cursor = Cursor::new(body);
+                cursor.i32()?;
+                let (channel, payload) = (text(cursor.cstr()?), text(cursor.cstr()?));
+                self.notifications.push_back(Notification { channel, payload });
+            }
+            // what RAISE NOTICE says is for people at a terminal
+            message::NOTICE_RESPONSE => {}
+            _ => return Err(Error::new(ErrorKind::Protocol("message that does not belong here"))),
+        }
+        Ok(())
+    }
+
+    /// The types of a statement's columns, if it is prepared.
+    pub fn columns(&mut self, text: &str) -> Option<Arc<[Oid]>> {
+        let number = self.statements.find(text)?.number;
+        self.statements.columns(number)
+    }
+
+    /// Waits for what another session notifies on a channel that is listened to.
+    pub async fn notification(&mut self) -> Result<Notification, Error> {
+        loop {
+            if let Some(notification) = self.notifications.pop_front() {
+                return Ok(notification);
+            }
+            match self.input.message()? {
+                None => poll_fn(|cx| self.input.poll_fill(&mut self.stream, cx)).await?,
+                Some(found) if found.tag == message::ERROR_RESPONSE => {
+                    let error = DbError::parse(self.input.bytes(found.body))?;
+                    self.broken = true;
+                    return Err(Error::new(ErrorKind::Database(Box::new(error))));
+                }
+                Some(found) => self.asynchronous(found.tag, found.body)?,
+            }
+        }
+    }
+
+    /// Whether the server still holds its end, as far as can be told without asking. Reads whatever it sent.
+    pub(crate) fn poll_alive(&mut self, cx: &mut Context<'_>) -> bool {
+        loop {
+            match self.input.message() {
+                Ok(Some(found)) => {
+                    if found.tag == message::ERROR_RESPONSE || self.asynchronous(found.tag, found.body).is_err() {
+                        return false;
+                    }
+                }
+                Ok(None) => match self.input.poll_fill(&mut self.stream, cx) {
+                    Poll::Pending => return true,
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(_)) => return false,
+                },
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Reads and discards what is left of a pipeline.
+    pub(crate) async fn drain(&mut self) -> Result<(), Error> {
+        while self.syncs > 0 {
+            match poll_fn(|cx| self.poll_step(cx, &mut Discard)).await {
+                Err(StepError::Wire(error)) if error.database().is_some() && !self.broken => {}
+                Err(StepError::Wire(error)) => return Err(error),
+                Err(StepError::Sink(never)) => match never {},
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
+        poll_fn(|cx| self.output.poll_flush(&mut self.stream, cx)).await
+    }
+
+    /// The next message, copied out; for the exchanges in which copies do not matter.
+    pub(crate) async fn read_message(&mut self) -> Result<(u8, Vec<u8>), Error> {
+        loop {
+            match self.input.message()? {
+                None => poll_fn(|cx| self.input.poll_fill(&mut self.stream, cx)).await?,
+                Some(found) => match found.tag {
+                    message::PARAMETER_STATUS | message::NOTICE_RESPONSE | message::NOTIFICATION_RESPONSE => {
+                        self.asynchronous(found.tag, found.body)?;
+                    }
+                    tag => return Ok((tag, self.input.bytes(found.body).to_vec())),
+                },
+            }
+        }
+    }
+}
+
+/// The name of a prepared statement, written without an allocation.
+struct StatementName {
+    digits: [u8; 24],
+    start: usize,
+}
+
+impl StatementName {
+    fn new(mut number: u64) -> Self {
+        let mut digits = [0; 24];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        start -= 1;
+        digits[start] = b't';
+        Self { digits, start }
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
+    }
+}
+
+fn row_description(body: &[u8]) -> Result<Vec<Oid>, Error> {
+    let mut cursor = Cursor::new(body);
+    let count = cursor.u16()?;
+    let mut types = Vec::with_capacity(usize::from(count));
+    for _ in 0..count {
+        cursor.cstr()?;
+        cursor.take(6)?;
+        types.push(cursor.u32()?);
+        cursor.take(8)?;
+    }
+    Ok(types)
+}
+
+/// A sink that takes no notice.
+pub(crate) struct Discard;
+
+impl RowSink for Discard {
+    type Error = std::convert::Infallible;
+
+    fn row(&mut self, _: RowView<'_>) -> Result<Demand, Self::Error> {
+        Ok(Demand::More)
+    }
+}
+
+/// Notes whether a sink has been given anything, after which a pipeline cannot be repeated unseen.
+struct Counting<'a, S> {
+    sink: &'a mut S,
+    rows: usize,
+}
+
+impl<S: RowSink> RowSink for Counting<'_, S> {
+    type Error = S::Error;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Self::Error> {
+        self.rows += 1;
+        self.sink.row(row)
+    }
+
+    fn end_of_statement(&mut self) {
+        self.rows += 1;
+        self.sink.end_of_statement();
+    }
+}

@@ -1,0 +1,144 @@
+//! What can go wrong between here and PostgreSQL.
+
+use std::fmt;
+use thalweg_rows::{Cursor, Malformed};
+
+/// An error of the connection, of the protocol or of the database.
+pub struct Error {
+    kind: ErrorKind,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The kinds of [`Error`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A connection string cannot be understood.
+    Config(String),
+    /// No connection could be opened.
+    Connect(String),
+    /// PostgreSQL refused the user or its password.
+    Authentication(String),
+    /// An open connection broke.
+    Broken,
+    /// PostgreSQL sent something that its protocol does not allow here.
+    Protocol(&'static str),
+    /// PostgreSQL reported an error.
+    Database(Box<DbError>),
+}
+
+/// An error as PostgreSQL reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DbError {
+    /// `ERROR`, `FATAL` or `PANIC`, never translated.
+    pub severity: String,
+    /// The SQLSTATE.
+    pub code: String,
+    /// The primary message.
+    pub message: String,
+    /// `DETAIL`
+    pub detail: Option<String>,
+    /// `HINT`
+    pub hint: Option<String>,
+    /// The source routine that reported it.
+    pub routine: Option<String>,
+}
+
+impl DbError {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Malformed> {
+        let mut cursor = Cursor::new(body);
+        let mut found = Self::default();
+        loop {
+            let field = cursor.u8()?;
+            if field == 0 {
+                return Ok(found);
+            }
+            let text = String::from_utf8_lossy(cursor.cstr()?).into_owned();
+            match field {
+                b'V' => found.severity = text,
+                b'C' => found.code = text,
+                b'M' => found.message = text,
+                b'D' => found.detail = Some(text),
+                b'H' => found.hint = Some(text),
+                b'R' => found.routine = Some(text),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Self { kind, cause: None }
+    }
+
+    pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { kind, cause: Some(cause.into()) }
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// What PostgreSQL reported, if it did.
+    pub fn database(&self) -> Option<&DbError> {
+        match &self.kind {
+            ErrorKind::Database(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The SQLSTATE, if PostgreSQL reported one.
+    pub fn code(&self) -> Option<&str> {
+        self.database().map(|error| error.code.as_str())
+    }
+
+    /// Whether a prepared statement has to be prepared again: it is gone, or its result has other types now.
+    pub(crate) fn is_stale_statement(&self) -> bool {
+        self.database().is_some_and(|error| {
+            error.code == "26000" || (error.code == "0A000" && error.routine.as_deref() == Some("RevalidateCachedQuery"))
+        })
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(cause: std::io::Error) -> Self {
+        Self::caused(ErrorKind::Broken, cause)
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(cause: Malformed) -> Self {
+        Self::caused(ErrorKind::Protocol("malformed message"), cause)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ErrorKind::Config(what) => write!(f, "invalid connection string: {what}")?,
+            ErrorKind::Connect(what) => write!(f, "could not connect to PostgreSQL at {what}")?,
+            ErrorKind::Authentication(what) => write!(f, "authentication failed: {what}")?,
+            ErrorKind::Broken => f.write_str("no connection to the server")?,
+            ErrorKind::Protocol(what) => write!(f, "unexpected answer from PostgreSQL: {what}")?,
+            ErrorKind::Database(error) => write!(f, "{}: {} ({})", error.severity, error.message, error.code)?,
+        }
+        match &self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error").field("kind", &self.kind).field("cause", &self.cause).finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}

@@ -1,0 +1,97 @@
+//! The receive buffer: bytes come in pieces of any size, whole messages go out.
+
+use crate::error::{Error, ErrorKind};
+use crate::stream::Stream;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// What a connection's buffer holds at rest.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// A buffer that grew beyond this is given back when its pipeline is over.
+const BUFFER_KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// No message of PostgreSQL's is longer: it limits a row to 1 GiB.
+const MESSAGE_BYTES_MAX: usize = (1 << 30) + 64 * 1024;
+/// The tag and the length that a message begins with.
+const HEADER_BYTES: usize = 5;
+
+pub(crate) struct Input {
+    buffer: Vec<u8>,
+    unread: Range<usize>,
+}
+
+/// The place of one message in the buffer: its tag, and what follows its length.
+pub(crate) struct Message {
+    pub(crate) tag: u8,
+    pub(crate) body: Range<usize>,
+}
+
+impl Input {
+    pub(crate) fn new() -> Self {
+        Self { buffer: vec![0; BUFFER_BYTES], unread: 0..0 }
+    }
+
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.buffer[range]
+    }
+
+    /// The next message, if all of it is here.
+    #[inline]
+    pub(crate) fn message(&mut self) -> Result<Option<Message>, Error> {
+        let Some(total) = self.next_message_bytes()? else { return Ok(None) };
+        if self.unread.len() < total {
+            return Ok(None);
+        }
+        let start = self.unread.start;
+        self.unread.start += total;
+        Ok(Some(Message { tag: self.buffer[start], body: start + HEADER_BYTES..start + total }))
+    }
+
+    fn next_message_bytes(&self) -> Result<Option<usize>, Error> {
+        let Some(header) = self.buffer[self.unread.clone()].first_chunk::<HEADER_BYTES>() else { return Ok(None) };
+        let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
+            return Err(Error::new(ErrorKind::Protocol("length of a message")));
+        }
+        Ok(Some(length + 1))
+    }
+
+    /// Reads what there is. The end of the stream is an error: PostgreSQL never ends one by itself.
+    pub(crate) fn poll_fill(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.make_room()?;
+        let mut free = ReadBuf::new(&mut self.buffer[self.unread.end..]);
+        ready!(Pin::new(stream).poll_read(cx, &mut free))?;
+        match free.filled().len() {
+            0 => Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
+            n => {
+                self.unread.end += n;
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Moves an incomplete message to the front, and grows where the whole of it has no room.
+    fn make_room(&mut self) -> Result<(), Error> {
+        let wanted = self.next_message_bytes()?.unwrap_or(HEADER_BYTES);
+        if self.unread.is_empty() {
+            self.unread = 0..0;
+        }
+        if self.unread.end == self.buffer.len() || self.unread.start + wanted > self.buffer.len() {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
+        if wanted > self.buffer.len() {
+            self.buffer.resize(wanted, 0);
+        }
+        Ok(())
+    }
+
+    /// Gives back what a large row needed.
+    pub(crate) fn shrink(&mut self) {
+        if self.buffer.len() > BUFFER_KEPT_BYTES_MAX && self.unread.is_empty() {
+            *self = Self::new();
+        }
+    }
+}

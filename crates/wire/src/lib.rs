@@ -1,0 +1,40 @@
+//! A PostgreSQL client laid out like its protocol.
+//!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!  ► │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!    beside it: catalog (what the database holds), gauge (what it cost)
+//! ```
+//!
+//! One [`Connection`] is owned by the task that uses it: no channel, no second task. Statements of the extended
+//! protocol go out together, end in one `Sync`, and are one transaction; rows are borrowed from the receive
+//! buffer and pushed into a [`RowSink`](thalweg_rows::RowSink), and while the sink wants no more, nothing is read.
+//!
+//! Source: PostgreSQL's manual, chapter "Frontend/Backend Protocol".
+
+mod authenticate;
+mod cancel;
+mod config;
+mod connect;
+mod connection;
+mod copy_in;
+mod error;
+mod input;
+mod message;
+mod output;
+mod pool;
+mod statements;
+mod stream;
+mod tls;
+
+pub use cancel::CancelKey;
+pub use config::{Config, Host, SslMode, TargetSession};
+pub use connection::{Connection, Notification, Progress, Query, StepError};
+pub use error::{DbError, Error, ErrorKind};
+pub use pool::{Pool, PoolError, PoolLimits, PoolStatus, Pooled};

@@ -1,0 +1,264 @@
+//! Connections kept for the next request: bounded in number, in age, in idleness, and in who may wait.
+
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::error::Error;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The bounds of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// How many connections are open at most.
+    pub connections_max: usize,
+    /// How many requests may wait for one at the same time.
+    pub waiting_max: usize,
+    /// How long a request waits.
+    pub wait: Duration,
+    /// How long an unused connection is kept.
+    pub idle: Duration,
+    /// How old a connection gets.
+    pub lifetime: Duration,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10,
+            waiting_max: 1000,
+            wait: Duration::from_secs(10),
+            idle: Duration::from_secs(30),
+            lifetime: Duration::from_secs(1800),
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// All were busy for as long as a request waits.
+    Timeout,
+    /// As many requests wait as may.
+    QueueFull,
+    /// A new one could not be opened.
+    Connect(Error),
+}
+
+/// What a pool is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Open connections not in use.
+    pub idle: usize,
+    /// Requests waiting for one.
+    pub waiting: usize,
+}
+
+/// A pool of connections. Clones share it.
+#[derive(Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: Config,
+    limits: PoolLimits,
+    slots: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    /// Connections of an earlier generation are not used again.
+    generation: AtomicU64,
+    idle: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: Connection,
+    opened: Instant,
+    since: Instant,
+    generation: u64,
+}
+
+/// A connection that goes back to its pool.
+pub struct Pooled {
+    connection: Option<Connection>,
+    opened: Instant,
+    generation: u64,
+    shared: Arc<Shared>,
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+/// How long a query that nobody waits for any more may take to stop.
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Pool {
+    /// A pool without a connection yet.
+    pub fn new(config: Config, limits: PoolLimits) -> Self {
+        let shared = Arc::new(Shared {
+            config,
+            limits,
+            slots: Arc::new(Semaphore::new(limits.connections_max)),
+            waiting: AtomicUsize::new(0),
+            generation: AtomicU64::new(0),
+            idle: Mutex::new(Vec::new()),
+        });
+        if tokio::runtime::Handle::try_current().is_ok() {
+            tokio::spawn(reap(Arc::downgrade(&shared)));
+        }
+        Self { shared }
+    }
+
+    /// Where its connections lead.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// A connection, if possible one whose session was left in the state `session_key`.
+    pub async fn get(&self, session_key: u64) -> Result<Pooled, PoolError> {
+        let slot = self.slot().await?;
+        let shared = self.shared.clone();
+        while let Some(idle) = self.take_idle(session_key) {
+            let mut pooled = Pooled {
+                connection: Some(idle.connection),
+                opened: idle.opened,
+                generation: idle.generation,
+                shared: shared.clone(),
+                slot: None,
+            };
+            if pooled.poll_alive(&mut Context::from_waker(Waker::noop())) {
+                pooled.slot = Some(slot);
+                return Ok(pooled);
+            }
+            pooled.connection = None;
+        }
+        let generation = shared.generation.load(Ordering::Relaxed);
+        let connection = Connection::connect(&shared.config).await.map_err(PoolError::Connect)?;
+        Ok(Pooled { connection: Some(connection), opened: Instant::now(), generation, shared, slot: Some(slot) })
+    }
+
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, PoolError> {
+        let shared = &self.shared;
+        if let Ok(slot) = shared.slots.clone().try_acquire_owned() {
+            return Ok(slot);
+        }
+        let waiting = Waiting(&shared.waiting);
+        if waiting.0.fetch_add(1, Ordering::Relaxed) >= shared.limits.waiting_max {
+            return Err(PoolError::QueueFull);
+        }
+        let slot = tokio::time::timeout(shared.limits.wait, shared.slots.clone().acquire_owned()).await;
+        slot.map_err(|_| PoolError::Timeout)?.map_err(|_| PoolError::Timeout)
+    }
+
+    /// The most recently used connection that will do; those that are too old are closed on the way.
+    fn take_idle(&self, session_key: u64) -> Option<Idle> {
+        let mut idle = self.shared.lock();
+        idle.retain(|idle| self.shared.fresh(idle.opened, idle.generation));
+        let at = idle.iter().rposition(|idle| idle.connection.session_key() == session_key);
+        match at {
+            Some(at) => Some(idle.swap_remove(at)),
+            None => idle.pop(),
+        }
+    }
+
+    /// Replaces all connections as they come back: PostgreSQL's sessions keep catalog caches of their own.
+    pub fn renew(&self) {
+        self.shared.generation.fetch_add(1, Ordering::Relaxed);
+        self.shared.lock().clear();
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> PoolStatus {
+        PoolStatus { idle: self.shared.lock().len(), waiting: self.shared.waiting.load(Ordering::Relaxed) }
+    }
+}
+
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fresh(&self, opened: Instant, generation: u64) -> bool {
+        generation == self.generation.load(Ordering::Relaxed) && opened.elapsed() < self.limits.lifetime
+    }
+
+    fn put_back(&self, connection: Connection, opened: Instant, generation: u64) {
+        if connection.is_idle() && self.fresh(opened, generation) {
+            self.lock().push(Idle { connection, opened, since: Instant::now(), generation });
+        }
+    }
+}
+
+/// Closes connections that have been idle or open for too long, while the pool exists.
+async fn reap(shared: Weak<Shared>) {
+    loop {
+        let Some(pool) = shared.upgrade() else { return };
+        let limits = pool.limits;
+        let mut closed = Vec::new();
+        {
+            let mut idle = pool.lock();
+            let mut at = 0;
+            while at < idle.len() {
+                if idle[at].since.elapsed() >= limits.idle || !pool.fresh(idle[at].opened, idle[at].generation) {
+                    closed.push(idle.swap_remove(at));
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        drop(pool);
+        for idle in closed {
+            idle.connection.terminate().await;
+        }
+        tokio::time::sleep(limits.idle.min(Duration::from_secs(5)).max(Duration::from_millis(50))).await;
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("a pooled connection is there until it is dropped")
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().expect("a pooled connection is there until it is dropped")
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        if connection.is_idle() {
+            self.shared.put_back(connection, self.opened, self.generation);
+            return;
+        }
+        // Nobody waits for what it is doing: stop that, and use the connection again if it stops in time.
+        let (shared, slot) = (self.shared.clone(), self.slot.take());
+        let (opened, generation) = (self.opened, self.generation);
+        let clean_up = async move {
+            let mut connection = connection;
+            if let Some(key) = connection.cancel_key().cloned() {
+                let _ = key.cancel().await;
+            }
+            if let Ok(Ok(())) = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain()).await {
+                shared.put_back(connection, opened, generation);
+            }
+            drop(slot);
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(clean_up);
+        }
+    }
+}
