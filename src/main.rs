@@ -1,1 +1,54 @@
-fn main(){}
+//! The program `thalweg`: the command line, and nothing else.
+
+mod demo;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The fastest line from a PostgreSQL database to the people who read it.
+#[derive(Parser)]
+#[command(name = "thalweg", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a private PostgreSQL with a paragliding flight book in it, and serve it
+    Demo(demo::Options),
+    /// Serve a database
+    Serve {
+        /// A configuration file as PostgREST reads it; PGRST_* and THALWEG_* variables win over it
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        cluster: ClusterOptions,
+    },
+}
+
+/// Where the embedded PostgreSQL keeps its data.
+#[derive(clap::Args)]
+struct ClusterOptions {
+    /// The directory of the embedded PostgreSQL's data
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Demo(options) => demo::run(options),
+        Command::Serve { file, cluster } => serve::run(file.as_deref(), cluster.data_dir),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("thalweg: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

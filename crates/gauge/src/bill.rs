@@ -48,6 +48,15 @@ impl Bill {
         self.lap = now;
     }
 
+    /// Puts `part` of the time since the last lap on one stage, and the rest on another.
+    pub fn lap_with(&mut self, rest: Stage, of: Stage, part: Duration) {
+        let now = Instant::now();
+        let part = part.min(now - self.lap);
+        self.spent[of as usize] += part;
+        self.spent[rest as usize] += now - self.lap - part;
+        self.lap = now;
+    }
+
     /// What a stage has cost so far.
     pub fn spent(&self, stage: Stage) -> Duration {
         self.spent[stage as usize]

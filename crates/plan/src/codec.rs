@@ -47,11 +47,19 @@ pub(crate) fn base_type(context: &Context<'_>, mut type_oid: Oid) -> Oid {
     type_oid
 }
 
+/// Whether PostgreSQL would write the scalar as Thalweg does, under the settings that the request runs with.
+fn written_as_by_default(context: &Context<'_>, scalar: Scalar) -> bool {
+    let depends =
+        matches!(scalar, Scalar::TimestampTz | Scalar::Interval | Scalar::Bytea | Scalar::Float4 | Scalar::Float8);
+    !depends
+        || (!context.formats_are_changed
+            && context.catalog.session().standard(scalar)
+            && (scalar != Scalar::TimestampTz || context.zone_is_known))
+}
+
 fn nested(context: &Context<'_>, type_oid: Oid, level: u32) -> Option<Codec> {
     if let Some(scalar) = Scalar::of(type_oid) {
-        let standard = context.catalog.session().standard(scalar)
-            && (scalar != Scalar::TimestampTz || context.timestamptz_in_binary);
-        return standard.then_some(Codec::Scalar(scalar));
+        return written_as_by_default(context, scalar).then_some(Codec::Scalar(scalar));
     }
     if level >= TYPE_LEVELS_MAX {
         return None;

@@ -18,7 +18,9 @@ pub struct Context<'a> {
     /// How many rows any level may return.
     pub rows_max: Option<u64>,
     /// Whether Thalweg knows the session's time zone, so that `timestamptz` may come in binary.
-    pub timestamptz_in_binary: bool,
+    pub zone_is_known: bool,
+    /// Whether the request runs under settings that change how values are written.
+    pub formats_are_changed: bool,
 }
 
 /// A read, resolved.

@@ -10,7 +10,7 @@ use thalweg_request::{
 
 impl<'a> Writer<'a> {
     /// A column of the level, as far into its value as its path leads.
-    pub(crate) fn column(&mut self, scope: Scope, column: &ColumnRef<'a>) {
+    pub(crate) fn column(&mut self, scope: Scope<'a>, column: &ColumnRef<'a>) {
         if column.via_jsonb {
             self.text.push_str("to_jsonb(");
         }
@@ -38,7 +38,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Conditions that must all hold; what says so (`WHERE`, `AND`) comes before the first.
-    pub(crate) fn conditions(&mut self, scope: Scope, read: &'a Read<'a>, mut before: &str) {
+    pub(crate) fn conditions(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str) {
         for condition in &read.conditions {
             self.text.push_str(before);
             self.condition(scope, read, condition);
@@ -53,7 +53,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn condition(&mut self, scope: Scope, read: &'a Read<'a>, condition: &'a Condition<'a>) {
+    fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
         match condition {
             Condition::Filter { column, filter, to_tsvector } => self.filter(scope, column, filter, *to_tsvector),
             Condition::Found(index, wanted) => {
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether an embed of the level finds a row.
-    fn found(&mut self, scope: Scope, read: &'a Read<'a>, index: usize) {
+    fn found(&mut self, scope: Scope<'a>, read: &'a Read<'a>, index: usize) {
         if read.embeds[index].is_to_one() {
             self.text.push('(');
             self.embed_alias(scope, index);
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn filter(&mut self, scope: Scope, column: &ColumnRef<'a>, filter: &'a Filter<'a>, to_tsvector: bool) {
+    fn filter(&mut self, scope: Scope<'a>, column: &ColumnRef<'a>, filter: &'a Filter<'a>, to_tsvector: bool) {
         if filter.negated {
             self.text.push_str("NOT (");
         }
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(crate) fn order(&mut self, scope: Scope, order: &'a [Order<'a>]) {
+    pub(crate) fn order(&mut self, scope: Scope<'a>, order: &'a [Order<'a>]) {
         for (at, term) in order.iter().enumerate() {
             self.text.push_str(if at == 0 { " ORDER BY " } else { ", " });
             match &term.key {

@@ -50,12 +50,19 @@ pub(crate) struct Writer<'a> {
     next: usize,
 }
 
-/// The numbers in a level's aliases: of its relation, and of the first of its embeds.
+/// The aliases of a level: of its relation, by name and number, and of its embeds, by number.
+///
+/// The root's relation goes by its own name, as it will stand in the database's messages; the number of every other
+/// is appended to its name. No two are equal, since the root's gets its number too where it ends like one.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope {
-    table: usize,
+pub(crate) struct Scope<'a> {
+    name: &'a str,
+    number: usize,
     embeds: usize,
 }
+
+/// PostgreSQL cuts names at 63 bytes, which would take the number off a longer one.
+const NUMBERED_NAME_BYTES_MAX: usize = 50;
 
 impl<'a> Writer<'a> {
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
@@ -64,19 +71,28 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the name by which a level's relation goes.
-    pub(crate) fn table(&mut self, scope: Scope) {
-        let _ = write!(self.text, "t{}", scope.table);
+    pub(crate) fn table(&mut self, scope: Scope<'a>) {
+        let ends_like_one = scope.name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('_');
+        if scope.number > 0 && scope.name.len() > NUMBERED_NAME_BYTES_MAX {
+            let _ = write!(self.text, "thalweg_t{}", scope.number);
+            return;
+        }
+        quote(&mut self.text, scope.name);
+        if scope.number > 0 || ends_like_one {
+            self.text.pop();
+            let _ = write!(self.text, "_{}\"", scope.number);
+        }
     }
 
     /// Writes the name by which the join of an embed goes.
-    pub(crate) fn embed_alias(&mut self, scope: Scope, index: usize) {
-        let _ = write!(self.text, "e{}", scope.embeds + index);
+    pub(crate) fn embed_alias(&mut self, scope: Scope<'a>, index: usize) {
+        let _ = write!(self.text, "thalweg_e{}", scope.embeds + index);
     }
 
-    fn scope(&mut self, read: &Read<'_>) -> Scope {
-        let table = self.next;
+    fn scope(&mut self, read: &'a Read<'a>) -> Scope<'a> {
+        let number = self.next;
         self.next += 1 + read.embeds.len();
-        Scope { table, embeds: table + 1 }
+        Scope { name: &read.relation.name, number, embeds: number + 1 }
     }
 
     fn select(&mut self, read: &'a Read<'a>) {
@@ -89,7 +105,7 @@ impl<'a> Writer<'a> {
         self.window(read);
     }
 
-    fn outputs(&mut self, scope: Scope, read: &'a Read<'a>) {
+    fn outputs(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
         for (at, output) in read.outputs.iter().enumerate() {
             if at > 0 {
                 self.text.push_str(", ");
@@ -98,7 +114,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn output(&mut self, scope: Scope, read: &'a Read<'a>, output: &'a Output<'a>) {
+    fn output(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
         if output.to_json {
             self.text.push_str("to_json(");
         }
@@ -109,7 +125,7 @@ impl<'a> Writer<'a> {
     }
 
     /// An output as it is in the database, before any conversion to JSON.
-    fn value(&mut self, scope: Scope, read: &'a Read<'a>, output: &'a Output<'a>) {
+    fn value(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
         match &output.source {
             Source::Column(column, None) => self.column(scope, column),
             Source::Column(column, Some(cast)) => {
@@ -137,7 +153,7 @@ impl<'a> Writer<'a> {
 
     /// `FROM` the level's relation and whatever its to-one embeds need; for rows those that are returned,
     /// else only those that decide which rows there are.
-    fn from(&mut self, scope: Scope, read: &'a Read<'a>, returning: bool) {
+    fn from(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
         self.text.push_str(" FROM ");
         self.relation(read.relation);
         self.text.push_str(" AS ");
@@ -145,7 +161,7 @@ impl<'a> Writer<'a> {
         self.joins(scope, read, returning);
     }
 
-    fn joins(&mut self, scope: Scope, read: &'a Read<'a>, returning: bool) {
+    fn joins(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
         for (index, embed) in read.embeds.iter().enumerate() {
             let decides = embed.inner || mentions(read, index);
             if !embed.is_to_one() || !(decides || returning) {
@@ -159,7 +175,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn join_to_one(&mut self, outer: Scope, read: &'a Read<'a>, index: usize, returning: bool) {
+    fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
         let embed = &read.embeds[index];
         let inner = self.scope(&embed.read);
         self.text.push_str("TRUE AS \"found\"");
@@ -191,7 +207,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The rows of a to-many embed for one outer row: as rows, or just `FROM` on for a test of existence.
-    pub(crate) fn related(&mut self, outer: Scope, embed: &'a EmbedRead<'a>, returning: bool) {
+    pub(crate) fn related(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>, returning: bool) {
         let inner = self.scope(&embed.read);
         if returning {
             self.text.push_str("SELECT ROW(");
@@ -207,16 +223,16 @@ impl<'a> Writer<'a> {
     }
 
     /// The condition that links an embed's rows to the outer row, and the embed's own.
-    fn linked(&mut self, outer: Scope, inner: Scope, embed: &'a EmbedRead<'a>) {
+    fn linked(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
         let relationship = embed.relationship;
         if let (Some(junction), Some(between)) = (&relationship.junction, embed.junction) {
             // The junction joins in front of the condition; its alias shares the level's number.
             self.text.push_str(" INNER JOIN ");
             self.relation(between);
-            let _ = write!(self.text, " AS j{} ON ", inner.table);
+            let _ = write!(self.text, " AS thalweg_j{} ON ", inner.number);
             for (at, &(from, to)) in junction.columns.iter().enumerate() {
                 self.text.push_str(if at == 0 { "" } else { " AND " });
-                let _ = write!(self.text, "j{}.", inner.table);
+                let _ = write!(self.text, "thalweg_j{}.", inner.number);
                 quote(&mut self.text, &between.columns[usize::from(from)].name);
                 self.text.push_str(" = ");
                 self.table(inner);
@@ -224,13 +240,14 @@ impl<'a> Writer<'a> {
                 quote(&mut self.text, &embed.read.relation.columns[usize::from(to)].name);
             }
         }
-        let (side, relation) = match embed.junction {
-            Some(between) => ('j', between),
-            None => ('t', embed.read.relation),
-        };
+        let relation = embed.junction.unwrap_or(embed.read.relation);
         for (at, (&of_outer, &(_, of_inner))) in embed.origin_columns.iter().zip(&relationship.columns).enumerate() {
             self.text.push_str(if at == 0 { " WHERE " } else { " AND " });
-            let _ = write!(self.text, "{side}{}.", inner.table);
+            match embed.junction {
+                Some(_) => _ = write!(self.text, "thalweg_j{}", inner.number),
+                None => self.table(inner),
+            }
+            self.text.push('.');
             quote(&mut self.text, &relation.columns[usize::from(of_inner)].name);
             self.text.push_str(" = ");
             self.table(outer);

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Cursor, Demand, Format, RowSink, RowView};
 
@@ -34,6 +35,7 @@ pub struct Connection {
     parameters: Vec<(String, String)>,
     notifications: VecDeque<Notification>,
     session_key: u64,
+    busy: Duration,
 }
 
 /// A statement to run, with its parameters.
@@ -84,7 +86,8 @@ struct Expected {
     statement: u64,
     /// Whether the pipeline prepares it, and has not been told yet that it could.
     unparsed: bool,
-    described: Vec<Oid>,
+    /// The types of its columns, once they are known.
+    columns: Option<Arc<[Oid]>>,
 }
 
 impl Connection {
@@ -102,6 +105,7 @@ impl Connection {
             parameters: Vec::new(),
             notifications: VecDeque::new(),
             session_key: 0,
+            busy: Duration::ZERO,
         }
     }
 
@@ -150,6 +154,11 @@ impl Connection {
         self.session_key = key;
     }
 
+    /// How long has been spent on messages and in sinks, not waiting, since this was last asked.
+    pub fn take_busy(&mut self) -> Duration {
+        std::mem::take(&mut self.busy)
+    }
+
     /// Runs statements as one transaction in one round trip, up to its end or until the sink pauses it. A statement
     /// that the server no longer knows, or whose result has other types now, is prepared again unseen.
     pub async fn run<S: RowSink>(
@@ -190,8 +199,8 @@ impl Connection {
             return Err(Error::new(ErrorKind::Broken));
         }
         for query in queries {
-            let (number, new) = match self.statements.find(query.text) {
-                Some(known) => (known.number, false),
+            let (number, new, columns) = match self.statements.find(query.text) {
+                Some(known) => (known.number, false, known.columns.clone()),
                 None => {
                     let (number, evicted) = self.statements.insert(query.text);
                     let name = statements::name(number);
@@ -201,7 +210,7 @@ impl Connection {
                     }
                     frontend::parse(&name, query.text, [], buffer)?;
                     frontend::describe(b'S', &name, buffer)?;
-                    (number, true)
+                    (number, true, None)
                 }
             };
             let name = StatementName::new(number);
@@ -220,7 +229,7 @@ impl Connection {
             );
             bound.map_err(|_| Error::new(ErrorKind::Protocol("too many or too long parameters")))?;
             frontend::execute("", 0, buffer)?;
-            self.expected.push_back(Expected { statement: number, unparsed: new, described: Vec::new() });
+            self.expected.push_back(Expected { statement: number, unparsed: new, columns });
         }
         frontend::sync(self.output.buffer());
         self.syncs = 1;
@@ -234,7 +243,10 @@ impl Connection {
         cx: &mut Context<'_>,
         sink: &mut S,
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
-        let result = ready!(self.poll_messages(cx, sink));
+        let started = Instant::now();
+        let result = self.poll_messages(cx, sink);
+        self.busy += started.elapsed();
+        let result = ready!(result);
         if let Err(error) = &result {
             let lost = match error {
                 StepError::Wire(error) => error.database().is_none(),
@@ -285,7 +297,11 @@ impl Connection {
                         None => Ok(Progress::Done),
                     });
                 }
-                message::BIND_COMPLETE | message::CLOSE_COMPLETE | message::PARAMETER_DESCRIPTION => {}
+                message::BIND_COMPLETE => {
+                    let columns = self.expected.front_mut().and_then(|current| current.columns.take());
+                    sink.start_of_statement(columns.as_deref().unwrap_or_default()).map_err(StepError::Sink)?;
+                }
+                message::CLOSE_COMPLETE | message::PARAMETER_DESCRIPTION => {}
                 message::PARSE_COMPLETE => {
                     if let Some(current) = self.expected.front_mut() {
                         current.unparsed = false;
@@ -293,22 +309,23 @@ impl Connection {
                 }
                 message::ROW_DESCRIPTION => {
                     let columns = row_description(body)?;
-                    if let Some(current) = self.expected.front_mut() {
-                        current.described = columns.clone();
-                        self.statements.described(current.statement, columns.into());
-                    }
+                    self.described(columns.into());
                 }
-                message::NO_DATA => {
-                    if let Some(current) = self.expected.front() {
-                        self.statements.described(current.statement, Arc::from([]));
-                    }
-                }
+                message::NO_DATA => self.described(Arc::from([])),
                 message::ERROR_RESPONSE => {
                     let error = Error::new(ErrorKind::Database(Box::new(DbError::parse(body).map_err(Error::from)?)));
                     self.fail(error)?;
                 }
                 _ => self.asynchronous(found.tag, found.body)?,
             }
+        }
+    }
+
+    /// Notes the types of the current statement's columns, for now and for later runs.
+    fn described(&mut self, columns: Arc<[Oid]>) {
+        if let Some(current) = self.expected.front_mut() {
+            current.columns = Some(columns.clone());
+            self.statements.described(current.statement, columns);
         }
     }
 
@@ -351,12 +368,6 @@ impl Connection {
             _ => return Err(Error::new(ErrorKind::Protocol("message that does not belong here"))),
         }
         Ok(())
-    }
-
-    /// The types of a statement's columns, if it is prepared.
-    pub fn columns(&mut self, text: &str) -> Option<Arc<[Oid]>> {
-        let number = self.statements.find(text)?.number;
-        self.statements.columns(number)
     }
 
     /// Waits for what another session notifies on a channel that is listened to.
@@ -495,8 +506,11 @@ impl<S: RowSink> RowSink for Counting<'_, S> {
         self.sink.row(row)
     }
 
+    fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), Self::Error> {
+        self.sink.start_of_statement(types)
+    }
+
     fn end_of_statement(&mut self) {
-        self.rows += 1;
         self.sink.end_of_statement();
     }
 }

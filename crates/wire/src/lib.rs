@@ -23,7 +23,7 @@ mod cancel;
 mod config;
 mod connect;
 mod connection;
-mod copy_in;
+mod simple;
 mod error;
 mod input;
 mod message;

@@ -58,10 +58,6 @@ impl Statements {
         }
     }
 
-    pub(crate) fn columns(&self, number: u64) -> Option<Arc<[Oid]>> {
-        self.by_text.values().find(|known| known.number == number).and_then(|known| known.columns.clone())
-    }
-
     /// Forgets statements that the server never prepared or has dropped.
     pub(crate) fn forget(&mut self, which: impl Fn(u64) -> bool) {
         self.by_text.retain(|_, known| !which(known.number));

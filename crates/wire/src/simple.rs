@@ -1,4 +1,4 @@
-//! `COPY … FROM STDIN` (section "COPY Operations").
+//! Scripts and `COPY … FROM STDIN` (sections "Simple Query" and "COPY Operations").
 
 use crate::connection::Connection;
 use crate::error::{DbError, Error, ErrorKind};
@@ -39,6 +39,23 @@ impl Connection {
             (message::ERROR_RESPONSE, body) => self.refused(&body).await,
             _ => Err(Error::new(ErrorKind::Protocol("end of COPY"))),
         }
+    }
+
+    /// Runs a script of statements without parameters, whose results do not matter.
+    pub async fn simple(&mut self, script: &str) -> Result<(), Error> {
+        frontend::query(script, self.output().buffer())?;
+        self.flush().await?;
+        let mut failure = None;
+        loop {
+            match self.read_message().await? {
+                (message::READY_FOR_QUERY, _) => break,
+                (message::ERROR_RESPONSE, body) => {
+                    failure = Some(Error::new(ErrorKind::Database(Box::new(DbError::parse(&body)?))));
+                }
+                _ => {}
+            }
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     async fn refused(&mut self, body: &[u8]) -> Result<(), Error> {

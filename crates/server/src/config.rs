@@ -1,0 +1,304 @@
+//! Configuration: PostgREST's keys from a file, `PGRST_*` and `THALWEG_*` (operations §§1, 4).
+
+use crate::config_file;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a server is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `db-uri`: the connection string; `None` where nobody said.
+    pub db_uri: Option<String>,
+    /// `db-schemas`: the exposed schemas, the default one first.
+    pub db_schemas: Vec<String>,
+    /// `db-anon-role`: the role of requests without a token.
+    pub db_anon_role: Option<String>,
+    /// `db-pool`: how many connections are open at most.
+    pub db_pool: usize,
+    /// `db-pool-acquisition-timeout`: how long a request waits for one.
+    pub db_pool_acquisition_timeout: Duration,
+    /// `db-pool-max-idletime`: how long an unused one is kept.
+    pub db_pool_max_idletime: Duration,
+    /// `db-pool-max-lifetime`: how old one gets.
+    pub db_pool_max_lifetime: Duration,
+    /// `db-max-rows`: how many rows any level may return.
+    pub db_max_rows: Option<u64>,
+    /// `db-extra-search-path`: schemas behind the exposed one in the search path.
+    pub db_extra_search_path: Vec<String>,
+    /// `db-channel`: where reloads are notified.
+    pub db_channel: String,
+    /// `db-channel-enabled`: whether to listen there.
+    pub db_channel_enabled: bool,
+    /// `server-host`: the address to listen on.
+    pub server_host: String,
+    /// `server-port`: 0 is any free one.
+    pub server_port: u16,
+    /// `server-unix-socket`: a path to listen on instead.
+    pub server_unix_socket: Option<PathBuf>,
+    /// `log-level`
+    pub log_level: LogLevel,
+    /// What is odd about the configuration, in words for the log.
+    pub warnings: Vec<String>,
+}
+
+/// From which status on requests are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LogLevel {
+    Crit,
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    message: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error in config: {}", self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The keys that have an effect, with the older names that are read where the newer is not set.
+const KEYS: [(&str, Option<&str>); 15] = [
+    ("db-uri", None),
+    ("db-schemas", Some("db-schema")),
+    ("db-anon-role", None),
+    ("db-pool", None),
+    ("db-pool-acquisition-timeout", None),
+    ("db-pool-max-idletime", Some("db-pool-timeout")),
+    ("db-pool-max-lifetime", None),
+    ("db-max-rows", Some("max-rows")),
+    ("db-extra-search-path", None),
+    ("db-channel", None),
+    ("db-channel-enabled", None),
+    ("server-host", None),
+    ("server-port", None),
+    ("server-unix-socket", None),
+    ("log-level", None),
+];
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            db_uri: None,
+            db_schemas: vec!["public".to_owned()],
+            db_anon_role: None,
+            db_pool: 10,
+            db_pool_acquisition_timeout: Duration::from_secs(10),
+            db_pool_max_idletime: Duration::from_secs(30),
+            db_pool_max_lifetime: Duration::from_secs(1800),
+            db_max_rows: None,
+            db_extra_search_path: vec!["public".to_owned()],
+            db_channel: "pgrst".to_owned(),
+            db_channel_enabled: true,
+            server_host: "!4".to_owned(),
+            server_port: 3000,
+            server_unix_socket: None,
+            log_level: LogLevel::Error,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file, if there is one, and the process's environment.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::load_with(file, std::env::vars())
+    }
+
+    /// [`Config::load`] with another environment. `THALWEG_*` wins over `PGRST_*`, which wins over the file.
+    pub fn load_with(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let mut values = file.map(config_file::read).transpose()?.unwrap_or_default();
+        let environment: BTreeMap<String, String> = environment.collect();
+        for prefix in ["PGRST_", "THALWEG_"] {
+            for (variable, value) in &environment {
+                let Some(name) = variable.strip_prefix(prefix) else { continue };
+                let key = match name.strip_prefix("APP_SETTINGS_") {
+                    Some(setting) => format!("app.settings.{setting}"),
+                    None => name.to_ascii_lowercase().replace('_', "-"),
+                };
+                // what is not meant for the server: where to find PostgreSQL
+                if prefix == "PGRST_" || !matches!(key.as_str(), "postgres" | "maven-url") {
+                    values.insert(key, value.clone());
+                }
+            }
+        }
+        Self::from_values(&values)
+    }
+
+    fn from_values(values: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
+        let raw = |key: &str| {
+            let older = KEYS.iter().find(|(known, _)| *known == key).and_then(|(_, older)| *older);
+            // of the two names for the idle time, the older wins
+            let (first, second) = if key == "db-pool-max-idletime" { (older, Some(key)) } else { (Some(key), older) };
+            first.and_then(|key| values.get(key)).or_else(|| second.and_then(|key| values.get(key)))
+        };
+        let text = |key: &str| raw(key).filter(|value| !value.is_empty()).cloned();
+        let integer = |key: &str| text(key).and_then(|value| value.trim().parse::<u64>().ok());
+        let seconds = |key: &str, default: Duration| integer(key).map_or(default, Duration::from_secs);
+        let list = |value: &str| -> Vec<String> {
+            value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+        };
+        let default = Self::default();
+        let db_schemas = text("db-schemas").map_or(default.db_schemas, |value| list(&value));
+        for schema in &db_schemas {
+            if matches!(schema.as_str(), "pg_catalog" | "information_schema") {
+                return Err(ConfigError::new(format!("db-schemas does not allow schema: '{schema}'")));
+            }
+        }
+        let db_uri = match text("db-uri") {
+            Some(value) => Some(match value.strip_prefix('@') {
+                Some(path) => std::fs::read_to_string(path)
+                    .map(|text| text.trim_end_matches('\n').to_owned())
+                    .map_err(|cause| ConfigError::new(format!("db-uri: {path}: {cause}")))?,
+                None => value,
+            }),
+            None => None,
+        };
+        let log_level = match text("log-level").as_deref() {
+            None | Some("error") => LogLevel::Error,
+            Some("crit") => LogLevel::Crit,
+            Some("warn") => LogLevel::Warn,
+            Some("info") => LogLevel::Info,
+            Some("debug") => LogLevel::Debug,
+            Some(other) => return Err(ConfigError::new(format!("Invalid logging level: {other}. Check your configuration."))),
+        };
+        Ok(Self {
+            db_uri,
+            db_schemas,
+            db_anon_role: text("db-anon-role"),
+            db_pool: integer("db-pool").map_or(default.db_pool, |size| size.clamp(1, 10_000) as usize),
+            db_pool_acquisition_timeout: seconds("db-pool-acquisition-timeout", default.db_pool_acquisition_timeout),
+            db_pool_max_idletime: seconds("db-pool-max-idletime", default.db_pool_max_idletime),
+            db_pool_max_lifetime: seconds("db-pool-max-lifetime", default.db_pool_max_lifetime),
+            db_max_rows: integer("db-max-rows"),
+            // here alone the empty string is a value: no schema
+            db_extra_search_path: raw("db-extra-search-path").map_or(default.db_extra_search_path, |value| list(value)),
+            db_channel: text("db-channel").unwrap_or(default.db_channel),
+            db_channel_enabled: text("db-channel-enabled").map_or(default.db_channel_enabled, |value| boolean(&value)),
+            server_host: text("server-host").unwrap_or(default.server_host),
+            server_port: integer("server-port").and_then(|port| u16::try_from(port).ok()).unwrap_or(default.server_port),
+            server_unix_socket: text("server-unix-socket").map(PathBuf::from),
+            log_level,
+            warnings: values.keys().filter_map(|key| warning(key)).collect(),
+        })
+    }
+}
+
+fn boolean(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true") || value.trim().parse::<i64>().is_ok_and(|number| number > 0)
+}
+
+/// PostgREST's keys that are understood as such, and have no effect yet.
+const NOT_YET: [&str; 38] = [
+    "admin-server-host",
+    "admin-server-port",
+    "admin-server-unix-socket",
+    "admin-server-unix-socket-mode",
+    "client-error-verbosity",
+    "db-aggregates-enabled",
+    "db-config",
+    "db-hoisted-tx-settings",
+    "db-plan-enabled",
+    "db-pool-automatic-recovery",
+    "db-pre-config",
+    "db-pre-request",
+    "pre-request",
+    "db-prepared-statements",
+    "db-root-spec",
+    "root-spec",
+    "db-tx-end",
+    "jwt-aud",
+    "jwt-cache-max-entries",
+    "jwt-role-claim-key",
+    "role-claim-key",
+    "jwt-secret",
+    "jwt-secret-is-base64",
+    "secret-is-base64",
+    "log-query",
+    "openapi-mode",
+    "openapi-security-active",
+    "openapi-server-proxy-uri",
+    "server-cors-allowed-origins",
+    "server-reuseport",
+    "server-timing-enabled",
+    "server-trace-header",
+    "server-unix-socket-mode",
+    "url-use-legacy-target-names",
+    "jwt-cache-max-lifetime",
+    "db-prefer-tx",
+    "openapi-security",
+    "server-timing",
+];
+
+fn warning(key: &str) -> Option<String> {
+    if KEYS.iter().any(|(known, older)| *known == key || *older == Some(key)) {
+        None
+    } else if NOT_YET.contains(&key) || key.starts_with("app.settings.") {
+        Some(format!("the configuration key {key} has no effect yet"))
+    } else {
+        Some(format!("unknown configuration key {key}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        Config::load_with(None, environment.iter().map(|(name, value)| (name.to_string(), value.to_string())))
+    }
+
+    #[test]
+    fn thalweg_wins_over_pgrst_and_an_empty_value_unsets() {
+        let config = load(&[
+            ("PGRST_DB_ANON_ROLE", "a"),
+            ("THALWEG_DB_ANON_ROLE", "b"),
+            ("PGRST_DB_SCHEMA", "x, y ,"),
+            ("PGRST_DB_POOL", "7"),
+            ("THALWEG_DB_POOL", ""),
+            ("PGRST_DB_EXTRA_SEARCH_PATH", ""),
+            ("PGRST_MAX_ROWS", "5"),
+            ("PGRST_DB_CHANNEL_ENABLED", "False"),
+            ("THALWEG_POSTGRES", "fetch"),
+        ])
+        .unwrap();
+        assert_eq!(config.db_anon_role.as_deref(), Some("b"));
+        assert_eq!(config.db_schemas, ["x", "y"]);
+        assert_eq!((config.db_pool, config.db_max_rows), (10, Some(5)));
+        assert_eq!(config.db_extra_search_path, [""; 0]);
+        assert!(!config.db_channel_enabled);
+        assert_eq!(config.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn odd_keys_warn_and_wrong_values_are_errors() {
+        let config = load(&[("PGRST_JWT_SECRET", "x"), ("PGRST_DB_SHEMAS", "x"), ("PGRST_DB_POOL", "many")]).unwrap();
+        assert_eq!(config.warnings, [
+            "unknown configuration key db-shemas",
+            "the configuration key jwt-secret has no effect yet"
+        ]);
+        assert_eq!(config.db_pool, 10);
+        assert!(load(&[("PGRST_LOG_LEVEL", "loud")]).unwrap_err().to_string().starts_with("Error in config"));
+        assert!(load(&[("PGRST_DB_SCHEMAS", "api,pg_catalog")]).is_err());
+    }
+}

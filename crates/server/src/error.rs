@@ -1,0 +1,322 @@
+//! Every error as the protocol shows it: one table from what happened to a status and a code.
+
+use crate::body::Body;
+use bytes::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use std::borrow::Cow;
+use thalweg_encode::EncodeError;
+use thalweg_json::write_string;
+use thalweg_plan::PlanError;
+use thalweg_request::RequestError;
+use thalweg_wire::{DbError, ErrorKind as WireKind, PoolError, StepError};
+
+/// An error on its way to the client.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: Cow<'static, str>,
+    message: String,
+    details: Details,
+    hint: Option<String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether the schema cache may have fallen behind the database.
+    pub(crate) stale: Stale,
+}
+
+/// What an error says about the schema cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stale {
+    No,
+    /// The database does not know a name. It may be the client's mistake.
+    Perhaps,
+    /// The database has other types than the schema cache says.
+    Surely,
+}
+
+#[derive(Debug)]
+enum Details {
+    Null,
+    Text(String),
+    Json(Vec<u8>),
+}
+
+const CLIENT_ERROR: &str = "Database client error. Retrying the connection.";
+
+impl ApiError {
+    pub(crate) fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            code: Cow::Borrowed(code),
+            message: message.into(),
+            details: Details::Null,
+            hint: None,
+            headers: Vec::new(),
+            stale: Stale::No,
+        }
+    }
+
+    fn details(mut self, text: impl Into<String>) -> Self {
+        self.details = Details::Text(text.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint = Some(text.into());
+        self
+    }
+
+    fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.headers.push((name, HeaderValue::from_static(value)));
+        self
+    }
+
+    fn unavailable(code: &'static str, message: &str) -> Self {
+        Self::new(503, code, message).header(RETRY_AFTER, "1")
+    }
+
+    /// No schema cache has been loaded yet.
+    pub(crate) fn no_schema_cache() -> Self {
+        Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
+    }
+
+    /// No token, and anonymous access is off.
+    pub(crate) fn anonymous_disabled() -> Self {
+        Self::new(401, "PGRST302", "Anonymous access is disabled").header(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    /// A singular media type was asked for, and there is not exactly one row.
+    pub(crate) fn not_singular(rows: u64) -> Self {
+        let message = "Cannot coerce the result to a single JSON object";
+        Self::new(406, "PGRST116", message).details(format!("The result contains {rows} rows"))
+    }
+
+    pub(crate) fn offset_beyond(offset: u64, total: u64) -> Self {
+        Self::new(416, "PGRST103", "Requested range not satisfiable")
+            .details(format!("An offset of {offset} was requested, but there are only {total} rows."))
+    }
+
+    pub(crate) fn schema(name: &str, exposed: &[String]) -> Self {
+        Self::new(406, "PGRST106", format!("Invalid schema: {name}"))
+            .hint(format!("Only the following schemas are exposed: {}", exposed.join(", ")))
+    }
+
+    /// What PostgreSQL reported (errors §5). `anonymous` tells whether the request ran as the anonymous role.
+    fn database(error: &DbError, anonymous: bool) -> Self {
+        let status = status_of(&error.code, &error.message, anonymous);
+        let mut api = Self::new(status, "", error.message.clone());
+        api.code = Cow::Owned(error.code.clone());
+        api.details = error.detail.clone().map_or(Details::Null, Details::Text);
+        api.hint = error.hint.clone();
+        api.stale = match error.code.as_str() {
+            "42703" | "42P01" | "42883" | "42704" => Stale::Perhaps,
+            _ => Stale::No,
+        };
+        match status {
+            401 => api.header(WWW_AUTHENTICATE, "Bearer"),
+            503 => api.header(RETRY_AFTER, "1"),
+            _ => api,
+        }
+    }
+
+    fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
+        match error.kind() {
+            WireKind::Database(database) => Self::database(database, anonymous),
+            WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => {
+                Self::unavailable("PGRST000", "Database connection error.").details(error.to_string())
+            }
+            _ => Self::unavailable("PGRST001", CLIENT_ERROR).details(error.to_string()),
+        }
+    }
+
+    /// A failure of a pipeline.
+    pub(crate) fn step(error: &StepError<EncodeError>, anonymous: bool) -> Self {
+        match error {
+            StepError::Wire(error) => Self::wire(error, anonymous),
+            StepError::Sink(EncodeError::Stale) => {
+                let mut api = Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database");
+                api.stale = Stale::Surely;
+                api
+            }
+            StepError::Sink(error) => Self::new(500, "PGRSTX00", error.to_string()),
+        }
+    }
+
+    /// Body and headers.
+    pub(crate) fn respond(&self) -> Response<Body> {
+        let mut body = Vec::with_capacity(256);
+        body.extend_from_slice(b"{\"code\":");
+        write_string(&mut body, self.code.as_bytes());
+        body.extend_from_slice(b",\"details\":");
+        match &self.details {
+            Details::Null => body.extend_from_slice(b"null"),
+            Details::Text(text) => write_string(&mut body, text.as_bytes()),
+            Details::Json(json) => body.extend_from_slice(json),
+        }
+        body.extend_from_slice(b",\"hint\":");
+        match &self.hint {
+            None => body.extend_from_slice(b"null"),
+            Some(hint) => write_string(&mut body, hint.as_bytes()),
+        }
+        body.extend_from_slice(b",\"message\":");
+        write_string(&mut body, self.message.as_bytes());
+        body.push(b'}');
+        let mut response = Response::new(Body::whole(Bytes::new()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        if let Ok(value) = HeaderValue::from_str(&format!("Thalweg; error={}", self.code)) {
+            headers.insert(HeaderName::from_static("proxy-status"), value);
+        }
+        headers.extend(self.headers.iter().cloned());
+        *response.body_mut() = Body::whole(body.into());
+        response
+    }
+}
+
+impl From<PoolError> for ApiError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Timeout => Self::new(504, "PGRST003", "Timed out acquiring connection from connection pool."),
+            PoolError::QueueFull => {
+                Self::unavailable("PGRST003", "Too many requests are waiting for a connection from the pool.")
+            }
+            PoolError::Connect(error) => Self::wire(&error, false),
+            other => Self::unavailable("PGRST000", "Database connection error.").details(format!("{other:?}")),
+        }
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        use thalweg_request::ErrorKind as Kind;
+        let message = error.to_string();
+        match error.kind() {
+            Kind::Syntax { details, .. } => Self::new(400, "PGRST100", message).details(details.clone()),
+            Kind::Range(details) => Self::new(416, "PGRST103", message).details(*details),
+            Kind::Path => Self::new(404, "PGRST125", message),
+            Kind::Preferences(invalid) => {
+                Self::new(400, "PGRST122", message).details(format!("Invalid preferences: {invalid}"))
+            }
+            _ => Self::new(400, "PGRST100", message),
+        }
+    }
+}
+
+impl From<PlanError> for ApiError {
+    fn from(error: PlanError) -> Self {
+        use thalweg_plan::ErrorKind as Kind;
+        let message = error.to_string();
+        match error.kind() {
+            Kind::Relation { schema, nearest, .. } => {
+                let mut api = Self::new(404, "PGRST205", message);
+                api.hint = nearest.as_ref().map(|name| format!("Perhaps you meant the table '{schema}.{name}'"));
+                api
+            }
+            Kind::NotEmbedded(name) => Self::new(400, "PGRST108", message)
+                .hint(format!("Verify that '{name}' is included in the 'select' query parameter.")),
+            Kind::Relationship { origin, target, hint, schema, suggestion } => {
+                let using = hint.as_ref().map_or(String::new(), |hint| format!(" using the hint '{hint}'"));
+                let mut api = Self::new(400, "PGRST200", message).details(format!(
+                    "Searched for a foreign key relationship between '{origin}' and '{target}'{using} in the schema \
+                     '{schema}', but no matches were found."
+                ));
+                api.hint = suggestion.clone();
+                api
+            }
+            Kind::Ambiguous { target, candidates, .. } => {
+                let mut details = vec![b'['];
+                for (at, candidate) in candidates.iter().enumerate() {
+                    details.extend_from_slice(if at == 0 { b"{\"cardinality\":" } else { b",{\"cardinality\":" });
+                    write_string(&mut details, candidate.cardinality.as_bytes());
+                    details.extend_from_slice(b",\"embedding\":");
+                    write_string(&mut details, candidate.embedding.as_bytes());
+                    details.extend_from_slice(b",\"relationship\":");
+                    write_string(&mut details, candidate.relationship.as_bytes());
+                    details.push(b'}');
+                }
+                details.push(b']');
+                let choices: Vec<String> = candidates.iter().map(|known| format!("'{}'", known.choice)).collect();
+                let mut api = Self::new(300, "PGRST201", message).hint(format!(
+                    "Try changing '{target}' to one of the following: {}. Find the desired relationship in the \
+                     'details' key.",
+                    choices.join(", ")
+                ));
+                api.details = Details::Json(details);
+                api
+            }
+            Kind::RelatedOrder { origin, target } => Self::new(400, "PGRST118", message).details(format!(
+                "'{origin}' and '{target}' do not form a many-to-one or one-to-one relationship"
+            )),
+            Kind::Aggregates => Self::new(400, "PGRST123", message),
+            Kind::NotImplemented(what) => Self::new(400, "PGRST127", message).details(*what),
+            Kind::MediaType(_) => Self::new(406, "PGRST107", message),
+            _ => Self::new(406, "PGRST106", message),
+        }
+    }
+}
+
+/// The status of an SQLSTATE; the first row that fits decides (errors §5).
+fn status_of(code: &str, message: &str, anonymous: bool) -> u16 {
+    let class = code.get(..2).unwrap_or_default();
+    match (class, code) {
+        ("08", _) => 503,
+        ("09", _) => 500,
+        ("0L" | "0P", _) => 403,
+        (_, "23503" | "23505") => 409,
+        (_, "25006") => 405,
+        (_, "21000") if message.ends_with("requires a WHERE clause") => 400,
+        (_, "21000") => 500,
+        (_, "22023") if message.starts_with("role") && message.ends_with("does not exist") => 401,
+        (_, "22023") => 400,
+        ("25", _) => 500,
+        ("28", _) => 403,
+        ("2D" | "38" | "39" | "3B" | "40", _) => 500,
+        (_, "53400") => 500,
+        ("53", _) => 503,
+        ("54" | "55", _) => 500,
+        (_, "57P01") => 503,
+        ("57" | "58" | "F0" | "HV", _) => 500,
+        (_, "P0001") => 400,
+        ("P0" | "XX", _) => 500,
+        (_, "42883") if message.starts_with("function xmlagg(") => 406,
+        (_, "42883") => 404,
+        (_, "42P01") => 404,
+        (_, "42P17") => 500,
+        (_, "42501") if anonymous => 401,
+        (_, "42501") => 403,
+        ("PT", _) => code[2..].parse().ok().filter(|status| (200..=599).contains(status)).unwrap_or(500),
+        _ => 400,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlstates_map_to_statuses() {
+        for (code, message, anonymous, status) in [
+            ("22P02", "", false, 400),
+            ("42703", "", false, 400),
+            ("42P01", "", false, 404),
+            ("42883", "operator does not exist", false, 404),
+            ("42501", "", true, 401),
+            ("42501", "", false, 403),
+            ("22023", "role \"x\" does not exist", false, 401),
+            ("22023", "invalid value for parameter", false, 400),
+            ("57014", "", false, 500),
+            ("57P01", "", false, 503),
+            ("53300", "", false, 503),
+            ("53400", "", false, 500),
+            ("40001", "", false, 500),
+            ("PT418", "", false, 418),
+            ("PT40A", "", false, 500),
+            ("PTé", "", false, 500),
+            ("", "", false, 400),
+        ] {
+            assert_eq!(status_of(code, message, anonymous), status, "{code}");
+        }
+    }
+}

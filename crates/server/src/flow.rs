@@ -1,0 +1,352 @@
+//! The whole request, one line a stage.
+
+use crate::body::{Body, Flowing};
+use crate::content_range::ContentRange;
+use crate::cors;
+use crate::error::{ApiError, Stale};
+use crate::pipeline::{Replies, Role};
+use crate::respond;
+use crate::session::{RequestFacts, SessionState};
+use crate::state::{Snapshot, State};
+use bytes::Bytes;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Response};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use thalweg_encode::{Encoder, Target, Zone};
+use thalweg_gauge::{Bill, Stage};
+use thalweg_plan::{Context, Delivery, Media, Plan, plan};
+use thalweg_request::{ApiRequest, Count, Params, Preferences, Query, Resource, Window, accepted};
+use thalweg_rows::Format;
+use thalweg_sql::Statement;
+use thalweg_wire::{Progress, Query as WireQuery};
+
+/// Rows are held back up to this size, so that `Content-Range` can say how many there are.
+const HELD_BACK_BYTES: usize = 1024 * 1024;
+
+/// What is known of a request when it has been answered.
+pub(crate) struct Answer {
+    pub(crate) response: Response<Body>,
+    pub(crate) bill: Bill,
+    pub(crate) code: Option<String>,
+    pub(crate) rows: Option<u64>,
+}
+
+/// Answers a request, whatever it is.
+pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
+    let mut bill = Bill::start();
+    let mut outcome = attempt(state, parts, &mut bill).await;
+    if let Err(error) = &outcome
+        && (error.stale == Stale::Surely || (error.stale == Stale::Perhaps && state.reloader.may_suspect()))
+    {
+        state.reloader.load().await;
+        outcome = attempt(state, parts, &mut bill).await;
+    }
+    let cross_origin = parts.headers.contains_key(header::ORIGIN);
+    let (mut response, code, rows) = match outcome {
+        Ok((response, rows)) => (response, None, rows),
+        Err(error) => {
+            if error.status.as_u16() == 503 {
+                state.reloader.trigger();
+            }
+            let mut response = error.respond();
+            if parts.method == Method::HEAD {
+                *response.body_mut() = Body::whole(Bytes::new());
+            }
+            (response, Some(error.code.into_owned()), None)
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
+    if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.to_string())) {
+        headers.insert(HeaderName::from_static("server-timing"), timing);
+    }
+    cors::expose(cross_origin, headers);
+    Answer { response, bill, code, rows }
+}
+
+type Outcome = Result<(Response<Body>, Option<u64>), ApiError>;
+
+/// bytes → request → plan → SQL → rows → response.
+async fn attempt(state: &State, parts: &Parts, bill: &mut Bill) -> Outcome {
+    if let Some(response) = cors::preflight(&parts.method, &parts.headers) {
+        return Ok((response, None));
+    }
+    let role = authenticate(state, &parts.headers)?;
+    let snapshot = state.snapshot()?;
+    let resource = Resource::parse(parts.uri.path())?;
+    let relation = match relation(state, &snapshot, &resource, parts)? {
+        Asked::Rows(relation) => relation,
+        Asked::Options(response) => return Ok((*response, None)),
+    };
+    let params = Params::decode(parts.uri.query().unwrap_or(""))?;
+    let request = read_request(parts, resource.clone(), &params)?;
+    bill.lap(Stage::Parse);
+    let plan = plan(&request, relation, context(state, &snapshot, role, &request))
+        .map_err(|error| schema_error(state, error))?;
+    let statements = Statements::of(&plan);
+    let facts = facts(parts, &request);
+    let session = SessionState::of(&snapshot, plan.schema, role, &facts);
+    bill.lap(Stage::Plan);
+    let connection = state.pool.get(session.key).await?;
+    bill.lap(Stage::Wait);
+    let zone = snapshot.zone.clone().unwrap_or(Zone::UTC);
+    let rows = Run { plan: &plan, statements: &statements, session: &session, zone, anonymous: true };
+    let result = rows.run(connection, bill).await?;
+    respond(state, parts, &params, &request, &plan, result)
+}
+
+/// The role that a request runs as (auth §3).
+fn authenticate<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+    let scheme = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().get(..6));
+    if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer")) {
+        return Err(ApiError::new(500, "PGRST300", "Server lacks JWT secret"));
+    }
+    state.config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
+}
+
+enum Asked<'a> {
+    Rows(&'a str),
+    Options(Box<Response<Body>>),
+}
+
+/// The relation whose rows are asked for; everything else is answered here.
+fn relation<'a>(
+    state: &State,
+    snapshot: &Snapshot,
+    resource: &'a Resource<'_>,
+    parts: &Parts,
+) -> Result<Asked<'a>, ApiError> {
+    const READABLE: &str = "OPTIONS,GET,HEAD";
+    let unsupported = || ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {}", parts.method));
+    let profile = profile(&parts.headers);
+    if let Some(profile) = profile.filter(|profile| !state.config.db_schemas.iter().any(|known| known == profile)) {
+        return Err(ApiError::schema(profile, &state.config.db_schemas));
+    }
+    let schema = profile.or(state.config.db_schemas.first().map(String::as_str)).unwrap_or_default();
+    match (resource, &parts.method) {
+        (Resource::Root, &Method::OPTIONS) => Ok(Asked::Options(Box::new(respond::options(READABLE)))),
+        (Resource::Root, &Method::GET | &Method::HEAD) => {
+            let names: Vec<String> = snapshot
+                .catalog
+                .relations()
+                .iter()
+                .filter(|relation| *relation.schema == *schema)
+                .take(20)
+                .map(|relation| format!("/{}", relation.name))
+                .collect();
+            Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled")
+                .hint(format!("Relations of schema '{schema}': {}", names.join(" "))))
+        }
+        (Resource::Relation(name), &Method::GET | &Method::HEAD) => Ok(Asked::Rows(name)),
+        (Resource::Relation(name), &Method::OPTIONS) => match snapshot.catalog.find(schema, name) {
+            Some(_) => Ok(Asked::Options(Box::new(respond::options(READABLE)))),
+            None => Ok(Asked::Rows(name)),
+        },
+        (Resource::Function(_), &Method::GET | &Method::HEAD | &Method::POST | &Method::OPTIONS) => {
+            Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Functions cannot be called yet."))
+        }
+        (Resource::Function(_), method) => {
+            Err(ApiError::new(405, "PGRST101", format!("Cannot use the {method} method on RPC")))
+        }
+        (Resource::Relation(_), &Method::POST | &Method::PATCH | &Method::PUT | &Method::DELETE) => {
+            Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Relations cannot be written to yet."))
+        }
+        _ => Err(unsupported()),
+    }
+}
+
+fn profile(headers: &HeaderMap) -> Option<&str> {
+    headers.get("accept-profile").and_then(|value| value.to_str().ok())
+}
+
+/// Understands the query string and the headers.
+fn read_request<'a>(
+    parts: &'a Parts,
+    resource: Resource<'a>,
+    params: &'a Params<'a>,
+) -> Result<ApiRequest<'a>, ApiError> {
+    let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let query = Query::parse(params)?;
+    let range = if parts.method == Method::GET { text(header::RANGE) } else { None };
+    let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let request = ApiRequest {
+        resource,
+        profile: profile(&parts.headers),
+        window: Window::intersect(query.root_window, range)?,
+        query,
+        preferences: Preferences::parse(prefer),
+        accept: accepted(text(header::ACCEPT)),
+        head_only: parts.method == Method::HEAD,
+    };
+    request.preferences.check()?;
+    if matches!(request.preferences.count, Some(Count::Planned | Count::Estimated)) {
+        return Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Only count=exact can be counted yet."));
+    }
+    Ok(request)
+}
+
+/// What the plan depends on besides the request.
+fn context<'a>(state: &'a State, snapshot: &'a Snapshot, role: &str, request: &ApiRequest<'_>) -> Context<'a> {
+    const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
+    let of_role = snapshot.catalog.session().role_settings.get(role);
+    let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
+    Context {
+        catalog: &snapshot.catalog,
+        schemas: &state.config.db_schemas,
+        rows_max: state.config.db_max_rows,
+        zone_is_known: snapshot.zone.is_some(),
+        formats_are_changed: request.preferences.timezone.is_some()
+            || of_role.is_some_and(|settings| settings.iter().any(|(name, _)| changes(name))),
+    }
+}
+
+fn schema_error(state: &State, error: thalweg_plan::PlanError) -> ApiError {
+    match error.kind() {
+        thalweg_plan::ErrorKind::Schema { name } => ApiError::schema(name, &state.config.db_schemas),
+        _ => error.into(),
+    }
+}
+
+fn facts<'a>(parts: &'a Parts, request: &ApiRequest<'a>) -> RequestFacts<'a> {
+    RequestFacts {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        headers: &parts.headers,
+        timezone: request.preferences.timezone,
+    }
+}
+
+/// The SQL of a request.
+struct Statements<'a> {
+    total: Option<Statement<'a>>,
+    main: (Role, Statement<'a>),
+    formats: Vec<Format>,
+}
+
+impl<'a> Statements<'a> {
+    fn of(plan: &'a Plan<'a>) -> Self {
+        let main = match plan.delivery {
+            Delivery::HeadOnly => (Role::Head, thalweg_sql::head(plan)),
+            Delivery::Streamed | Delivery::Buffered => (Role::Rows, thalweg_sql::rows(plan)),
+        };
+        let formats = main.1.shape.fields.iter().map(|field| field.codec.format()).collect();
+        Self { total: plan.count.map(|_| thalweg_sql::count(plan)), main, formats }
+    }
+}
+
+/// One pipeline.
+struct Run<'a> {
+    plan: &'a Plan<'a>,
+    statements: &'a Statements<'a>,
+    session: &'a SessionState,
+    zone: Zone,
+    anonymous: bool,
+}
+
+/// What has come of a pipeline when the head can be sent.
+struct Ran {
+    range: Option<ContentRange>,
+    body: Body,
+    rows: u64,
+}
+
+impl Run<'_> {
+    /// Sends everything in one write, and reads until the head can be sent: to the end of a response that is small
+    /// or depends on its last row, else until as much is held back as may be.
+    async fn run(self, mut connection: thalweg_wire::Pooled, bill: &mut Bill) -> Result<Ran, ApiError> {
+        let in_state = self.session.key != 0 && connection.session_key() == self.session.key;
+        let (mut queries, mut roles) = (Vec::with_capacity(3), Vec::with_capacity(3));
+        if !in_state {
+            let (text, params) = (self.session.text(), &self.session.params[..]);
+            queries.push(WireQuery { text, params, formats: &[Format::Binary] });
+            roles.push(Role::Session);
+        }
+        if let Some(total) = &self.statements.total {
+            queries.push(WireQuery { text: &total.text, params: &total.params, formats: &[Format::Binary] });
+            roles.push(Role::Total);
+        }
+        let (role, main) = &self.statements.main;
+        queries.push(WireQuery { text: &main.text, params: &main.params, formats: &self.statements.formats });
+        roles.push(*role);
+        let target = match self.plan.media {
+            Media::Json => Target::Array,
+            Media::Object => Target::Object,
+            Media::Csv => Target::Csv,
+        };
+        let mut replies = Replies::new(roles, main.shape.clone(), Encoder::new(&main.shape, target, self.zone.clone()));
+        // until the transaction has ended well, nobody knows which state it leaves
+        let kept_key = connection.session_key();
+        connection.set_session_key(0);
+        let mut progress = connection.run(&queries, &mut replies).await;
+        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        let (mut held, mut held_bytes) = (VecDeque::new(), 0);
+        loop {
+            match progress {
+                Err(error) => {
+                    if in_state {
+                        connection.set_session_key(kept_key);
+                    }
+                    return Err(ApiError::step(&error, self.anonymous));
+                }
+                Ok(Progress::Done) => break,
+                Ok(Progress::Paused) => {
+                    let chunk = Bytes::from(replies.encoder.take());
+                    held_bytes += chunk.len();
+                    held.push_back(chunk);
+                }
+            }
+            if held_bytes >= HELD_BACK_BYTES && self.plan.delivery == Delivery::Streamed {
+                let rows = replies.rows();
+                let range = self.range_of_total(&replies);
+                let body = Body::flowing(held, Flowing { connection, replies, session_key: self.session.key });
+                return Ok(Ran { range, body, rows });
+            }
+            progress = poll_fn(|cx| connection.poll_step(cx, &mut replies)).await;
+            bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        }
+        connection.set_session_key(self.session.key);
+        drop(connection);
+        let rows = replies.rows();
+        if self.plan.media == Media::Object && rows != 1 {
+            return Err(ApiError::not_singular(rows));
+        }
+        if role == &Role::Rows {
+            held.push_back(replies.encoder.finish().into());
+        }
+        let offset = self.plan.read.offset_rows.map_or(0, i64::unsigned_abs);
+        let range = ContentRange { offset, rows, total: replies.total };
+        Ok(Ran { range: Some(range), body: Body::chunks(held), rows })
+    }
+
+    /// How many rows will come, if the total says so before they have.
+    fn range_of_total(&self, replies: &Replies) -> Option<ContentRange> {
+        let total = replies.total?;
+        let offset = self.plan.read.offset_rows.map_or(0, i64::unsigned_abs);
+        let limit = self.plan.read.limit_rows.map_or(u64::MAX, i64::unsigned_abs);
+        Some(ContentRange { offset, rows: total.saturating_sub(offset).min(limit), total: Some(total) })
+    }
+}
+
+/// The response to what has come of a request.
+fn respond(
+    state: &State,
+    parts: &Parts,
+    params: &Params<'_>,
+    request: &ApiRequest<'_>,
+    plan: &Plan<'_>,
+    ran: Ran,
+) -> Outcome {
+    let show_profile = state.config.db_schemas.len() > 1 || request.profile.is_some();
+    let mut body = ran.body;
+    if let Some(range) = ran.range
+        && let Some(total) = range.total.filter(|&total| range.offset > total)
+    {
+        // answered like a success, but with the error as its body
+        body = ApiError::offset_beyond(range.offset, total).respond().into_body();
+    }
+    let path = parts.uri.path();
+    let response = respond::read(plan, params, path, &request.preferences, show_profile, ran.range, body);
+    Ok((response, Some(ran.rows)))
+}

@@ -1,0 +1,80 @@
+//! The statements of one request, in one round trip, and the sink for all their rows.
+
+use thalweg_encode::{EncodeError, Encoder};
+use thalweg_rows::oid::Oid;
+use thalweg_rows::{Cursor, Demand, RowSink, RowView, Shape};
+
+/// What a statement of the pipeline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Sets the session's state; its row says nothing.
+    Session,
+    /// Counts all rows.
+    Total,
+    /// Counts the rows that the response would have.
+    Head,
+    /// Returns the rows.
+    Rows,
+}
+
+/// Hands each statement's rows to where they belong.
+pub(crate) struct Replies {
+    roles: Vec<Role>,
+    at: usize,
+    announced: Shape,
+    pub(crate) total: Option<u64>,
+    pub(crate) head: Option<u64>,
+    pub(crate) encoder: Encoder,
+}
+
+impl Replies {
+    pub(crate) fn new(roles: Vec<Role>, announced: Shape, encoder: Encoder) -> Self {
+        Self { roles, at: 0, announced, total: None, head: None, encoder }
+    }
+
+    /// How many rows the response has.
+    pub(crate) fn rows(&self) -> u64 {
+        self.head.unwrap_or(self.encoder.rows())
+    }
+
+    fn role(&self) -> Role {
+        self.roles.get(self.at).copied().unwrap_or(Role::Session)
+    }
+}
+
+impl RowSink for Replies {
+    type Error = EncodeError;
+
+    /// The columns must have the types for which the encoder was made, before any of them is read.
+    fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), EncodeError> {
+        if self.role() != Role::Rows {
+            return Ok(());
+        }
+        let fits = |(field, found): (&thalweg_rows::Field, &Oid)| {
+            field.codec.announced().is_none_or(|expected| expected.is_empty() || expected.contains(found))
+        };
+        let fields = &self.announced.fields;
+        if fields.len() != types.len() || !fields.iter().zip(types).all(fits) {
+            return Err(EncodeError::Stale);
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
+        let count = |row: RowView<'_>| -> Result<u64, EncodeError> {
+            let value = row.columns().column()?.unwrap_or_default();
+            Ok(Cursor::new(value).i64()?.max(0) as u64)
+        };
+        match self.role() {
+            Role::Session => {}
+            Role::Total => self.total = Some(count(row)?),
+            Role::Head => self.head = Some(count(row)?),
+            Role::Rows => return self.encoder.row(row),
+        }
+        Ok(Demand::More)
+    }
+
+    fn end_of_statement(&mut self) {
+        self.at += 1;
+    }
+}

@@ -1,0 +1,161 @@
+//! When the schema cache is loaded again (operations §§6, 7.2).
+
+use crate::schema_cache::{self, LoadFailure};
+use crate::state::State;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use thalweg_wire::{Config as WireConfig, Connection, TargetSession};
+use tokio::sync::{Notify, oneshot, watch};
+
+/// Triggers that come within this time are one.
+const MERGED_WITHIN: Duration = Duration::from_millis(100);
+/// The shortest pause between two attempts.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(500);
+/// The longest pause between two attempts.
+const RETRY_SECONDS_MAX: u64 = 32;
+/// Names that the database does not know may be a client's mistake: they do not cause more loads than this.
+const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Asks for loads, and waits for them.
+pub(crate) struct Reloader {
+    wanted: Notify,
+    attempts: watch::Sender<u64>,
+    started: Instant,
+    suspected_at: AtomicU64,
+}
+
+impl Reloader {
+    pub(crate) fn new() -> Self {
+        Self {
+            wanted: Notify::new(),
+            attempts: watch::channel(0).0,
+            started: Instant::now(),
+            suspected_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Asks for a load, soon.
+    pub(crate) fn trigger(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Asks for a load, and waits until one has ended, well or not.
+    pub(crate) async fn load(&self) {
+        let mut attempts = self.attempts.subscribe();
+        self.trigger();
+        let _ = attempts.changed().await;
+    }
+
+    /// Whether a mere suspicion may cause a load now.
+    pub(crate) fn may_suspect(&self) -> bool {
+        let now = self.started.elapsed().as_millis() as u64 + 1;
+        let last = self.suspected_at.load(Ordering::Relaxed);
+        let due = last == 0 || now - last >= SUSPICION_INTERVAL.as_millis() as u64;
+        due && self.suspected_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Loads the schema cache once, then whenever it is asked to; a failed load is tried again until it succeeds.
+pub(crate) async fn keep_loaded(state: Arc<State>, first: oneshot::Sender<Result<(), String>>) {
+    let mut first = Some(first);
+    loop {
+        let mut pause_seconds = 1;
+        while let Err(failure) = load(&state).await {
+            if let Some(first) = first.take() {
+                let fatal = failure.is_fatal();
+                let _ = first.send(if fatal { Err(failure.to_string()) } else { Ok(()) });
+                if fatal {
+                    return;
+                }
+            }
+            tracing::info!(target: "notice", "next attempt to load the schema cache in {pause_seconds} s");
+            let pause = tokio::time::sleep(Duration::from_secs(pause_seconds));
+            tokio::select! {
+                () = pause => pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX),
+                // a request wants it: sooner, but not as often as requests come
+                () = state.reloader.wanted.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
+            }
+        }
+        if let Some(first) = first.take() {
+            let _ = first.send(Ok(()));
+        }
+        state.reloader.wanted.notified().await;
+        tokio::time::sleep(MERGED_WITHIN).await;
+    }
+}
+
+async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
+    let started = Instant::now();
+    let loading = state.clone();
+    // A large catalog is busy work: on a thread of its own it does not hold up requests.
+    let runtime = tokio::runtime::Handle::current();
+    let loaded = tokio::task::spawn_blocking(move || {
+        runtime.block_on(schema_cache::load(loading.pool.config(), &loading.config))
+    });
+    let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string()))).map(|snapshot| {
+        tracing::info!(
+            target: "notice",
+            relations = snapshot.catalog.relations().len(),
+            relationships = snapshot.catalog.relationship_count(),
+            functions = snapshot.catalog.function_count(),
+            ms = started.elapsed().as_millis() as u64,
+            "Schema cache loaded"
+        );
+        state.snapshot.store(Some(Arc::new(snapshot)));
+        state.pool.renew();
+    });
+    if let Err(failure) = &loaded {
+        tracing::info!(target: "notice", %failure, "Failed to load the schema cache");
+    }
+    state.reloader.attempts.send_modify(|attempts| *attempts += 1);
+    loaded
+}
+
+/// Listens for reloads on a connection of its own, for ever.
+pub(crate) async fn listen(state: Arc<State>) {
+    let mut config = state.pool.config().clone();
+    // of several hosts, notifications come from the primary
+    if config.hosts.len() > 1 {
+        config.target_session = TargetSession::ReadWrite;
+    }
+    let (mut pause_seconds, mut reconnected) = (1, false);
+    loop {
+        let failure = match listen_once(&state, &config, reconnected).await {
+            Ok(never) => match never {},
+            Err((failure, listened)) => {
+                if listened {
+                    (pause_seconds, reconnected) = (1, true);
+                }
+                failure
+            }
+        };
+        tracing::info!(target: "notice", %failure, "lost the listener; next attempt in {pause_seconds} s");
+        tokio::time::sleep(Duration::from_secs(pause_seconds)).await;
+        pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX);
+    }
+}
+
+async fn listen_once(
+    state: &State,
+    config: &WireConfig,
+    reconnected: bool,
+) -> Result<std::convert::Infallible, (thalweg_wire::Error, bool)> {
+    let mut connection = Connection::connect(config).await.map_err(|error| (error, false))?;
+    let mut listen = String::from("LISTEN ");
+    thalweg_sql::quote(&mut listen, &state.config.db_channel);
+    connection.execute(&[&listen]).await.map_err(|error| (error, false))?;
+    tracing::info!(target: "notice", channel = state.config.db_channel, "Listening for notifications");
+    if reconnected {
+        // what was notified meanwhile is lost
+        state.reloader.trigger();
+    }
+    loop {
+        let notification = connection.notification().await.map_err(|error| (error, true))?;
+        match notification.payload.as_str() {
+            "" | "reload schema" => state.reloader.trigger(),
+            "reload config" => tracing::info!(target: "notice", "reloading the configuration has no effect yet"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Loading the schema cache: one read-only transaction on a connection of its own.
+
+use crate::config::Config;
+use crate::state::Snapshot;
+use std::borrow::Cow;
+use std::fmt;
+use thalweg_catalog::{LoadError, Loader, Part};
+use thalweg_encode::Zone;
+use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
+use thalweg_wire::{Connection, Error, ErrorKind, Query, StepError};
+
+/// Why a load failed.
+#[derive(Debug)]
+pub(crate) enum LoadFailure {
+    Wire(Error),
+    Load(LoadError),
+    Panic(String),
+}
+
+impl LoadFailure {
+    /// Whether trying again cannot help (operations §7.2).
+    pub(crate) fn is_fatal(&self) -> bool {
+        match self {
+            Self::Wire(error) => matches!(error.kind(), ErrorKind::Authentication(_) | ErrorKind::Config(_)),
+            Self::Load(_) | Self::Panic(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for LoadFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wire(error) => error.fmt(f),
+            Self::Load(error) => error.fmt(f),
+            Self::Panic(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<Error> for LoadFailure {
+    fn from(error: Error) -> Self {
+        Self::Wire(error)
+    }
+}
+
+impl From<LoadError> for LoadFailure {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+/// Reads the catalogs. Long and busy with a large schema: not to be run among requests.
+pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result<Snapshot, LoadFailure> {
+    let mut connection = Connection::connect(wire).await?;
+    connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]).await?;
+    let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
+    for part in Part::ALL {
+        let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
+        let query = Query { text: part.sql(), params: &params, formats: &[Format::Binary] };
+        run(&mut connection, query, &mut loader.sink(part)).await?;
+    }
+    let catalog = loader.finish()?;
+    let zone = match Zone::named(&catalog.session().time_zone) {
+        Some(zone) if zone.is_utc() || agrees(&mut connection, &zone).await? => Some(zone),
+        _ => None,
+    };
+    connection.execute(&["COMMIT"]).await?;
+    connection.terminate().await;
+    Ok(Snapshot { catalog, zone, extra_search_path: config.db_extra_search_path.clone() })
+}
+
+async fn run<S: RowSink<Error = LoadError>>(
+    connection: &mut Connection,
+    query: Query<'_>,
+    sink: &mut S,
+) -> Result<(), LoadFailure> {
+    match connection.run(&[query], sink).await {
+        Ok(_) => Ok(()),
+        Err(StepError::Wire(error)) => Err(error.into()),
+        Err(StepError::Sink(error)) => Err(error.into()),
+    }
+}
+
+/// Asks the database for its offsets in this zone, which may come from another edition of the zones' rules.
+async fn agrees(connection: &mut Connection, zone: &Zone) -> Result<bool, LoadFailure> {
+    struct Offsets(Vec<i32>);
+
+    impl RowSink for Offsets {
+        type Error = LoadError;
+
+        fn row(&mut self, row: RowView<'_>) -> Result<Demand, LoadError> {
+            let read = || -> Result<i32, Malformed> { Cursor::new(row.columns().column()?.unwrap_or_default()).i32() };
+            self.0.push(read().map_err(|cause| LoadError::Row(Part::Session, cause))?);
+            Ok(Demand::More)
+        }
+    }
+
+    let probes: Vec<String> = zone.probes().iter().map(i64::to_string).collect();
+    let query = Query {
+        text: "select extract(timezone from to_timestamp(p.at))::int4
+               from unnest($1::float8[]) with ordinality p (at, place) order by p.place",
+        params: &[Cow::Owned(format!("{{{}}}", probes.join(",")))],
+        formats: &[Format::Binary],
+    };
+    let mut offsets = Offsets(Vec::new());
+    run(connection, query, &mut offsets).await?;
+    Ok(zone.agrees(&offsets.0))
+}

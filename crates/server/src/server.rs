@@ -1,0 +1,206 @@
+//! The server: started, serving, stopped.
+
+use crate::body::Body;
+use crate::config::{Config, ConfigError};
+use crate::flow;
+use crate::listener::{Accepted, Listener};
+use crate::log;
+use crate::reload::{self, Reloader};
+use crate::state::State;
+use arc_swap::ArcSwapOption;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, oneshot, watch};
+
+/// How many clients may be connected. More wait in the operating system's queue.
+const CLIENTS_MAX: usize = 10_000;
+/// How long a client may take for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long requests may go on after the server was told to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait after a failure to accept, which is most often a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a [`Server`] is made of.
+#[derive(Debug)]
+pub struct ServerBuilder {
+    config: Config,
+}
+
+/// A server that listens.
+pub struct Server {
+    state: Arc<State>,
+    listener: Listener,
+}
+
+/// Why a server cannot start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The configuration cannot be used.
+    Config(ConfigError),
+    /// The connection string or what it leads to cannot be used.
+    Database(String),
+    /// It cannot listen.
+    Listen(String, std::io::Error),
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Database(error) => error.fmt(f),
+            Self::Listen(where_, error) => write!(f, "cannot listen on {where_}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+impl Server {
+    /// A server with this configuration.
+    pub fn builder(config: Config) -> ServerBuilder {
+        ServerBuilder { config }
+    }
+
+    /// The address it listens on, unless that is a Unix socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers requests until `stop` is ready, then lets those in progress finish.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        let (closing, closed) = watch::channel(false);
+        let clients = Arc::new(Semaphore::new(CLIENTS_MAX));
+        let mut reload = signal(SignalKind::user_defined1()).ok();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let reload_wanted = async {
+                match &mut reload {
+                    Some(signal) => signal.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let accept = async {
+                let slot = clients.clone().acquire_owned().await;
+                (slot, self.listener.accept().await)
+            };
+            tokio::select! {
+                () = &mut stop => break,
+                _ = reload_wanted => self.state.reloader.trigger(),
+                (slot, accepted) = accept => match accepted {
+                    Ok(accepted) => {
+                        let (state, closed) = (self.state.clone(), closed.clone());
+                        tokio::spawn(async move {
+                            match accepted {
+                                Accepted::Tcp(stream, peer) => client(state, stream, peer.ip().to_string(), closed).await,
+                                Accepted::Unix(stream) => client(state, stream, "-".to_owned(), closed).await,
+                            }
+                            drop(slot);
+                        });
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+        drop(self.listener);
+        let _ = closing.send(true);
+        let all = u32::try_from(CLIENTS_MAX).unwrap_or(u32::MAX);
+        let _ = tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await;
+    }
+}
+
+impl ServerBuilder {
+    /// Loads the schema cache and listens. If the database is away, requests are answered with an error until it is
+    /// back; if it refuses our password, that is an error here.
+    pub async fn start(self) -> Result<Server, ServerError> {
+        let config = self.config;
+        for warning in &config.warnings {
+            tracing::info!(target: "notice", "{warning}");
+        }
+        let uri = config.db_uri.as_deref().unwrap_or("postgresql://");
+        let mut wire = WireConfig::parse(uri).map_err(|error| ServerError::Database(error.to_string()))?;
+        let name = || concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_owned();
+        wire.application_name.get_or_insert_with(name);
+        let limits = PoolLimits {
+            connections_max: config.db_pool,
+            wait: config.db_pool_acquisition_timeout,
+            idle: config.db_pool_max_idletime,
+            lifetime: config.db_pool_max_lifetime,
+            ..PoolLimits::default()
+        };
+        let state = Arc::new(State {
+            pool: Pool::new(wire, limits),
+            config,
+            snapshot: ArcSwapOption::empty(),
+            reloader: Reloader::new(),
+        });
+        let (first, loaded) = oneshot::channel();
+        tokio::spawn(reload::keep_loaded(state.clone(), first));
+        if let Ok(Err(fatal)) = loaded.await {
+            return Err(ServerError::Database(fatal));
+        }
+        if state.config.db_channel_enabled {
+            tokio::spawn(reload::listen(state.clone()));
+        }
+        let listener = Listener::bind(&state.config).await.map_err(|error| {
+            let where_ = match &state.config.server_unix_socket {
+                Some(path) => path.display().to_string(),
+                None => format!("{}:{}", state.config.server_host, state.config.server_port),
+            };
+            ServerError::Listen(where_, error)
+        })?;
+        tracing::info!(target: "notice", "listening on {}", listener.describe());
+        Ok(Server { state, listener })
+    }
+}
+
+/// One client's connection, request by request.
+async fn client(
+    state: Arc<State>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: String,
+    mut closed: watch::Receiver<bool>,
+) {
+    let service = service_fn(|request| respond(&state, &peer, request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        _ = closed.wait_for(|closed| *closed) => None,
+    };
+    // What goes wrong with a client's connection is the client's affair.
+    let _ = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+}
+
+async fn respond(state: &State, peer: &str, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    // Reads have no body; hyper discards what a client sends all the same.
+    let (parts, _) = request.into_parts();
+    let answer = flow::answer(state, &parts).await;
+    log::access(peer, &parts, &answer);
+    Ok(answer.response)
+}

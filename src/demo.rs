@@ -1,0 +1,74 @@
+//! `thalweg demo`
+
+use crate::ClusterOptions;
+use crate::serve::{runtime, serve};
+use std::error::Error;
+use std::net::TcpListener;
+use std::time::Instant;
+use thalweg_embedded_postgres::Cluster;
+use thalweg_server::{Config, LogLevel, Server};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    cluster: ClusterOptions,
+    /// The port to serve on; 0 is any free one
+    #[arg(long, default_value_t = 3000)]
+    port: u16,
+    /// Throw away the data of an earlier demo first
+    #[arg(long)]
+    fresh: bool,
+    /// How many flights to make up, where there are none yet
+    #[arg(long, default_value_t = 320, hide = true)]
+    flights: u32,
+}
+
+const HOST: &str = "127.0.0.1";
+
+/// Starts the embedded cluster, loads the flight book, and serves it.
+pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
+    // before anything is started for nothing
+    drop(TcpListener::bind((HOST, options.port)).map_err(|cause| {
+        format!("cannot listen on {HOST}:{}: {cause}; choose another port with --port", options.port)
+    })?);
+    thalweg_server::start_logging(LogLevel::Info);
+    let started = Instant::now();
+    let cluster = Cluster::start(&thalweg_embedded_postgres::Options {
+        data_dir: options.cluster.data_dir,
+        fresh: options.fresh,
+        settings: Vec::new(),
+    })?;
+    let made = if cluster.created() { "new" } else { "known" };
+    println!("PostgreSQL {} with a {made} cluster after {:.1?}", cluster.major_version(), started.elapsed());
+    let uri = cluster.uri("postgres");
+    let runtime = runtime()?;
+    if runtime.block_on(thalweg_flightbook::load(&uri, options.flights))? {
+        println!("Flight book with {} flights loaded after {:.1?}", options.flights, started.elapsed());
+    }
+    let config = Config {
+        db_uri: Some(uri),
+        db_schemas: vec![thalweg_flightbook::SCHEMA.to_owned()],
+        db_anon_role: Some("flightbook_visitor".to_owned()),
+        db_extra_search_path: vec!["public".to_owned()],
+        server_host: HOST.to_owned(),
+        server_port: options.port,
+        log_level: LogLevel::Info,
+        ..Config::default()
+    };
+    runtime.block_on(serve(config, greet))?;
+    println!("Stopping PostgreSQL");
+    cluster.stop()?;
+    Ok(())
+}
+
+fn greet(server: &Server) {
+    let Some(address) = server.local_addr() else { return };
+    println!(
+        "\nThe flight book is served at http://{address} — ctrl-C stops it. Try:\n\n\
+         \x20 curl 'http://{address}/flights?select=id,launched,distance_km&order=distance_km.desc&limit=3'\n\
+         \x20 curl 'http://{address}/pilots?name=ilike.*a*&select=name,flights(distance_km,takeoff(name))&flights.limit=2&limit=2'\n\
+         \x20 curl 'http://{address}/flights?select=id,pilots(name),tags!inner(label)&tags.label=eq.wave&limit=3'\n\
+         \x20 curl 'http://{address}/sites?select=name,elevation_m' -H 'Accept: text/csv'\n\
+         \x20 curl -i 'http://{address}/flights?select=id&limit=1' -H 'Prefer: count=exact'\n"
+    );
+}

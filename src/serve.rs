@@ -1,0 +1,50 @@
+//! `thalweg serve`
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use thalweg_embedded_postgres::{Cluster, Options};
+use thalweg_server::{Config, Server};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Serves the database of the configuration, or without `db-uri` the embedded cluster's.
+pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let mut config = Config::load(file)?;
+    thalweg_server::start_logging(config.log_level);
+    let cluster = match config.db_uri {
+        Some(_) => None,
+        None => {
+            let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;
+            config.db_uri = Some(cluster.uri("postgres"));
+            Some(cluster)
+        }
+    };
+    runtime()?.block_on(serve(config, |_| {}))?;
+    if let Some(cluster) = cluster {
+        cluster.stop()?;
+    }
+    Ok(())
+}
+
+pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// Serves until SIGINT or SIGTERM.
+pub(crate) async fn serve(config: Config, listening: impl FnOnce(&Server)) -> Result<(), Box<dyn Error>> {
+    // from here on ctrl-C is answered by the server, which ends in order
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut stop = std::pin::pin!(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    });
+    let server = tokio::select! {
+        server = Server::builder(config).start() => server?,
+        () = &mut stop => return Ok(()),
+    };
+    listening(&server);
+    server.serve(stop).await;
+    Ok(())
+}
