@@ -1,12 +1,12 @@
 -- A music store of Chinook's size, generated. The same rows on every machine.
 create schema music;
 
-create function pg_temp.words(seed int, least int, most int) returns text language sql immutable as $$
+create function pg_temp.words(seed int, low int, high int) returns text language sql immutable as $$
   select initcap(string_agg((array['river', 'stone', 'light', 'over', 'the', 'hill', 'night', 'blue', 'heart', 'of',
     'fire', 'winter', 'song', 'for', 'nobody', 'slow', 'train', 'home', 'again', 'glass', 'moon', 'and', 'salt',
     'road', 'quiet', 'storm', 'before', 'rain', 'golden', 'hours', 'last', 'dance'])
     [1 + abs(hashint4(seed * 31 + i)) % 32], ' ' order by i))
-  from generate_series(1, least + abs(hashint4(seed)) % (most - least + 1)) i
+  from generate_series(1, low + abs(hashint4(seed)) % (high - low + 1)) i
 $$;
 
 create table music.artist (artist_id int primary key, name varchar(120));

@@ -135,8 +135,8 @@ fn flight(id: u32, random: &mut Random) -> Flight {
     // March to October of three years, most flights around noon; every tenth is a long day
     let (year, month, day) = (2023 + id % 3, 3 + random.below(8) as u32, 1 + random.below(28) as u32);
     let start = random.between(8.5, 14.0);
-    let hours = if id % 10 == 0 { random.between(4.6, 7.0) } else { random.between(0.2, 3.2) };
-    let interval_seconds = if id % 10 == 0 { 1 } else { INTERVALS[random.below(INTERVALS.len())] };
+    let hours = if id.is_multiple_of(10) { random.between(4.6, 7.0) } else { random.between(0.2, 3.2) };
+    let interval_seconds = if id.is_multiple_of(10) { 1 } else { INTERVALS[random.below(INTERVALS.len())] };
     let air = Air {
         latitude,
         longitude,

@@ -5,10 +5,13 @@ use crate::error::EncodeError;
 use crate::program::Program;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
+use thalweg_json::append;
 use thalweg_rows::{Demand, RowSink, RowView, Shape};
 
 /// A chunk is given away when it holds this much; a row is never parted, so that it may hold more.
 pub const CHUNK_BYTES: usize = 64 * 1024;
+/// What a chunk has room for: a last row that is not much larger than others still fits.
+const CHUNK_ROOM_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 8;
 /// What a first chunk has room for: most responses are small.
 const FIRST_CHUNK_BYTES: usize = 1024;
 
@@ -71,8 +74,7 @@ impl Encoder {
 
     /// Takes what has been written.
     pub fn take(&mut self) -> Vec<u8> {
-        let next = if self.rows == 0 { 0 } else { CHUNK_BYTES + CHUNK_BYTES / 8 };
-        std::mem::replace(&mut self.chunk, Vec::with_capacity(next))
+        std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_ROOM_BYTES))
     }
 
     /// Takes the last of it, once there are no more rows.
@@ -93,9 +95,13 @@ impl RowSink for Encoder {
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
         let first = self.rows == 0;
         self.rows += 1;
+        // more than a small response: room for a whole chunk at once, not by doubling and copying
+        if self.chunk.len() > FIRST_CHUNK_BYTES / 2 && self.chunk.capacity() < CHUNK_BYTES {
+            self.chunk.reserve(CHUNK_ROOM_BYTES);
+        }
         match self.target {
             Target::Array => {
-                self.chunk.extend_from_slice(if first { b"[" } else { b",\n" });
+                append(&mut self.chunk, if first { b"[" } else { b",\n" });
                 self.writer.object(&mut self.chunk, row)?;
             }
             Target::Object if first => self.writer.object(&mut self.chunk, row)?,

@@ -52,5 +52,5 @@ pub(crate) fn numeric(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Malformed> 
 
 fn four_digits(out: &mut Vec<u8>, value: u16) {
     let digit = |power: u16| b'0' + (value / power % 10) as u8;
-    out.extend_from_slice(&[digit(1000), digit(100), digit(10), digit(1)]);
+    thalweg_json::append(out, &[digit(1000), digit(100), digit(10), digit(1)]);
 }

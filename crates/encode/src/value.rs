@@ -5,7 +5,7 @@ use crate::error::EncodeError;
 use crate::number::numeric;
 use crate::program::{Node, Program, Slot};
 use crate::zone::Zone;
-use thalweg_json::{write_f32, write_f64, write_hex, write_int, write_string};
+use thalweg_json::{append, write_f32, write_f64, write_hex, write_int, write_string};
 use thalweg_rows::{Cursor, Malformed, RowView, Scalar};
 
 /// Writes one element of an array.
@@ -24,7 +24,7 @@ impl ValueWriter {
     pub(crate) fn object(&self, out: &mut Vec<u8>, row: RowView<'_>) -> Result<(), EncodeError> {
         let mut columns = row.columns();
         for slot in &self.program.slots {
-            out.extend_from_slice(self.program.key(slot));
+            self.program.key(out, slot);
             self.value(out, &slot.node, columns.column()?)?;
         }
         close_object(out, &self.program.slots);
@@ -35,10 +35,12 @@ impl ValueWriter {
     #[inline]
     pub(crate) fn value(&self, out: &mut Vec<u8>, node: &Node, bytes: Option<&[u8]>) -> Result<(), EncodeError> {
         match (bytes, node) {
-            (None, Node::Rows(_)) => out.extend_from_slice(b"[]"),
-            (None, _) => out.extend_from_slice(b"null"),
+            (None, Node::Rows(_)) => append(out, b"[]"),
+            (None, _) => append(out, b"null"),
+            (Some(bytes), Node::Digits) if bytes.last().is_some_and(u8::is_ascii_digit) => append(out, bytes),
+            (Some(bytes), Node::Output | Node::Digits) => write_string(out, bytes),
+            (Some(bytes), Node::Flag) => append(out, if bytes == b"t" { b"true" } else { b"false" }),
             (Some(bytes), Node::Scalar(scalar)) => self.scalar(out, *scalar, bytes)?,
-            (Some(bytes), Node::Output) => write_string(out, bytes),
             (Some(bytes), Node::Array(element)) => {
                 self.array(out, bytes, &|out, bytes| self.value(out, element, bytes))?;
             }
@@ -65,7 +67,7 @@ impl ValueWriter {
             if slot.type_oid != 0 && slot.type_oid != type_oid {
                 return Err(EncodeError::Stale);
             }
-            out.extend_from_slice(self.program.key(slot));
+            self.program.key(out, slot);
             self.value(out, &slot.node, cursor.value()?)?;
         }
         close_object(out, slots);
@@ -107,7 +109,7 @@ impl ValueWriter {
             Scalar::Text => write_string(out, bytes),
             Scalar::Int8 => write_int(out, cursor.i64()?),
             Scalar::Int2 => write_int(out, cursor.i16()?),
-            Scalar::Bool => out.extend_from_slice(if cursor.u8()? == 0 { b"false" } else { b"true" }),
+            Scalar::Bool => append(out, if cursor.u8()? == 0 { b"false" } else { b"true" }),
             Scalar::Numeric => numeric(out, bytes)?,
             Scalar::Float4 => write_f32(out, f32::from_bits(cursor.u32()?)),
             Scalar::Float8 => write_f64(out, f64::from_bits(cursor.i64()? as u64)),
@@ -175,5 +177,5 @@ fn level(
 
 fn close_object(out: &mut Vec<u8>, slots: &[Slot]) {
     // the opening brace stands before the first key
-    out.extend_from_slice(if slots.is_empty() { b"{}" } else { b"}" });
+    append(out, if slots.is_empty() { b"{}" } else { b"}" });
 }

@@ -16,14 +16,16 @@
 //! Strings are copied sixteen bytes at a time and escaped where they must be, as PostgreSQL's
 //! `escape_json` does it; numbers take the digits of PostgreSQL's output functions. No I/O, no database.
 
+mod append;
 mod float;
 mod string;
 
+pub use append::{Literal, Literals, append};
 pub use float::{write_f32, write_f64};
 pub use string::{write_hex, write_string, write_string_content};
 
 /// Appends an integer.
 #[inline]
 pub fn write_int(out: &mut Vec<u8>, value: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    append(out, itoa::Buffer::new().format(value).as_bytes());
 }

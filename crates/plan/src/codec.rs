@@ -14,8 +14,8 @@ pub(crate) fn codec_of(context: &Context<'_>, type_oid: Oid) -> Option<Codec> {
     nested(context, type_oid, 0)
 }
 
-/// The codec of a cast's result, known for the built-in names only.
-pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<Codec> {
+/// The codec and type of a cast's result, known for the built-in names only.
+pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<(Codec, Oid)> {
     let type_oid = match name.to_ascii_lowercase().as_str() {
         "bool" | "boolean" => oid::BOOL,
         "int2" | "smallint" => oid::INT2,
@@ -24,7 +24,8 @@ pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<Codec> 
         "float4" | "real" => oid::FLOAT4,
         "float8" | "double precision" => oid::FLOAT8,
         "numeric" | "decimal" => oid::NUMERIC,
-        "text" | "varchar" => oid::TEXT,
+        "text" => oid::TEXT,
+        "varchar" => oid::VARCHAR,
         "date" => oid::DATE,
         "timestamp" => oid::TIMESTAMP,
         "timestamptz" => oid::TIMESTAMPTZ,
@@ -33,7 +34,7 @@ pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<Codec> 
         "jsonb" => oid::JSONB,
         _ => return None,
     };
-    codec_of(context, type_oid)
+    Some((codec_of(context, type_oid)?, type_oid))
 }
 
 /// The type below any domains over it.

@@ -169,11 +169,14 @@ pub(crate) fn root<'a>(
     let rows = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(rows);
     read.limit_rows = cap(request.window.limit_rows).map(rows);
-    if output_form {
-        for output in &mut read.outputs {
-            if !matches!(output.codec, Codec::Row(_) | Codec::Rows(_)) || matches!(output.source, Source::Column(..)) {
-                (output.codec, output.to_json) = (Codec::Output, false);
-            }
+    for output in &mut read.outputs {
+        let is_embed = matches!(output.source, Source::Embed(_));
+        if output_form && !is_embed {
+            (output.codec, output.to_json, output.type_oid) = (Codec::Output, false, 0);
+        } else {
+            let codec = std::mem::replace(&mut output.codec, Codec::Output);
+            output.codec = codec.as_column();
+            output.type_oid = base_type(context, output.type_oid);
         }
     }
     Ok(read)
@@ -263,7 +266,7 @@ fn level<'a>(
             Item::Column { field, cast, .. } => {
                 let (reference, codec) = column(context, relation, field);
                 let codec = match cast {
-                    Some(name) => codec_of_cast(context, name).map(|codec| (codec, 0)),
+                    Some(name) => codec_of_cast(context, name),
                     None => codec,
                 };
                 let key = item.key().unwrap_or_default();

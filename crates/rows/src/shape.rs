@@ -17,8 +17,9 @@ pub struct Field {
     pub name: Arc<str>,
     /// How its bytes are read.
     pub codec: Codec,
-    /// The type that a composite value must say this field has, so that a catalog that has fallen behind is
-    /// found out; 0 where it is not known.
+    /// The type that PostgreSQL must announce for it, so that a catalog that has fallen behind is found out: for a
+    /// column of the result below any domains, for a field of a composite value as it was declared. 0 where that is
+    /// not known.
     pub type_oid: Oid,
 }
 
@@ -44,8 +45,12 @@ impl Format {
 /// How the bytes of a value are to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Codec {
-    /// The value's output form, in text format.
+    /// The value's output form, in text format: a string in JSON.
     Output,
+    /// The output form of an integer or a `numeric`: the JSON number itself, unless it is `NaN` or infinite.
+    Digits,
+    /// The output form of a `boolean`: `t` or `f`.
+    Flag,
     /// A scalar in binary.
     Scalar(Scalar),
     /// An array in binary, of any number of dimensions.
@@ -60,18 +65,21 @@ impl Codec {
     /// The format that the column must be asked for in.
     pub fn format(&self) -> Format {
         match self {
-            Self::Output => Format::Text,
+            Self::Output | Self::Digits | Self::Flag => Format::Text,
             _ => Format::Binary,
         }
     }
 
-    /// The type that PostgreSQL must announce for a column of this codec, where there is just one.
-    pub fn announced(&self) -> Option<&'static [Oid]> {
-        Some(match self {
-            Self::Scalar(scalar) => scalar.oids(),
-            Self::Rows(_) => &[oid::RECORD_ARRAY],
-            Self::Output | Self::Array(_) | Self::Row(_) => return None,
-        })
+    /// The same values in text format, where that is cheaper for PostgreSQL to send and as cheap to read: its
+    /// `send` functions begin each value with a kilobyte of memory. Only columns of the result itself can have it;
+    /// what lies within a row is binary.
+    pub fn as_column(self) -> Self {
+        match self {
+            Self::Scalar(Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Numeric) => Self::Digits,
+            Self::Scalar(Scalar::Bool) => Self::Flag,
+            Self::Scalar(Scalar::Text | Scalar::Uuid) => Self::Output,
+            other => other,
+        }
     }
 }
 
@@ -144,30 +152,5 @@ impl Scalar {
             oid::JSONB => Self::Jsonb,
             _ => return None,
         })
-    }
-
-    /// The types that are read this way; empty for text, which enums share.
-    pub fn oids(self) -> &'static [Oid] {
-        match self {
-            Self::Bool => &[oid::BOOL],
-            Self::Int2 => &[oid::INT2],
-            Self::Int4 => &[oid::INT4],
-            Self::Int8 => &[oid::INT8],
-            Self::Float4 => &[oid::FLOAT4],
-            Self::Float8 => &[oid::FLOAT8],
-            Self::Numeric => &[oid::NUMERIC],
-            Self::Text => &[],
-            Self::Bytea => &[oid::BYTEA],
-            Self::Uuid => &[oid::UUID],
-            Self::Oid => &[oid::OID],
-            Self::Date => &[oid::DATE],
-            Self::Time => &[oid::TIME],
-            Self::TimeTz => &[oid::TIMETZ],
-            Self::Timestamp => &[oid::TIMESTAMP],
-            Self::TimestampTz => &[oid::TIMESTAMPTZ],
-            Self::Interval => &[oid::INTERVAL],
-            Self::Json => &[oid::JSON],
-            Self::Jsonb => &[oid::JSONB],
-        }
     }
 }
