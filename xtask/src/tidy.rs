@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("sql", &["plan", "request", "catalog", "rows"]),
     ("wire", &["rows"]),
     ("encode", &["json", "rows"]),
-    ("testkit", &["embedded-postgres", "wire"]),
+    ("testkit", &["embedded-postgres", "wire", "rows"]),
     ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "gauge"]),
     ("flightbook", &["server", "wire"]),
     ("byhand", &[]),

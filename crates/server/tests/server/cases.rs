@@ -1,0 +1,103 @@
+//! Golden cases: what a request becomes at each stage, under `cases/`.
+//!
+//! A case is a request line, and headers below it. Its snapshot shows the SQL, the parameters and the response apart,
+//! so that a difference names its stage. `INSTA_UPDATE=always cargo test` writes them anew.
+
+use crate::served::{GRANTS, Served};
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::Path;
+use thalweg_catalog::{Catalog, Loader, Part};
+use thalweg_plan::{Context, plan};
+use thalweg_request::{ApiRequest, Params, Preferences, Query, Resource, Window, accepted};
+use thalweg_rows::Format;
+use thalweg_testkit::Database;
+use thalweg_wire::{Config, Connection, Query as WireQuery};
+
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
+
+#[test]
+fn cases_are_as_they_were() {
+    let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
+    let database = Database::new(&format!("{schema}{GRANTS}"));
+    let catalog = catalog(&database.uri());
+    let served = Served::database(&database.uri());
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../../../../cases/snapshots" }, {
+        insta::glob!("../../../../cases", "*/*.http", |path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut lines = text.lines().filter(|line| !line.is_empty());
+            let target = lines.next().unwrap().to_owned();
+            let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
+            let mut shown = String::new();
+            show_sql(&mut shown, &catalog, &target, &headers);
+            let response = served.request("GET", &target, &headers);
+            let _ = writeln!(shown, "== response: {}", response.status);
+            for name in ["content-type", "content-range"] {
+                if let Some(value) = response.header(name) {
+                    let _ = writeln!(shown, "{name}: {value}");
+                }
+            }
+            let _ = writeln!(shown, "\n{}", response.text());
+            insta::assert_snapshot!(shown);
+        });
+    });
+}
+
+fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&str, &str)]) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let params = Params::decode(query).unwrap();
+    let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let resource = Resource::parse(path).unwrap();
+    let Resource::Relation(relation) = &resource else { return };
+    let query = match Query::parse(&params) {
+        Ok(query) => query,
+        Err(error) => {
+            let _ = writeln!(shown, "== request: {error}");
+            return;
+        }
+    };
+    let request = ApiRequest {
+        resource: resource.clone(),
+        profile: None,
+        window: Window::intersect(query.root_window, header("Range")).unwrap(),
+        query,
+        preferences: Preferences::parse(header("Prefer").into_iter()),
+        accept: accepted(header("Accept")),
+        head_only: false,
+    };
+    let context = Context {
+        catalog,
+        schemas: &["api".to_owned()],
+        rows_max: None,
+        zone_is_known: true,
+        formats_are_changed: false,
+    };
+    let plan = match plan(&request, relation, context) {
+        Ok(plan) => plan,
+        Err(error) => {
+            let _ = writeln!(shown, "== plan: {error}");
+            return;
+        }
+    };
+    let _ = writeln!(shown, "== plan: {:?}, {:?}", plan.media, plan.delivery);
+    for statement in plan.count.map(|_| thalweg_sql::count(&plan)).into_iter().chain([thalweg_sql::rows(&plan)]) {
+        let _ = writeln!(shown, "== sql\n{}", statement.text);
+        for (at, value) in (1..).zip(&statement.params) {
+            let _ = writeln!(shown, "${at} = {value}");
+        }
+    }
+}
+
+fn catalog(uri: &str) -> Catalog {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut connection = Connection::connect(&Config::parse(uri).unwrap()).await.unwrap();
+        let mut loader = Loader::new(&["api".to_owned()], &["public".to_owned()]);
+        for part in Part::ALL {
+            let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
+            let query = WireQuery { text: part.sql(), params: &params, formats: &[Format::Binary] };
+            connection.run(&[query], &mut loader.sink(part)).await.unwrap_or_else(|error| panic!("{part:?}: {error:?}"));
+        }
+        loader.finish().unwrap()
+    })
+}

@@ -1,0 +1,144 @@
+//! Errors in the protocol's form.
+
+use crate::served::{GRANTS, Served, config};
+use thalweg_server::Config;
+use thalweg_testkit::Database;
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.sites (id int primary key, name text);
+    create table api.flights (id int primary key, takeoff_site_id int constraint takeoff references api.sites,
+      landing_site_id int constraint landing references api.sites, remarks text, telemetry jsonb);
+    create table api.lonely (id int primary key);
+    create function api.raises() returns int language plpgsql as $$ begin raise sqlstate 'PT418' using message = 'teapot'; end $$;
+    create view api.teapot as select api.raises() as x;
+    create function api.writes() returns int language sql as $$ insert into api.lonely values (1) returning 1 $$;
+    create view api.writing as select api.writes() as x;
+";
+
+#[test]
+fn each_error_has_its_status_and_code() {
+    let database = Database::new(&format!(
+        "{SCHEMA}{GRANTS} create table api.secret (id int); grant insert on api.lonely to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let accept = |value| vec![("Accept", value)];
+    let prefer = |value| vec![("Prefer", value)];
+    for (method, target, headers, status, code) in [
+        ("GET", "/flihgts", vec![], 404, "PGRST205"),
+        ("GET", "/flights/", vec![], 404, "PGRST125"),
+        ("GET", "/a/b", vec![], 404, "PGRST125"),
+        ("GET", "/%ff", vec![], 400, "PGRST100"),
+        ("GET", "/", vec![], 404, "PGRST126"),
+        ("GET", "/rpc/raises", vec![], 501, "PGRST127"),
+        ("PATCH", "/rpc/raises", vec![], 405, "PGRST101"),
+        ("DELETE", "/flights", vec![], 501, "PGRST127"),
+        ("TRACE", "/flights", vec![], 405, "PGRST117"),
+        ("GET", "/flights", vec![("Accept-Profile", "other")], 406, "PGRST106"),
+        ("GET", "/flights?id=gte50", vec![], 400, "PGRST100"),
+        ("GET", "/flights?select=id,", vec![], 400, "PGRST100"),
+        ("GET", "/flights?order=id.up", vec![], 400, "PGRST100"),
+        ("GET", "/flights?or=()", vec![], 400, "PGRST100"),
+        ("GET", "/flights?limit=-1", vec![], 416, "PGRST103"),
+        ("GET", "/flights", vec![("Range", "4-2")], 416, "PGRST103"),
+        ("GET", "/flights?id=eq.abc", vec![], 400, "22P02"),
+        ("GET", "/flights?nonsense=eq.1", vec![], 400, "42703"),
+        ("GET", "/flights?select=nonsense", vec![], 400, "42703"),
+        ("GET", "/flights?order=nonsense", vec![], 400, "42703"),
+        ("GET", "/flights?remarks=cs.{a}", vec![], 404, "42883"),
+        ("GET", "/flights?select=id::nonsense", vec![], 400, "42704"),
+        ("GET", "/flights?remarks=match.(", vec![], 400, "2201B"),
+        ("GET", "/flights?id=eq.99999999999", vec![], 400, "22003"),
+        ("GET", "/flights?select=sites(name)", vec![], 300, "PGRST201"),
+        ("GET", "/flights?select=lonely(id)", vec![], 400, "PGRST200"),
+        ("GET", "/flights?select=sites!nonsense(name)", vec![], 400, "PGRST200"),
+        ("GET", "/flights?takeoff.name=eq.x", vec![], 400, "PGRST108"),
+        ("GET", "/flights?order=takeoff(name)", vec![], 400, "PGRST108"),
+        ("GET", "/sites?select=id,flights!takeoff(id)&order=flights(id)", vec![], 400, "PGRST118"),
+        ("GET", "/flights?select=id.sum()", vec![], 400, "PGRST123"),
+        ("GET", "/flights", accept("text/html"), 406, "PGRST107"),
+        ("GET", "/flights", accept("application/vnd.pgrst.object+json"), 406, "PGRST116"),
+        ("GET", "/flights", prefer("handling=strict, nonsense"), 400, "PGRST122"),
+        ("GET", "/secret", vec![], 401, "42501"),
+        ("GET", "/teapot", vec![], 418, "PT418"),
+        ("GET", "/writing", vec![], 405, "25006"),
+        ("GET", "/flights", vec![("Authorization", "Bearer x")], 500, "PGRST300"),
+    ] {
+        let response = served.request(method, target, &headers);
+        let body = response.json();
+        assert_eq!((response.status, body["code"].as_str()), (status, Some(code)), "{method} {target}: {body}");
+        let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["code", "details", "hint", "message"]);
+        assert_eq!(response.header("content-type"), Some("application/json; charset=utf-8"));
+        assert_eq!(response.header("proxy-status"), Some(format!("Thalweg; error={code}").as_str()));
+        assert!(response.header("server-timing").is_some());
+        assert_eq!(response.header("www-authenticate").is_some(), status == 401);
+    }
+}
+
+#[test]
+fn hints_name_what_was_meant() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::database(&database.uri());
+    let hint = |target: &str| served.get(target).json()["hint"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(hint("/flihgts"), "Perhaps you meant the table 'api.flights'");
+    assert_eq!(hint("/FLIGHTS"), "Perhaps you meant the table 'api.flights'");
+    assert_eq!(hint("/xyzzy"), "");
+    assert_eq!(hint("/flights?select=remark"), "Perhaps you meant to reference the column \"flights.remarks\".");
+    assert_eq!(hint("/flights?select=sitess(id)"), "Perhaps you meant 'sites' instead of 'sitess'.");
+    let ambiguous = served.get("/flights?select=sites(name)").json();
+    assert_eq!(
+        ambiguous["hint"],
+        "Try changing 'sites' to one of the following: 'sites!landing', 'sites!takeoff'. Find the desired relationship \
+         in the 'details' key."
+    );
+    assert_eq!(ambiguous["details"][1]["relationship"], "takeoff using flights(takeoff_site_id) and sites(id)");
+    let singular = served.request("GET", "/sites", &[("Accept", "application/vnd.pgrst.object+json")]).json();
+    assert_eq!(singular["details"], "The result contains 0 rows");
+}
+
+#[test]
+fn head_has_the_headers_of_the_error_without_its_body() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::database(&database.uri());
+    let mut client = thalweg_testkit::Client::connect(served.address);
+    let response = client.request("HEAD", "/nothing", &[]);
+    assert_eq!((response.status, response.header("proxy-status")), (404, Some("Thalweg; error=PGRST205")));
+    // the connection is still in step
+    assert_eq!(client.request("GET", "/sites", &[]).text(), "[]");
+}
+
+#[test]
+fn roles_are_as_the_protocol_says() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let no_anonymous = Served::start(Config { db_anon_role: None, ..config(&database.uri()) });
+    let response = no_anonymous.get("/sites");
+    assert_eq!((response.status, response.json()["code"].as_str()), (401, Some("PGRST302")));
+    assert_eq!(response.header("www-authenticate"), Some("Bearer"));
+    let unknown = Served::start(Config { db_anon_role: Some("no_such_role".into()), ..config(&database.uri()) });
+    let response = unknown.get("/sites");
+    assert_eq!((response.status, response.json()["code"].as_str()), (401, Some("22023")));
+}
+
+#[test]
+fn hostile_requests_get_an_answer() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::database(&database.uri());
+    let deep = format!("/flights?select={}id{}", "takeoff(".repeat(5000), ")".repeat(5000));
+    let tree = format!("/flights?or={}id.eq.1{}", "(or".repeat(5000), ")".repeat(5000));
+    let many: String = (0..5000).map(|at| format!("id=neq.{at}&")).collect();
+    for (target, status) in [
+        (deep, 400),
+        (tree, 400),
+        (format!("/flights?{many}"), 200),
+        ("/flights?select=%22a%22%22b".to_owned(), 400),
+        ("/flights?id=in.(%22".to_owned(), 400),
+        ("/flights?remarks=eq.%00".to_owned(), 400),
+        ("/flights?select=telemetry-%3E%27x%27-%3E%3E%22%3Bdrop%20table%20api.sites%3B--%22".to_owned(), 200),
+        ("/flights?remarks=eq.%27%3Bdrop%20table%20api.sites;--".to_owned(), 200),
+    ] {
+        let response = served.get(&target);
+        assert_eq!(response.status, status, "{:.80}: {}", target, response.text());
+    }
+    assert_eq!(served.get("/sites").status, 200);
+}

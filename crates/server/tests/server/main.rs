@@ -1,0 +1,10 @@
+//! The server over a real socket, on a real PostgreSQL.
+
+mod cases;
+mod errors;
+mod faults;
+mod reading;
+mod reload;
+mod served;
+mod streaming;
+mod types;

@@ -1,0 +1,168 @@
+//! What requests see and what responses say: settings, roles, headers, several schemas.
+
+use crate::served::{GRANTS, Served, config};
+use thalweg_server::Config;
+use thalweg_testkit::{Client, Database};
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.t (id int primary key, name text);
+    insert into api.t select i, 'n' || i from generate_series(1, 15) i;
+";
+
+#[test]
+fn headers_of_a_read() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::database(&database.uri());
+    let response = served.get("/t?select=id&order=id&id=gt.3&limit=2&limit=3&id=lt.9");
+    assert_eq!(response.text(), "[{\"id\":4},\n{\"id\":5},\n{\"id\":6}]");
+    for (name, value) in [
+        ("content-type", "application/json; charset=utf-8"),
+        ("content-range", "0-2/*"),
+        ("content-location", "/t?id=gt.3,lt.9&limit=2,3&order=id&select=id"),
+        ("vary", "Accept, Prefer, Range"),
+        ("content-length", "30"),
+    ] {
+        assert_eq!(response.header(name), Some(value));
+    }
+    assert!(response.header("server").unwrap().starts_with("thalweg/"));
+    for stage in ["parse", "plan", "wait", "query", "encode"] {
+        assert!(response.header("server-timing").unwrap().contains(&format!("{stage};dur=")));
+    }
+    assert_eq!(response.header("content-profile"), None);
+    let ranged = served.request("GET", "/t?order=id&select=id", &[("Range", "2-3"), ("Prefer", "count=exact")]);
+    assert_eq!((ranged.status, ranged.header("content-range")), (206, Some("2-3/15")));
+    assert_eq!(ranged.header("preference-applied"), Some("count=exact"));
+    let beyond = served.request("GET", "/t?offset=20", &[("Prefer", "count=exact")]);
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("*/15")));
+    assert_eq!(beyond.json()["details"], "An offset of 20 was requested, but there are only 15 rows.");
+    assert_eq!(served.get("/t?offset=20").status, 200);
+}
+
+#[test]
+fn csv_is_as_records_are() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int, b boolean, s text, a text[], y bytea, j jsonb);
+         insert into api.t values (1, true, 'a, b', '{{x,\"y z\"}}', '\\xde', '{{\"k\": 1}}'), (2, null, '', null, null, null);
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let csv = |target| served.request("GET", target, &[("Accept", "text/csv")]);
+    let response = csv("/t?order=id");
+    assert_eq!(response.header("content-type"), Some("text/csv; charset=utf-8"));
+    let expected = "id,b,s,a,y,j\n1,t,\"a, b\",\"{x,\"\"y z\"\"}\",\"\\\\xde\",\"{\"\"k\"\": 1}\"\n2,,\"\",,,";
+    assert_eq!(response.text(), expected);
+    assert_eq!(csv("/t?id=eq.3").text(), "\n");
+    // each line is PostgreSQL's own record, without its parentheses
+    let records = database.query("select substr(t::text, 2, length(t::text) - 2) from api.t t order by id");
+    let lines: Vec<&str> = expected.lines().skip(1).collect();
+    assert_eq!(records.iter().map(|row| row[0].as_deref().unwrap()).collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn schemas_are_chosen_by_profile() {
+    let database = Database::new(&format!(
+        "{SCHEMA} create schema other; create table other.t as select 'other' as which; {GRANTS}
+         grant usage on schema other to test_reader; grant select on other.t to test_reader;"
+    ));
+    let served = Served::start(Config { db_schemas: vec!["api".into(), "other".into()], ..config(&database.uri()) });
+    let other = served.request("GET", "/t", &[("Accept-Profile", "other")]);
+    assert_eq!((other.text(), other.header("content-profile")), (r#"[{"which":"other"}]"#, Some("other")));
+    let default = served.get("/t?limit=1&select=id");
+    assert_eq!((default.text(), default.header("content-profile")), (r#"[{"id":1}]"#, Some("api")));
+    let refused = served.request("GET", "/t", &[("Accept-Profile", "public")]).json();
+    assert_eq!(refused["hint"], "Only the following schemas are exposed: api, other");
+}
+
+#[test]
+fn sql_sees_the_request_where_it_asks() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create view api.seen as select current_user::text as role, current_setting('request.method', true) as method,
+           current_setting('request.path', true) as path,
+           current_setting('request.headers', true)::json->>'x-test' as header,
+           current_setting('request.cookies', true)::json->>'c' as cookie,
+           current_setting('request.jwt.claims', true)::json->>'role' as claim,
+           current_setting('search_path') as search_path, current_setting('transaction_read_only') as read_only;
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let mut client = Client::connect(served.address);
+    for value in ["one", "two"] {
+        let seen = client.request("GET", "/seen", &[("X-Test", value), ("Cookie", "a=b; c=d")]).json();
+        assert_eq!(
+            seen[0],
+            serde_json::json!({"role": "test_reader", "method": "GET", "path": "/seen", "header": value, "cookie": "d",
+                "claim": "test_reader", "search_path": "\"api\", \"public\"", "read_only": "on"})
+        );
+    }
+}
+
+/// A database that changes its session's state cannot make one request run in the state of another.
+#[test]
+fn state_does_not_leak_between_requests() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create function api.become_owner() returns text language plpgsql as $$
+           begin perform set_config('role', 'none', false); perform set_config('search_path', 'nowhere', false);
+           return current_user; end $$;
+         create view api.escalates as select api.become_owner() as now;
+         create view api.whoami as select current_user::text as role, current_setting('search_path') as path;
+         {GRANTS}"
+    ));
+    let served = Served::start(Config { db_pool: 1, ..config(&database.uri()) });
+    for _ in 0..3 {
+        assert_eq!(served.get("/escalates").status, 200);
+        assert_eq!(served.get("/whoami").json()[0]["role"], "test_reader");
+        assert_eq!(served.get("/whoami").json()[0]["path"], "\"api\", \"public\"");
+    }
+}
+
+#[test]
+fn settings_of_the_role_apply() {
+    let database = Database::new(&format!(
+        "create schema api; create view api.seen as select current_setting('statement_timeout') as timeout,
+           '1 day 01:00:00'::interval as i; {GRANTS}
+         drop role if exists test_timed; create role test_timed nologin in role test_reader;
+         grant test_timed to current_user;
+         alter role test_timed set statement_timeout = '1234ms'; alter role test_timed set intervalstyle = 'iso_8601';"
+    ));
+    let served = Served::start(Config { db_anon_role: Some("test_timed".into()), ..config(&database.uri()) });
+    assert_eq!(served.get("/seen").text(), r#"[{"timeout":"1234ms","i":"P1DT1H"}]"#);
+    database.execute("drop role test_timed");
+}
+
+#[test]
+fn cross_origin_requests_are_answered() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::database(&database.uri());
+    let preflight = served.request("OPTIONS", "/t", &[
+        ("Origin", "https://a.example"),
+        ("Access-Control-Request-Method", "GET"),
+        ("Access-Control-Request-Headers", "X-Foo"),
+    ]);
+    assert_eq!(preflight.status, 200);
+    assert_eq!(
+        preflight.header("access-control-allow-headers"),
+        Some("Authorization, X-Foo, Accept, Accept-Language, Content-Language")
+    );
+    let read = served.request("GET", "/t?limit=1", &[("Origin", "https://a.example")]);
+    assert_eq!(read.header("access-control-allow-origin"), Some("*"));
+    assert!(read.header("access-control-expose-headers").unwrap().contains("Content-Range"));
+    assert_eq!(served.get("/t?limit=1").header("access-control-allow-origin"), None);
+    assert_eq!(served.request("OPTIONS", "/t", &[]).header("allow"), Some("OPTIONS,GET,HEAD"));
+}
+
+#[test]
+fn rows_are_capped_at_every_level() {
+    let database = Database::new(&format!(
+        "{SCHEMA} create table api.c (id int primary key, t_id int references api.t);
+         insert into api.c select i, 1 from generate_series(1, 9) i; {GRANTS}"
+    ));
+    let served = Served::start(Config { db_max_rows: Some(4), ..config(&database.uri()) });
+    assert_eq!(served.get("/t").json().as_array().unwrap().len(), 4);
+    assert_eq!(served.get("/t?limit=2").json().as_array().unwrap().len(), 2);
+    let embedded = served.get("/t?select=id,c(id)&id=eq.1").json();
+    assert_eq!(embedded[0]["c"].as_array().unwrap().len(), 4);
+}

@@ -1,0 +1,78 @@
+//! A server of the library for one test.
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use thalweg_server::{Config, Server};
+use thalweg_testkit::{Client, Response};
+use tokio::sync::oneshot;
+
+/// A running server, stopped at the end of its test.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The role that requests run as.
+pub(crate) const ROLE: &str = "test_reader";
+/// Makes the role, lets it read everything in `api`, and is to be run after the tables have been made.
+pub(crate) const GRANTS: &str = "
+    select pg_advisory_lock(1);
+    do $$ begin
+      if not exists (select from pg_roles where rolname = 'test_reader') then create role test_reader nologin; end if;
+    end $$;
+    grant usage on schema api to test_reader;
+    grant select on all tables in schema api to test_reader;
+";
+
+/// The configuration of most tests.
+pub(crate) fn config(uri: &str) -> Config {
+    Config {
+        db_uri: Some(uri.to_owned()),
+        db_schemas: vec!["api".to_owned()],
+        db_anon_role: Some(ROLE.to_owned()),
+        server_host: "127.0.0.1".to_owned(),
+        server_port: 0,
+        ..Config::default()
+    }
+}
+
+impl Served {
+    /// Serves `api` of a database.
+    pub(crate) fn database(uri: &str) -> Self {
+        Self::start(config(uri))
+    }
+
+    pub(crate) fn start(config: Config) -> Self {
+        let (started, address) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            runtime.block_on(async {
+                let server = Server::builder(config).start().await.expect("the server starts");
+                started.send(server.local_addr().unwrap()).unwrap();
+                server.serve(async { _ = stopped.await }).await;
+            });
+        });
+        Self { address: address.recv().expect("the server started"), stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
+        Client::connect(self.address).request(method, target, headers)
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Response {
+        self.request("GET", target, &[])
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! An HTTP/1.1 client that shows what came over the socket.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// One connection to a server.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+/// What a server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers in their order, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, unchunked.
+    pub body: Vec<u8>,
+    /// Whether the body ended as its framing says it must.
+    pub whole: bool,
+}
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Client {
+    /// Connects.
+    pub fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server accepts");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        Self { stream: BufReader::with_capacity(64 * 1024, stream) }
+    }
+
+    /// Sends a request without a body and reads the answer.
+    pub fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
+        self.send(method, target, headers);
+        self.receive(method == "HEAD")
+    }
+
+    /// Sends a request without a body.
+    pub fn send(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) {
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n");
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
+        self.stream.get_mut().write_all(head.as_bytes()).expect("the request can be sent");
+    }
+
+    /// Reads an answer.
+    pub fn receive(&mut self, head_only: bool) -> Response {
+        let status_line = self.line();
+        let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no status line: {status_line:?}"));
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line();
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut response = Response { status, headers, body: Vec::new(), whole: true };
+        if head_only || status == 204 {
+            return response;
+        }
+        if response.header("transfer-encoding").is_some() {
+            response.whole = self.chunks(&mut response.body);
+        } else {
+            let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            response.body.resize(length, 0);
+            response.whole = self.stream.read_exact(&mut response.body).is_ok();
+        }
+        response
+    }
+
+    fn chunks(&mut self, body: &mut Vec<u8>) -> bool {
+        loop {
+            let Ok(size) = usize::from_str_radix(self.line().trim(), 16) else { return false };
+            let start = body.len();
+            body.resize(start + size, 0);
+            if self.stream.read_exact(&mut body[start..]).is_err() || !self.line().is_empty() {
+                return false;
+            }
+            if size == 0 {
+                return true;
+            }
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        let _ = self.stream.read_line(&mut line);
+        line.trim_end_matches(['\r', '\n']).to_owned()
+    }
+}
+
+impl Response {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is UTF-8")
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+}

@@ -1,0 +1,113 @@
+//! A TCP proxy that can cut what passes through it into pieces, and cut it off.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A proxy in front of a server.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: SocketAddr,
+    open: AtomicBool,
+    /// How many bytes of an answer are handed on at a time; 0 is all there are.
+    piece_bytes: AtomicUsize,
+    connections: Mutex<Vec<TcpStream>>,
+    recorded: Mutex<Vec<u8>>,
+}
+
+impl Proxy {
+    /// A proxy in front of the host of a PostgreSQL connection string, and the string that leads through it.
+    pub fn before(uri: &str) -> (Self, String) {
+        let (login, rest) = uri.split_once('@').expect("the connection string has a user");
+        let (host, path) = rest.split_once('/').expect("the connection string has a database");
+        let target = host.to_socket_addrs().ok().and_then(|mut found| found.next()).expect("the host has an address");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("the listener has an address");
+        let shared = Arc::new(Shared {
+            target,
+            open: AtomicBool::new(true),
+            piece_bytes: AtomicUsize::new(0),
+            connections: Mutex::default(),
+            recorded: Mutex::default(),
+        });
+        let serving = shared.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                serving.clone().forward(client);
+            }
+        });
+        (Self { address, shared }, format!("{login}@{address}/{path}"))
+    }
+
+    /// Cuts all connections, and refuses new ones until it is opened again.
+    pub fn close(&self) {
+        self.shared.open.store(false, Ordering::SeqCst);
+        for connection in self.shared.connections.lock().expect("no thread panicked").drain(..) {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Lets connections through again.
+    pub fn open(&self) {
+        self.shared.open.store(true, Ordering::SeqCst);
+    }
+
+    /// Hands answers on in pieces of so many bytes.
+    pub fn split(&self, piece_bytes: usize) {
+        self.shared.piece_bytes.store(piece_bytes, Ordering::SeqCst);
+    }
+
+    /// What the server has sent since this was last asked.
+    pub fn take_recorded(&self) -> Vec<u8> {
+        std::mem::take(&mut self.shared.recorded.lock().expect("no thread panicked"))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Shared {
+    fn forward(self: Arc<Self>, client: TcpStream) {
+        if !self.open.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(server) = TcpStream::connect(self.target) else { return };
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let pair = (client.try_clone(), server.try_clone());
+        let (Ok(client_reader), Ok(server_reader)) = pair else { return };
+        let mut connections = self.connections.lock().expect("no thread panicked");
+        connections.extend([client.try_clone(), server.try_clone()].into_iter().flatten());
+        drop(connections);
+        let upstream = self.clone();
+        thread::spawn(move || upstream.pump(client_reader, server, false));
+        thread::spawn(move || self.pump(server_reader, client, true));
+    }
+
+    fn pump(&self, mut from: TcpStream, mut to: TcpStream, answers: bool) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let bytes = &buffer[..count];
+            if answers {
+                self.recorded.lock().expect("no thread panicked").extend_from_slice(bytes);
+            }
+            let piece_bytes = match self.piece_bytes.load(Ordering::SeqCst) {
+                n @ 1.. if answers => n,
+                _ => count,
+            };
+            if bytes.chunks(piece_bytes).any(|piece| to.write_all(piece).is_err()) {
+                break;
+            }
+        }
+        let _ = (to.shutdown(std::net::Shutdown::Both), from.shutdown(std::net::Shutdown::Both));
+    }
+}
