@@ -22,6 +22,7 @@ mod content_range;
 mod cors;
 mod error;
 mod flow;
+mod lenient;
 mod listener;
 mod log;
 mod pipeline;

@@ -3,12 +3,13 @@
 use crate::body::Body;
 use crate::config::{Config, ConfigError};
 use crate::flow;
+use crate::lenient::{Expecting, Lenient};
 use crate::listener::{Accepted, Listener};
 use crate::log;
 use crate::reload::{self, Reloader};
 use crate::state::State;
 use arc_swap::ArcSwapOption;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -177,11 +178,22 @@ async fn client(
     peer: String,
     mut closed: watch::Receiver<bool>,
 ) {
-    let service = service_fn(|request| respond(&state, &peer, request));
+    let expecting = Expecting::request();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (state, peer, expecting) = (&state, &peer, &expecting);
+        async move {
+            let has_body = !request.body().is_end_stream();
+            let response = respond(state, peer, request).await;
+            if !has_body {
+                expecting.answered();
+            }
+            response
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Lenient::new(stream, expecting.clone())), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
