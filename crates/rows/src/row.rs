@@ -167,6 +167,12 @@ pub trait RowSink {
     /// Takes one row of the current statement.
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, Self::Error>;
 
+    /// The first statement will be run again from its start, with all after it. A sink that can forget what it has
+    /// been given does so and returns true.
+    fn restart(&mut self) -> bool {
+        false
+    }
+
     /// The current statement has no more rows; what comes next belongs to the statement after it.
     fn end_of_statement(&mut self) {}
 }

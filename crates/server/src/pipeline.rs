@@ -74,6 +74,15 @@ impl RowSink for Replies {
         Ok(Demand::More)
     }
 
+    /// Possible until the first row has been written.
+    fn restart(&mut self) -> bool {
+        let clean = self.encoder.rows() == 0;
+        if clean {
+            (self.at, self.total, self.head) = (0, None, None);
+        }
+        clean
+    }
+
     fn end_of_statement(&mut self) {
         self.at += 1;
     }

@@ -170,7 +170,9 @@ impl Connection {
             self.send(queries)?;
             let mut counting = Counting { sink, rows: 0 };
             match poll_fn(|cx| self.poll_step(cx, &mut counting)).await {
-                Err(StepError::Wire(error)) if error.is_stale_statement() && !retried && counting.rows == 0 => {
+                Err(StepError::Wire(error))
+                    if error.is_stale_statement() && !retried && (counting.restart() || counting.rows == 0) =>
+                {
                     if error.code() == Some("26000") {
                         // the session was reset: none of them is known any more
                         self.statements.forget(|_| true);
@@ -492,7 +494,7 @@ impl RowSink for Discard {
     }
 }
 
-/// Notes whether a sink has been given anything, after which a pipeline cannot be repeated unseen.
+/// Notes whether a sink has been given anything, after which not every pipeline can be repeated unseen.
 struct Counting<'a, S> {
     sink: &'a mut S,
     rows: usize,
@@ -508,6 +510,10 @@ impl<S: RowSink> RowSink for Counting<'_, S> {
 
     fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), Self::Error> {
         self.sink.start_of_statement(types)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
     }
 
     fn end_of_statement(&mut self) {

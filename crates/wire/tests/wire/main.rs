@@ -1,0 +1,7 @@
+//! The client against a real PostgreSQL.
+
+mod connecting;
+mod pipelines;
+mod pooling;
+mod splitting;
+mod texts;

@@ -1,0 +1,177 @@
+//! Statements, results, errors, back-pressure.
+
+use crate::texts::{Texts, rows, value};
+use std::borrow::Cow;
+use std::future::poll_fn;
+use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
+use thalweg_testkit::Database;
+use thalweg_wire::{Config, Connection, Progress, Query, StepError};
+
+async fn connect(database: &Database) -> Connection {
+    Connection::connect(&Config::parse(&database.uri()).unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn statements_up_to_sync_are_one_transaction() {
+    let database = Database::new("create table t (id int primary key)");
+    let mut connection = connect(&database).await;
+    let failed = rows(&mut connection, &["insert into t values (1)", "insert into t values (1)", "insert into t values (2)"]).await;
+    assert_eq!(failed.unwrap_err().code(), Some("23505"));
+    assert!(connection.is_idle());
+    assert_eq!(value(&mut connection, "select count(*) from t").await.unwrap(), "0");
+    rows(&mut connection, &["insert into t values (1)", "insert into t values (2)"]).await.unwrap();
+    assert_eq!(database.value("select count(*) from t"), "2");
+}
+
+#[tokio::test]
+async fn parameters_and_formats_by_column() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    struct Both(Vec<(i32, String)>);
+    impl RowSink for Both {
+        type Error = Malformed;
+        fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
+            let mut columns = row.columns();
+            let number = Cursor::new(columns.column()?.unwrap()).i32()?;
+            let text = String::from_utf8_lossy(columns.column()?.unwrap()).into_owned();
+            assert_eq!(columns.column(), Err(Malformed("row: too few columns")));
+            self.0.push((number, text));
+            Ok(Demand::More)
+        }
+    }
+    let mut both = Both(Vec::new());
+    let query = Query {
+        text: "select $1::int4, $2::int4",
+        params: &[Cow::Borrowed("7"), Cow::Borrowed("8")],
+        formats: &[Format::Binary, Format::Text],
+    };
+    assert_eq!(connection.run(&[query], &mut both).await.unwrap(), Progress::Done);
+    assert_eq!(both.0, [(7, "8".to_owned())]);
+}
+
+#[tokio::test]
+async fn prepared_statements_survive_what_happens_to_them() {
+    let database = Database::new("create table t (x int); insert into t values (1)");
+    let mut connection = connect(&database).await;
+    let select = "select x from t";
+    assert_eq!(value(&mut connection, select).await.unwrap(), "1");
+    assert_eq!(connection.prepared(), 1);
+    // cached plan must not change result type
+    database.execute("alter table t alter x type text using x || '!'");
+    assert_eq!(value(&mut connection, select).await.unwrap(), "1!");
+    // invalid statement name
+    rows(&mut connection, &["discard all"]).await.unwrap();
+    assert_eq!(value(&mut connection, select).await.unwrap(), "1!");
+    connection.simple("deallocate all").await.unwrap();
+    assert_eq!(rows(&mut connection, &["select 'first'", select]).await.unwrap().0.len(), 2);
+    // a statement that cannot be prepared leaves nothing behind
+    assert_eq!(value(&mut connection, "select y from t").await.unwrap_err().code(), Some("42703"));
+    database.execute("alter table t add y int default 5");
+    assert_eq!(value(&mut connection, "select y from t").await.unwrap(), "5");
+    // another role's row-level security is another plan
+    database.execute("create role wire_other; grant select on t to wire_other; alter table t enable row level security");
+    assert_eq!(value(&mut connection, select).await.unwrap(), "1!");
+    connection.simple("set role wire_other").await.unwrap();
+    assert_eq!(rows(&mut connection, &[select]).await.unwrap().0.len(), 0);
+    connection.simple("reset role").await.unwrap();
+    database.execute("drop owned by wire_other; drop role wire_other");
+}
+
+#[tokio::test]
+async fn the_statement_cache_is_bounded() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    for at in 0..600 {
+        assert_eq!(value(&mut connection, &format!("select {at}")).await.unwrap(), at.to_string());
+    }
+    assert_eq!(connection.prepared(), 256);
+    let held = value(&mut connection, "select count(*) from pg_prepared_statements").await.unwrap();
+    assert_eq!(held, "256");
+}
+
+#[tokio::test]
+async fn rows_wait_while_the_sink_wants_no_more() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    struct One(u64);
+    impl RowSink for One {
+        type Error = Malformed;
+        fn row(&mut self, _: RowView<'_>) -> Result<Demand, Malformed> {
+            self.0 += 1;
+            Ok(Demand::Pause)
+        }
+    }
+    let mut one = One(0);
+    let text = "select repeat('x', 10000) from generate_series(1, 20000)";
+    let query = Query { text, params: &[], formats: &[Format::Text] };
+    assert_eq!(connection.run(&[query], &mut one).await.unwrap(), Progress::Paused);
+    assert_eq!(one.0, 1);
+    // 200 MB cannot all have been sent: the server waits for us
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let pid = connection.cancel_key().unwrap().process_id();
+    let waits = database.value(&format!("select wait_event from pg_stat_activity where pid = {pid}"));
+    assert_eq!(waits, "ClientWrite");
+    let mut progress = Progress::Paused;
+    while progress == Progress::Paused {
+        progress = poll_fn(|cx| connection.poll_step(cx, &mut one)).await.unwrap();
+    }
+    assert_eq!(one.0, 20_000);
+    assert!(connection.is_idle());
+}
+
+#[tokio::test]
+async fn a_sink_that_fails_costs_the_connection() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    struct Fails;
+    impl RowSink for Fails {
+        type Error = &'static str;
+        fn row(&mut self, _: RowView<'_>) -> Result<Demand, &'static str> {
+            Err("no")
+        }
+    }
+    let query = Query { text: "select generate_series(1, 3)", params: &[], formats: &[Format::Text] };
+    assert!(matches!(connection.run(&[query], &mut Fails).await, Err(StepError::Sink("no"))));
+    assert!(!connection.is_idle());
+}
+
+#[tokio::test]
+async fn notices_notifications_and_parameters() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    connection.execute(&["listen \"Some channel\""]).await.unwrap();
+    connection.simple("do $$ begin raise notice 'hello'; raise warning 'there'; end $$; set timezone = 'Asia/Tokyo'").await.unwrap();
+    assert_eq!(connection.parameter("TimeZone"), Some("Asia/Tokyo"));
+    database.execute("notify \"Some channel\", 'payload'; notify other, 'x'; notify \"Some channel\"");
+    for payload in ["payload", ""] {
+        let notification = connection.notification().await.unwrap();
+        assert_eq!((notification.channel.as_str(), notification.payload.as_str()), ("Some channel", payload));
+    }
+    assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
+}
+
+#[tokio::test]
+async fn values_of_any_size() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    for length in [0, 1, 65_535, 65_536, 1_000_000, 20_000_000] {
+        let large = "x".repeat(length);
+        let query = Query { text: "select $1::text, length($1)", params: &[Cow::Borrowed(&large)], formats: &[Format::Text] };
+        let mut texts = Texts::default();
+        connection.run(&[query], &mut texts).await.unwrap();
+        assert!(texts.0 == [vec![Some(large), Some(length.to_string())]], "{length} bytes");
+    }
+}
+
+#[tokio::test]
+async fn data_is_copied_in() {
+    let database = Database::new("create table t (id int primary key, s text)");
+    let mut connection = connect(&database).await;
+    let chunks = (0..1000).map(|at| bytes::Bytes::from(format!("{at}\tline {at}\n")));
+    connection.copy_in("copy t from stdin", chunks).await.unwrap();
+    assert_eq!(database.value("select count(*) from t"), "1000");
+    let wrong = std::iter::once(bytes::Bytes::from_static(b"x\ty\n"));
+    assert_eq!(connection.copy_in("copy t from stdin", wrong).await.unwrap_err().code(), Some("22P02"));
+    assert_eq!(connection.copy_in("copy nothing from stdin", std::iter::empty()).await.unwrap_err().code(), Some("42P01"));
+    assert_eq!(value(&mut connection, "select count(*) from t").await.unwrap(), "1000");
+}
