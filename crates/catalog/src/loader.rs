@@ -77,7 +77,8 @@ impl Part {
                 "select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
                         case when c.relkind in ('r', 'p') then 28
                              when c.relkind = 'm' then 0
-                             else pg_relation_is_updatable(c.oid, true) end
+                             else pg_relation_is_updatable(c.oid, true) end,
+                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                  left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
                  where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
@@ -160,6 +161,9 @@ impl Part {
         }
     }
 }
+
+/// PostgreSQL's pages, unless it was built otherwise; sizes are estimates in any case.
+const PAGE_BYTES: u64 = 8192;
 
 /// Why a catalog cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -329,6 +333,7 @@ impl Loader {
         let Some(kind) = RelationKind::of(row.text()?.as_bytes()) else { return Ok(()) };
         let comment = row.optional_text()?.map(Into::into);
         let events = row.i32()?;
+        let pages = row.optional_i32()?;
         let id = RelationId(self.catalog.relations.len() as u32);
         self.by_oid.insert(oid, id);
         self.catalog.by_row_type.insert(row_type, id);
@@ -343,6 +348,7 @@ impl Loader {
             primary_key: Vec::new(),
             unique: Vec::new(),
             comment,
+            size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
             // bits by command: 8 insert, 4 update, 16 delete
             writable: (events & 8 != 0, events & 4 != 0, events & 16 != 0),
         });
@@ -476,6 +482,10 @@ impl<'a> Reader<'a> {
 
     fn i32(&mut self) -> Result<i32, Malformed> {
         Cursor::new(self.value()?).i32()
+    }
+
+    fn optional_i32(&mut self) -> Result<Option<i32>, Malformed> {
+        self.0.column()?.map(|value| Cursor::new(value).i32()).transpose()
     }
 
     fn bool(&mut self) -> Result<bool, Malformed> {

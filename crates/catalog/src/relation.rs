@@ -24,6 +24,8 @@ pub struct Relation {
     pub unique: Vec<Vec<u16>>,
     /// Its comment.
     pub comment: Option<Box<str>>,
+    /// How large PostgreSQL knew its rows to be when it last looked, in bytes; `None` if it never did.
+    pub size_bytes: Option<u64>,
     /// Whether rows can be inserted, updated and deleted, privileges apart.
     pub writable: (bool, bool, bool),
 }

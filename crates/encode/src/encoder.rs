@@ -2,11 +2,12 @@
 
 use crate::csv;
 use crate::error::EncodeError;
+use crate::gather::Gather;
 use crate::program::Program;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
 use thalweg_json::append;
-use thalweg_rows::{Demand, RowSink, RowView, Shape};
+use thalweg_rows::{Demand, Level, RowSink, RowView, Shape};
 
 /// A chunk is given away when it holds this much; a row is never parted, so that it may hold more.
 pub const CHUNK_BYTES: usize = 64 * 1024;
@@ -35,6 +36,8 @@ pub struct Encoder {
     chunk: Vec<u8>,
     scratch: Vec<u8>,
     rows: u64,
+    gather: Option<Gather>,
+    level: usize,
 }
 
 impl Encoder {
@@ -54,7 +57,31 @@ impl Encoder {
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             scratch: Vec::new(),
             rows: 0,
+            gather: None,
+            level: 0,
         }
+    }
+
+    /// An encoder of an array of nested objects, of which the rows come level by level ([`Encoder::next_level`]).
+    pub fn gathered(levels: &[Level], zone: Zone) -> Self {
+        let mut encoder = Self::new(&Shape::default(), Target::Array, zone);
+        encoder.gather = Some(Gather::new(levels, &mut encoder.writer.program.keys));
+        encoder
+    }
+
+    /// The rows that come now belong to the next level.
+    pub fn next_level(&mut self) {
+        self.level += 1;
+    }
+
+    /// Forgets all rows, if none has been written yet.
+    pub fn restart(&mut self) -> bool {
+        let clean = self.rows == 0;
+        if clean {
+            self.level = 0;
+            self.gather.iter_mut().for_each(Gather::clear);
+        }
+        clean
     }
 
     /// How many rows have come.
@@ -93,6 +120,12 @@ impl RowSink for Encoder {
     type Error = EncodeError;
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
+        if let Some(gather) = &mut self.gather
+            && !gather.is_root(self.level)
+        {
+            gather.hold(self.level, &self.writer, row)?;
+            return Ok(Demand::More);
+        }
         let first = self.rows == 0;
         self.rows += 1;
         // more than a small response: room for a whole chunk at once, not by doubling and copying
@@ -102,7 +135,10 @@ impl RowSink for Encoder {
         match self.target {
             Target::Array => {
                 append(&mut self.chunk, if first { b"[" } else { b",\n" });
-                self.writer.object(&mut self.chunk, row)?;
+                match &mut self.gather {
+                    Some(gather) => gather.root(&mut self.chunk, &self.writer, row)?,
+                    None => self.writer.object(&mut self.chunk, row)?,
+                }
             }
             Target::Object if first => self.writer.object(&mut self.chunk, row)?,
             Target::Object => return Ok(Demand::More),

@@ -11,6 +11,8 @@ pub enum EncodeError {
     Malformed(Malformed),
     /// A composite value holds other types than the catalog says: the catalog has fallen behind.
     Stale,
+    /// More rows have to be kept for joining than may be.
+    HeldTooMuch,
 }
 
 impl From<Malformed> for EncodeError {
@@ -24,6 +26,7 @@ impl fmt::Display for EncodeError {
         match self {
             Self::Malformed(cause) => write!(f, "{cause}"),
             Self::Stale => f.write_str("a row holds other types than the schema cache says"),
+            Self::HeldTooMuch => f.write_str("more rows must be kept for joining than may be"),
         }
     }
 }

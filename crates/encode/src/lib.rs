@@ -19,6 +19,7 @@ mod csv;
 mod date_time;
 mod encoder;
 mod error;
+mod gather;
 mod number;
 mod program;
 mod value;

@@ -8,7 +8,7 @@ use thalweg_rows::{Codec, Field, Scalar, Shape};
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) slots: Vec<Slot>,
-    keys: Literals,
+    pub(crate) keys: Literals,
 }
 
 /// One member of an object.
@@ -59,7 +59,8 @@ fn slots(fields: &[Field], keys: &mut Literals) -> Vec<Slot> {
     fields.iter().enumerate().map(slot).collect()
 }
 
-fn node(codec: &Codec, keys: &mut Literals) -> Node {
+/// What to do with a value; the keys of the objects in it are kept in `keys`.
+pub(crate) fn node(codec: &Codec, keys: &mut Literals) -> Node {
     match codec {
         Codec::Output => Node::Output,
         Codec::Digits => Node::Digits,

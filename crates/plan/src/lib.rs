@@ -18,6 +18,7 @@
 mod codec;
 mod embed;
 mod error;
+mod gather;
 mod media;
 mod plan;
 mod read;

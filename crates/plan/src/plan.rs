@@ -1,6 +1,7 @@
 //! The plan of a request.
 
 use crate::error::{ErrorKind, PlanError};
+use crate::gather;
 use crate::media::{Delivery, Media};
 use crate::read::{self, Output, Read};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Plan<'a> {
     pub delivery: Delivery,
     /// How the total is found.
     pub count: Option<Count>,
+    /// Whether its levels are better fetched flat and joined by Thalweg.
+    pub gathers: bool,
 }
 
 /// Resolves a request for the rows of `relation`.
@@ -63,13 +66,14 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, relation: &str, context: Context<'a
         Media::Object => Delivery::Buffered,
         Media::Json | Media::Csv => Delivery::Streamed,
     };
-    Ok(Plan { schema, read, media, delivery, count: request.preferences.count })
+    let gathers = media == Media::Json && delivery == Delivery::Streamed && gather::pays(&context, &read);
+    Ok(Plan { schema, read, media, delivery, count: request.preferences.count, gathers })
 }
 
 impl Plan<'_> {
     /// What the rows of the plan's statement look like.
     pub fn shape(&self) -> Shape {
-        Shape { fields: self.read.outputs.iter().map(Output::field).collect() }
+        Shape { fields: self.read.outputs.iter().map(Output::column).collect() }
     }
 }
 

@@ -43,14 +43,21 @@ pub struct Output<'a> {
     pub codec: Codec,
     /// Whether PostgreSQL writes its JSON.
     pub to_json: bool,
-    /// The type it travels as; 0 where that is not known.
+    /// The type it is declared as; 0 where that is not known.
     pub type_oid: Oid,
+    /// The type below any domains, which PostgreSQL announces for a column of a result.
+    pub base_oid: Oid,
 }
 
 impl Output<'_> {
-    /// What a shape says of it.
+    /// What a shape says of it within a row.
     pub(crate) fn field(&self) -> ShapeField {
         ShapeField { name: self.key.clone(), codec: self.codec.clone(), type_oid: self.type_oid }
+    }
+
+    /// What a shape says of it as a column of a result.
+    pub fn column(&self) -> ShapeField {
+        ShapeField { name: self.key.clone(), codec: self.codec.clone().as_column(), type_oid: self.base_oid }
     }
 }
 
@@ -169,14 +176,9 @@ pub(crate) fn root<'a>(
     let rows = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(rows);
     read.limit_rows = cap(request.window.limit_rows).map(rows);
-    for output in &mut read.outputs {
-        let is_embed = matches!(output.source, Source::Embed(_));
-        if output_form && !is_embed {
-            (output.codec, output.to_json, output.type_oid) = (Codec::Output, false, 0);
-        } else {
-            let codec = std::mem::replace(&mut output.codec, Codec::Output);
-            output.codec = codec.as_column();
-            output.type_oid = base_type(context, output.type_oid);
+    if output_form {
+        for output in read.outputs.iter_mut().filter(|output| !matches!(output.source, Source::Embed(_))) {
+            (output.codec, output.to_json, output.base_oid) = (Codec::Output, false, 0);
         }
     }
     Ok(read)
@@ -258,7 +260,7 @@ fn level<'a>(
             Item::All => read.outputs.extend(relation.columns.iter().map(|column| {
                 let reference = ColumnRef { name: &column.name, path: &[], via_jsonb: false };
                 let codec = codec_of(context, column.type_oid).map(|codec| (codec, column.type_oid));
-                output(column.name.clone(), Source::Column(reference, None), codec)
+                output(context, column.name.clone(), Source::Column(reference, None), codec)
             })),
             Item::CountRows { .. } | Item::Column { aggregate: Some(_), .. } => {
                 return Err(ErrorKind::Aggregates.into());
@@ -271,7 +273,7 @@ fn level<'a>(
                 };
                 let key = item.key().unwrap_or_default();
                 let key = if *field.name == *key { known_name(relation, key) } else { shared(key) };
-                read.outputs.push(output(key, Source::Column(reference, *cast), codec));
+                read.outputs.push(output(context, key, Source::Column(reference, *cast), codec));
             }
             Item::Embed(embed) => {
                 path.push(embed);
@@ -354,6 +356,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &EmbedRead<'a>, index: usize) -> 
             codec: inner.codec.clone(),
             to_json: false,
             type_oid: inner.type_oid,
+            base_oid: inner.base_oid,
         };
         return outputs.iter().enumerate().map(lifted).collect();
     }
@@ -361,14 +364,14 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &EmbedRead<'a>, index: usize) -> 
         outputs.iter().map(Output::field).collect();
     let (codec, type_oid) =
         if below.is_to_one() { (Codec::Row(fields), oid::RECORD) } else { (Codec::Rows(fields), oid::RECORD_ARRAY) };
-    vec![Output { key: shared(embed.key()), source: Source::Embed(index), codec, to_json: false, type_oid }]
+    vec![Output { key: shared(embed.key()), source: Source::Embed(index), codec, to_json: false, type_oid, base_oid: type_oid }]
 }
 
 /// Without a codec, PostgreSQL writes the JSON.
-fn output<'a>(key: Arc<str>, source: Source<'a>, codec: Option<(Codec, Oid)>) -> Output<'a> {
+fn output<'a>(context: &Context<'_>, key: Arc<str>, source: Source<'a>, codec: Option<(Codec, Oid)>) -> Output<'a> {
     let to_json = codec.is_none();
     let (codec, type_oid) = codec.unwrap_or((Codec::Scalar(Scalar::Json), oid::JSON));
-    Output { key, source, codec, to_json, type_oid }
+    Output { key, source, codec, to_json, type_oid, base_oid: base_type(context, type_oid) }
 }
 
 /// The column's own name where there is such a column, so that it need not be copied.

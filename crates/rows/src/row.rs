@@ -123,6 +123,11 @@ impl<'a> RowView<'a> {
         Columns { left: self.columns, cursor: Cursor::new(self.body) }
     }
 
+    /// The columns as they came: each with its length before it.
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
     /// The size in bytes of the columns' values and lengths.
     pub fn size_bytes(&self) -> usize {
         self.body.len()

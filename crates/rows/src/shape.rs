@@ -23,6 +23,35 @@ pub struct Field {
     pub type_oid: Oid,
 }
 
+/// One of several flat results that are joined here: the deepest comes first, the root last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// All its columns, those included that are only for joining.
+    pub shape: Shape,
+    /// The members of its objects, in order.
+    pub members: Vec<Member>,
+    /// The columns whose values say to which outer row a row belongs; none for the root.
+    pub link: Vec<usize>,
+    /// Whether an outer row has at most one of its rows.
+    pub to_one: bool,
+}
+
+/// A member of an object of a [`Level`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Member {
+    /// The column with this index; its name is the key.
+    Column(usize),
+    /// The rows of another level.
+    Embed {
+        /// The key.
+        name: Arc<str>,
+        /// The index of the level.
+        level: usize,
+        /// The columns of this level whose values the other's link must equal.
+        key: Vec<usize>,
+    },
+}
+
 /// In which of PostgreSQL's two formats a column travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

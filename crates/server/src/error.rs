@@ -22,6 +22,8 @@ pub(crate) struct ApiError {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether the schema cache may have fallen behind the database.
     pub(crate) stale: Stale,
+    /// Whether the request can be answered in another way, which keeps less in memory.
+    pub(crate) held_too_much: bool,
 }
 
 /// What an error says about the schema cache.
@@ -53,6 +55,7 @@ impl ApiError {
             hint: None,
             headers: Vec::new(),
             stale: Stale::No,
+            held_too_much: false,
         }
     }
 
@@ -138,7 +141,11 @@ impl ApiError {
                 api.stale = Stale::Surely;
                 api
             }
-            StepError::Sink(error) => Self::new(500, "PGRSTX00", error.to_string()),
+            StepError::Sink(error) => {
+                let mut api = Self::new(500, "PGRSTX00", error.to_string());
+                api.held_too_much = *error == EncodeError::HeldTooMuch;
+                api
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use thalweg_encode::{Encoder, Target, Zone};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Delivery, Media, Plan, plan};
 use thalweg_request::{ApiRequest, Count, Params, Preferences, Query, Resource, Window, accepted};
-use thalweg_rows::Format;
+use thalweg_rows::{Format, Level, Shape};
 use thalweg_sql::Statement;
 use thalweg_wire::{Progress, Query as WireQuery};
 
@@ -36,12 +36,16 @@ pub(crate) struct Answer {
 /// Answers a request, whatever it is.
 pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
     let mut bill = Bill::start();
-    let mut outcome = attempt(state, parts, &mut bill).await;
+    let mut outcome = attempt(state, parts, &mut bill, true).await;
     if let Err(error) = &outcome
         && (error.stale == Stale::Surely || (error.stale == Stale::Perhaps && state.reloader.may_suspect()))
     {
         state.reloader.load().await;
-        outcome = attempt(state, parts, &mut bill).await;
+        outcome = attempt(state, parts, &mut bill, true).await;
+    }
+    if outcome.as_ref().is_err_and(|error| error.held_too_much) {
+        // relations have grown since PostgreSQL last looked: it joins them itself
+        outcome = attempt(state, parts, &mut bill, false).await;
     }
     let cross_origin = parts.headers.contains_key(header::ORIGIN);
     let (mut response, code, rows) = match outcome {
@@ -69,7 +73,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
 type Outcome = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
-async fn attempt(state: &State, parts: &Parts, bill: &mut Bill) -> Outcome {
+async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool) -> Outcome {
     if let Some(response) = cors::preflight(&parts.method, &parts.headers) {
         return Ok((response, None));
     }
@@ -83,8 +87,9 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill) -> Outcome {
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
     let request = read_request(parts, resource.clone(), &params)?;
     bill.lap(Stage::Parse);
-    let plan = plan(&request, relation, context(state, &snapshot, role, &request))
+    let mut plan = plan(&request, relation, context(state, &snapshot, role, &request))
         .map_err(|error| schema_error(state, error))?;
+    plan.gathers &= may_gather;
     let statements = Statements::of(&plan);
     let facts = facts(parts, &request);
     let session = SessionState::of(&snapshot, plan.schema, role, &facts);
@@ -221,18 +226,36 @@ fn facts<'a>(parts: &'a Parts, request: &ApiRequest<'a>) -> RequestFacts<'a> {
 /// The SQL of a request.
 struct Statements<'a> {
     total: Option<Statement<'a>>,
-    main: (Role, Statement<'a>),
-    formats: Vec<Format>,
+    main: Vec<(Role, Statement<'a>, Vec<Format>)>,
+    /// How the main statements' rows join, where there are several.
+    levels: Vec<Level>,
 }
+
+/// What several statements that must see one snapshot begin with, before any of them.
+const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
 
 impl<'a> Statements<'a> {
     fn of(plan: &'a Plan<'a>) -> Self {
-        let main = match plan.delivery {
-            Delivery::HeadOnly => (Role::Head, thalweg_sql::head(plan)),
-            Delivery::Streamed | Delivery::Buffered => (Role::Rows, thalweg_sql::rows(plan)),
+        let formats = |statement: &Statement<'_>| {
+            statement.shape.fields.iter().map(|field| field.codec.format()).collect::<Vec<_>>()
         };
-        let formats = main.1.shape.fields.iter().map(|field| field.codec.format()).collect();
-        Self { total: plan.count.map(|_| thalweg_sql::count(plan)), main, formats }
+        let (mut main, mut levels) = (Vec::with_capacity(1), Vec::new());
+        match plan.delivery {
+            Delivery::HeadOnly => main.push((Role::Head, thalweg_sql::head(plan), vec![Format::Binary])),
+            Delivery::Streamed | Delivery::Buffered if plan.gathers => {
+                for (at, (statement, level)) in thalweg_sql::gathered(plan).into_iter().enumerate() {
+                    let formats = formats(&statement);
+                    main.push((Role::Rows(at), statement, formats));
+                    levels.push(level);
+                }
+            }
+            Delivery::Streamed | Delivery::Buffered => {
+                let statement = thalweg_sql::rows(plan);
+                let formats = formats(&statement);
+                main.push((Role::Rows(0), statement, formats));
+            }
+        }
+        Self { total: plan.count.map(|_| thalweg_sql::count(plan)), main, levels }
     }
 }
 
@@ -258,6 +281,10 @@ impl Run<'_> {
     async fn run(self, mut connection: thalweg_wire::Pooled, bill: &mut Bill) -> Result<Ran, ApiError> {
         let in_state = self.session.key != 0 && connection.session_key() == self.session.key;
         let (mut queries, mut roles) = (Vec::with_capacity(3), Vec::with_capacity(3));
+        if !self.statements.levels.is_empty() {
+            queries.push(WireQuery { text: ONE_SNAPSHOT, params: &[], formats: &[Format::Text] });
+            roles.push(Role::Session);
+        }
         if !in_state {
             let (text, params) = (self.session.text(), &self.session.params[..]);
             queries.push(WireQuery { text, params, formats: &[Format::Binary] });
@@ -267,15 +294,21 @@ impl Run<'_> {
             queries.push(WireQuery { text: &total.text, params: &total.params, formats: &[Format::Binary] });
             roles.push(Role::Total);
         }
-        let (role, main) = &self.statements.main;
-        queries.push(WireQuery { text: &main.text, params: &main.params, formats: &self.statements.formats });
-        roles.push(*role);
+        for (role, statement, formats) in &self.statements.main {
+            queries.push(WireQuery { text: &statement.text, params: &statement.params, formats });
+            roles.push(*role);
+        }
         let target = match self.plan.media {
             Media::Json => Target::Array,
             Media::Object => Target::Object,
             Media::Csv => Target::Csv,
         };
-        let mut replies = Replies::new(roles, main.shape.clone(), Encoder::new(&main.shape, target, self.zone.clone()));
+        let shapes: Vec<Shape> = self.statements.main.iter().map(|(_, statement, _)| statement.shape.clone()).collect();
+        let encoder = match shapes.as_slice() {
+            [only] if self.statements.levels.is_empty() => Encoder::new(only, target, self.zone.clone()),
+            _ => Encoder::gathered(&self.statements.levels, self.zone.clone()),
+        };
+        let mut replies = Replies::new(roles, shapes, encoder);
         // until the transaction has ended well, nobody knows which state it leaves
         let kept_key = connection.session_key();
         connection.set_session_key(0);
@@ -312,7 +345,7 @@ impl Run<'_> {
         if self.plan.media == Media::Object && rows != 1 {
             return Err(ApiError::not_singular(rows));
         }
-        if role == &Role::Rows {
+        if self.plan.delivery != Delivery::HeadOnly {
             held.push_back(replies.encoder.finish().into());
         }
         let offset = self.plan.read.offset_rows.map_or(0, i64::unsigned_abs);

@@ -13,22 +13,22 @@ pub(crate) enum Role {
     Total,
     /// Counts the rows that the response would have.
     Head,
-    /// Returns the rows.
-    Rows,
+    /// Returns the rows, of the level with this index where they come flat.
+    Rows(usize),
 }
 
 /// Hands each statement's rows to where they belong.
 pub(crate) struct Replies {
     roles: Vec<Role>,
     at: usize,
-    announced: Shape,
+    announced: Vec<Shape>,
     pub(crate) total: Option<u64>,
     pub(crate) head: Option<u64>,
     pub(crate) encoder: Encoder,
 }
 
 impl Replies {
-    pub(crate) fn new(roles: Vec<Role>, announced: Shape, encoder: Encoder) -> Self {
+    pub(crate) fn new(roles: Vec<Role>, announced: Vec<Shape>, encoder: Encoder) -> Self {
         Self { roles, at: 0, announced, total: None, head: None, encoder }
     }
 
@@ -47,13 +47,11 @@ impl RowSink for Replies {
 
     /// The columns must have the types for which the encoder was made, before any of them is read.
     fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), EncodeError> {
-        if self.role() != Role::Rows {
-            return Ok(());
-        }
+        let Role::Rows(level) = self.role() else { return Ok(()) };
         let fits = |(field, found): (&thalweg_rows::Field, &Oid)| {
             field.type_oid == 0 || field.type_oid == *found
         };
-        let fields = &self.announced.fields;
+        let fields = self.announced.get(level).map_or(&[][..], |shape| &shape.fields);
         if fields.len() != types.len() || !fields.iter().zip(types).all(fits) {
             return Err(EncodeError::Stale);
         }
@@ -69,14 +67,14 @@ impl RowSink for Replies {
             Role::Session => {}
             Role::Total => self.total = Some(count(row)?),
             Role::Head => self.head = Some(count(row)?),
-            Role::Rows => return self.encoder.row(row),
+            Role::Rows(_) => return self.encoder.row(row),
         }
         Ok(Demand::More)
     }
 
     /// Possible until the first row has been written.
     fn restart(&mut self) -> bool {
-        let clean = self.encoder.rows() == 0;
+        let clean = self.encoder.restart();
         if clean {
             (self.at, self.total, self.head) = (0, None, None);
         }
@@ -84,6 +82,9 @@ impl RowSink for Replies {
     }
 
     fn end_of_statement(&mut self) {
+        if matches!(self.role(), Role::Rows(_)) {
+            self.encoder.next_level();
+        }
         self.at += 1;
     }
 }

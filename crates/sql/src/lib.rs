@@ -16,9 +16,11 @@
 //! ([`quote`]), and a cast's type name has an alphabet that cannot leave its place.
 
 mod condition;
+mod gather;
 mod quote;
 mod read;
 
+pub use gather::gathered;
 pub use quote::quote;
 pub use read::{count, head, rows};
 

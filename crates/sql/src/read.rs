@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         let _ = write!(self.text, "thalweg_e{}", scope.embeds + index);
     }
 
-    fn scope(&mut self, read: &'a Read<'a>) -> Scope<'a> {
+    pub(crate) fn scope(&mut self, read: &'a Read<'a>) -> Scope<'a> {
         let number = self.next;
         self.next += 1 + read.embeds.len();
         Scope { name: &read.relation.name, number, embeds: number + 1 }
@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn output(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
+    pub(crate) fn output(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
         if output.to_json {
             self.text.push_str("to_json(");
         }
@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
 
     /// `FROM` the level's relation and whatever its to-one embeds need; for rows those that are returned,
     /// else only those that decide which rows there are.
-    fn from(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
+    pub(crate) fn from(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
         self.text.push_str(" FROM ");
         self.relation(read.relation);
         self.text.push_str(" AS ");

@@ -7,14 +7,15 @@ use crate::served::{GRANTS, Served};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
-use thalweg_request::{ApiRequest, Params, Preferences, Query, Resource, Window, accepted};
+use thalweg_request::{ApiRequest, Params, Preferences, Query, RequestError, Resource, Window, accepted};
 use thalweg_rows::Format;
 use thalweg_testkit::Database;
 use thalweg_wire::{Config, Connection, Query as WireQuery};
 
-const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
+pub(crate) const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
 
 #[test]
 fn cases_are_as_they_were() {
@@ -46,33 +47,16 @@ fn cases_are_as_they_were() {
 fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&str, &str)]) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let params = Params::decode(query).unwrap();
-    let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let resource = Resource::parse(path).unwrap();
-    let Resource::Relation(relation) = &resource else { return };
-    let query = match Query::parse(&params) {
-        Ok(query) => query,
+    let Resource::Relation(relation) = resource.clone() else { return };
+    let request = match request(resource, &params, headers) {
+        Ok(request) => request,
         Err(error) => {
             let _ = writeln!(shown, "== request: {error}");
             return;
         }
     };
-    let request = ApiRequest {
-        resource: resource.clone(),
-        profile: None,
-        window: Window::intersect(query.root_window, header("Range")).unwrap(),
-        query,
-        preferences: Preferences::parse(header("Prefer").into_iter()),
-        accept: accepted(header("Accept")),
-        head_only: false,
-    };
-    let context = Context {
-        catalog,
-        schemas: &["api".to_owned()],
-        rows_max: None,
-        zone_is_known: true,
-        formats_are_changed: false,
-    };
-    let plan = match plan(&request, relation, context) {
+    let plan = match plan(&request, &relation, context(catalog)) {
         Ok(plan) => plan,
         Err(error) => {
             let _ = writeln!(shown, "== plan: {error}");
@@ -88,7 +72,32 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
     }
 }
 
-fn catalog(uri: &str) -> Catalog {
+/// A request of the library for a request of the wire.
+pub(crate) fn request<'a>(
+    resource: Resource<'a>,
+    params: &'a Params<'a>,
+    headers: &[(&'a str, &'a str)],
+) -> Result<ApiRequest<'a>, RequestError> {
+    let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let query = Query::parse(params)?;
+    Ok(ApiRequest {
+        resource,
+        profile: None,
+        window: Window::intersect(query.root_window, header("Range"))?,
+        query,
+        preferences: Preferences::parse(header("Prefer").into_iter()),
+        accept: accepted(header("Accept")),
+        head_only: false,
+    })
+}
+
+/// What plans depend on in these tests.
+pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
+    static SCHEMAS: LazyLock<Vec<String>> = LazyLock::new(|| vec!["api".to_owned()]);
+    Context { catalog, schemas: &SCHEMAS, rows_max: None, zone_is_known: true, formats_are_changed: false }
+}
+
+pub(crate) fn catalog(uri: &str) -> Catalog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connection = Connection::connect(&Config::parse(uri).unwrap()).await.unwrap();

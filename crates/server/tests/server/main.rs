@@ -3,6 +3,7 @@
 mod cases;
 mod errors;
 mod faults;
+mod gathering;
 mod reading;
 mod reload;
 mod served;

@@ -1,0 +1,49 @@
+//! Whether the levels of a read are better fetched flat, one statement a level, and joined by Thalweg.
+//!
+//! An array of rows for each outer row costs PostgreSQL a subquery an outer row and a kilobyte of memory a value. Where
+//! all rows of a level are wanted anyway, reading them once is cheaper: albums with tracks and genres of a music store
+//! cost the backend 2.5 ms as arrays and 1.0 ms flat. What is joined here is held in memory until the root's rows
+//! come, so that only small relations are.
+
+use crate::codec::base_type;
+use crate::plan::Context;
+use crate::read::{Condition, EmbedRead, Read};
+use thalweg_catalog::{Relation, RelationKind};
+use thalweg_rows::oid;
+
+/// How large the relations below the root may be together, in bytes.
+const HELD_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Whether all rows of the root are read, and every level below it is small and joined by plain keys.
+pub(crate) fn pays(context: &Context<'_>, root: &Read<'_>) -> bool {
+    let whole = root.conditions.is_empty() && root.limit_rows.is_none() && root.offset_rows.is_none();
+    let mut bytes = 0;
+    whole && !root.embeds.is_empty() && root.embeds.iter().all(|embed| fits(context, root, embed, &mut bytes))
+}
+
+fn fits(context: &Context<'_>, outer: &Read<'_>, embed: &EmbedRead<'_>, bytes: &mut u64) -> bool {
+    let read = &embed.read;
+    *bytes = bytes.saturating_add(read.relation.size_bytes.unwrap_or(u64::MAX));
+    let plain = embed.junction.is_none() && !embed.inner && !embed.spread && !read.outputs.is_empty();
+    let windowed = read.limit_rows.is_some() || read.offset_rows.is_some();
+    let asks = read.conditions.iter().any(|condition| !matches!(condition, Condition::Filter { .. }));
+    let related_order = outer.order.iter().any(|term| matches!(term.key, crate::read::OrderKey::Related(..)));
+    plain
+        && !windowed
+        && !asks
+        && !related_order
+        && *bytes <= HELD_BYTES_MAX
+        && matches!(read.relation.kind, RelationKind::Table | RelationKind::MaterializedView)
+        && same_keys(context, outer.relation, embed)
+        && read.embeds.iter().all(|below| fits(context, read, below, bytes))
+}
+
+/// Keys are compared by their bytes: both sides must have the same type, and one in which equal values have equal
+/// output forms.
+fn same_keys(context: &Context<'_>, outer: &Relation, embed: &EmbedRead<'_>) -> bool {
+    embed.relationship.columns.iter().all(|&(of_outer, of_inner)| {
+        let of_outer = base_type(context, outer.columns[usize::from(of_outer)].type_oid);
+        let of_inner = base_type(context, embed.read.relation.columns[usize::from(of_inner)].type_oid);
+        of_outer == of_inner && matches!(of_outer, oid::INT2 | oid::INT4 | oid::INT8 | oid::UUID)
+    })
+}

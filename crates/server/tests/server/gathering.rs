@@ -1,0 +1,68 @@
+//! Levels that are fetched flat and joined by the server are what PostgreSQL joins itself.
+
+use crate::cases::{CASES, catalog, context, request};
+use crate::served::{GRANTS, Served};
+use std::path::Path;
+use thalweg_plan::plan;
+use thalweg_request::{Params, Resource};
+use thalweg_testkit::Database;
+
+const REQUESTS: &[(&str, bool)] = &[
+    ("/sites?select=name,flights!takeoff(id,pilots(name,logbooks(pages)))&order=id&flights.order=id.desc", true),
+    ("/sites?select=*,flights!takeoff(*,pilots(*))&order=id&flights.order=id", true),
+    ("/flights?select=pilots(name),id,gliders(reg,full_label)&order=id", true),
+    ("/flights?select=flights_tags(tag_id),marks,during,telemetry,launched&order=id&flights_tags.order=tag_id", true),
+    ("/pilots?select=name,mentor:mentor_id(name),pupils:pilots(name)&order=id&pupils.order=id", true),
+    ("/pilots?select=name,flights(id,d:distance_km)&flights.distance_km=gt.100&order=name.desc&flights.order=id", true),
+    ("/flights?select=id,typed(d,e,l)&order=id", true),
+    ("/flights?select=id,tags(label)&order=id&tags.order=id", false),
+    ("/pilots?select=name,flights(id)&flights.limit=1&order=id&flights.order=id", false),
+    ("/pilots?select=name,flights!inner(id)&order=id&flights.order=id", false),
+    ("/pilots?select=name,flights(id)&id=eq.1&flights.order=id", false),
+    ("/pilots?select=name,flights(id)&limit=2&order=id&flights.order=id", false),
+    ("/flights?select=id,...pilots(name)&order=id", false),
+    ("/flights?select=id,pilots(name)&order=pilots(name),id", false),
+];
+
+const MORE: &str = "
+    create domain api.dom as int; create type api.en as enum ('x', 'y');
+    create table api.typed (flight_id int references api.flights, d api.dom, e api.en, l api.dom[], t text);
+    insert into api.typed values (1, 5, 'x', '{1,2}', repeat('t', 1000)), (null, 6, 'y', null, 'unlinked'), (1, null, null, '{}', '');
+";
+
+#[test]
+fn both_ways_give_the_same() {
+    let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
+    let database = Database::new(&format!("{schema}{MORE}{GRANTS}"));
+    // nothing is known of sizes: PostgreSQL joins
+    let joined_there = Served::database(&database.uri());
+    let expected: Vec<String> = REQUESTS.iter().map(|(target, _)| joined_there.get(target).text().to_owned()).collect();
+    database.execute("analyze");
+    let catalog = catalog(&database.uri());
+    let joined_here = Served::database(&database.uri());
+    for ((target, gathers), expected) in REQUESTS.iter().zip(expected) {
+        let (path, query) = target.split_once('?').unwrap();
+        let params = Params::decode(query).unwrap();
+        let request = request(Resource::parse(path).unwrap(), &params, &[]).unwrap();
+        let Resource::Relation(relation) = &request.resource else { unreachable!() };
+        assert_eq!(plan(&request, relation, context(&catalog)).unwrap().gathers, *gathers, "{target}");
+        let response = joined_here.get(target);
+        assert_eq!((response.status, response.text()), (200, expected.as_str()), "{target}");
+    }
+}
+
+/// Sizes are estimates of yesterday: what has grown since is joined by PostgreSQL after all.
+#[test]
+fn relations_that_have_grown_are_not_held() {
+    let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
+    let database = Database::new(&format!("{schema}{MORE}{GRANTS} analyze;"));
+    let served = Served::database(&database.uri());
+    let target = "/flights?select=id,typed(t)&order=id&id=lt.3";
+    assert_eq!(served.get(target).status, 200);
+    database.execute("insert into api.typed select 2, i, 'x', null, repeat('grown', 200) from generate_series(1, 40000) i");
+    let response = served.get("/flights?select=id,typed(t)&order=id");
+    assert!(response.whole);
+    let rows = response.json();
+    assert_eq!(rows[0]["typed"].as_array().unwrap().len(), 2);
+    assert_eq!(rows[1]["typed"].as_array().unwrap().len(), 40_000);
+}
