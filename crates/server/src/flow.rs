@@ -63,7 +63,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
     };
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
-    if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.to_string())) {
+    if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing())) {
         headers.insert(HeaderName::from_static("server-timing"), timing);
     }
     cors::expose(cross_origin, headers);
@@ -303,12 +303,15 @@ impl Run<'_> {
             Media::Object => Target::Object,
             Media::Csv => Target::Csv,
         };
-        let shapes: Vec<Shape> = self.statements.main.iter().map(|(_, statement, _)| statement.shape.clone()).collect();
-        let encoder = match shapes.as_slice() {
-            [only] if self.statements.levels.is_empty() => Encoder::new(only, target, self.zone.clone()),
+        let types = |shape: &Shape| shape.fields.iter().map(|field| field.type_oid).collect();
+        let announced = self.statements.main.iter().map(|(_, statement, _)| types(&statement.shape)).collect();
+        let encoder = match self.statements.main.as_slice() {
+            [(_, only, _)] if self.statements.levels.is_empty() => {
+                Encoder::new(&only.shape, target, self.zone.clone())
+            }
             _ => Encoder::gathered(&self.statements.levels, self.zone.clone()),
         };
-        let mut replies = Replies::new(roles, shapes, encoder);
+        let mut replies = Replies::new(roles, announced, encoder);
         // until the transaction has ended well, nobody knows which state it leaves
         let kept_key = connection.session_key();
         connection.set_session_key(0);

@@ -2,7 +2,7 @@
 
 use thalweg_encode::{EncodeError, Encoder};
 use thalweg_rows::oid::Oid;
-use thalweg_rows::{Cursor, Demand, RowSink, RowView, Shape};
+use thalweg_rows::{Cursor, Demand, RowSink, RowView};
 
 /// What a statement of the pipeline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +21,15 @@ pub(crate) enum Role {
 pub(crate) struct Replies {
     roles: Vec<Role>,
     at: usize,
-    announced: Vec<Shape>,
+    /// The types that each statement's columns must have; 0 is any.
+    announced: Vec<Vec<Oid>>,
     pub(crate) total: Option<u64>,
     pub(crate) head: Option<u64>,
     pub(crate) encoder: Encoder,
 }
 
 impl Replies {
-    pub(crate) fn new(roles: Vec<Role>, announced: Vec<Shape>, encoder: Encoder) -> Self {
+    pub(crate) fn new(roles: Vec<Role>, announced: Vec<Vec<Oid>>, encoder: Encoder) -> Self {
         Self { roles, at: 0, announced, total: None, head: None, encoder }
     }
 
@@ -48,11 +49,9 @@ impl RowSink for Replies {
     /// The columns must have the types for which the encoder was made, before any of them is read.
     fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), EncodeError> {
         let Role::Rows(level) = self.role() else { return Ok(()) };
-        let fits = |(field, found): (&thalweg_rows::Field, &Oid)| {
-            field.type_oid == 0 || field.type_oid == *found
-        };
-        let fields = self.announced.get(level).map_or(&[][..], |shape| &shape.fields);
-        if fields.len() != types.len() || !fields.iter().zip(types).all(fits) {
+        let fits = |(expected, found): (&Oid, &Oid)| *expected == 0 || expected == found;
+        let expected = self.announced.get(level).map_or(&[][..], Vec::as_slice);
+        if expected.len() != types.len() || !expected.iter().zip(types).all(fits) {
             return Err(EncodeError::Stale);
         }
         Ok(())

@@ -16,7 +16,7 @@ pub fn gathered<'a>(plan: &'a Plan<'a>) -> Vec<(Statement<'a>, Level)> {
 
 /// Writes a level behind those below it, and returns its index.
 fn level<'a>(read: &'a Read<'a>, link: &[u16], to_one: bool, levels: &mut Vec<(Statement<'a>, Level)>) -> usize {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     let scope = writer.scope(read);
     let mut select = Select { fields: Vec::new(), plain: Vec::new() };
     let mut members = Vec::with_capacity(read.outputs.len());

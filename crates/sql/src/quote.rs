@@ -4,8 +4,9 @@ use std::borrow::Borrow;
 
 /// Appends an identifier between double quotes.
 pub fn quote(out: &mut String, identifier: &str) {
+    out.reserve(identifier.len() + 2);
     out.push('"');
-    if identifier.contains('"') {
+    if identifier.as_bytes().contains(&b'"') {
         out.push_str(&identifier.replace('"', "\"\""));
     } else {
         out.push_str(identifier);

@@ -14,7 +14,7 @@ use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 /// A row that is related to-one is joined laterally, which PostgreSQL flattens into a plain join. Rows that
 /// are related to-many come as an array of rows, built by a subquery for each outer row.
 pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     writer.select(&plan.read);
     Statement { text: writer.text, params: writer.params, shape: plan.shape() }
 }
@@ -22,7 +22,7 @@ pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 /// The statement that counts the rows that [`rows`] would return, without returning them. It evaluates the
 /// same expressions as far as PostgreSQL checks them, so that what is wrong with one is wrong with the other.
 pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     writer.text.push_str("SELECT count(*) FROM (");
     writer.select(&plan.read);
     writer.text.push_str(") AS \"rows\"");
@@ -31,7 +31,7 @@ pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 
 /// The statement that counts the rows that satisfy a plan's conditions, whatever its windows.
 pub fn count<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     let scope = writer.scope(&plan.read);
     writer.text.push_str("SELECT count(*)");
     writer.from(scope, &plan.read, false);
@@ -43,7 +43,6 @@ fn one_count() -> Shape {
     Shape { fields: vec![Field { name: Arc::from("count"), codec: Codec::Scalar(Scalar::Int8), type_oid: oid::INT8 }] }
 }
 
-#[derive(Default)]
 pub(crate) struct Writer<'a> {
     pub(crate) text: String,
     pub(crate) params: Vec<Cow<'a, str>>,
@@ -64,10 +63,26 @@ pub(crate) struct Scope<'a> {
 /// PostgreSQL cuts names at 63 bytes, which would take the number off a longer one.
 const NUMBERED_NAME_BYTES_MAX: usize = 50;
 
+/// What most statements have room in, in bytes.
+const TEXT_BYTES: usize = 512;
+
 impl<'a> Writer<'a> {
+    pub(crate) fn new() -> Self {
+        Self { text: String::with_capacity(TEXT_BYTES), params: Vec::new(), next: 0 }
+    }
+
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
         self.params.push(value);
-        let _ = write!(self.text, "${}", self.params.len());
+        self.text.push('$');
+        self.number(self.params.len());
+    }
+
+    /// Numbers stand in every statement: they are written without the formatting machinery.
+    fn number(&mut self, number: usize) {
+        if number >= 10 {
+            self.number(number / 10);
+        }
+        self.text.push(char::from(b'0' + (number % 10) as u8));
     }
 
     /// Writes the name by which a level's relation goes.

@@ -75,7 +75,7 @@ struct Shared {
 }
 
 struct Idle {
-    connection: Connection,
+    connection: Box<Connection>,
     opened: Instant,
     since: Instant,
     generation: u64,
@@ -83,7 +83,7 @@ struct Idle {
 
 /// A connection that goes back to its pool.
 pub struct Pooled {
-    connection: Option<Connection>,
+    connection: Option<Box<Connection>>,
     opened: Instant,
     generation: u64,
     shared: Arc<Shared>,
@@ -135,7 +135,7 @@ impl Pool {
         }
         let generation = shared.generation.load(Ordering::Relaxed);
         let connection = Connection::connect(&shared.config).await.map_err(PoolError::Connect)?;
-        Ok(Pooled { connection: Some(connection), opened: Instant::now(), generation, shared, slot: Some(slot) })
+        Ok(Pooled { connection: Some(Box::new(connection)), opened: Instant::now(), generation, shared, slot: Some(slot) })
     }
 
     async fn slot(&self) -> Result<OwnedSemaphorePermit, PoolError> {
@@ -154,7 +154,8 @@ impl Pool {
     /// The most recently used connection that will do; those that are too old are closed on the way.
     fn take_idle(&self, session_key: u64) -> Option<Idle> {
         let mut idle = self.shared.lock();
-        idle.retain(|idle| self.shared.fresh(idle.opened, idle.generation));
+        let now = Instant::now();
+        idle.retain(|idle| self.shared.fresh(now, idle.opened, idle.generation));
         let at = idle.iter().rposition(|idle| idle.connection.session_key() == session_key);
         match at {
             Some(at) => Some(idle.swap_remove(at)),
@@ -187,13 +188,14 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fresh(&self, opened: Instant, generation: u64) -> bool {
-        generation == self.generation.load(Ordering::Relaxed) && opened.elapsed() < self.limits.lifetime
+    fn fresh(&self, now: Instant, opened: Instant, generation: u64) -> bool {
+        generation == self.generation.load(Ordering::Relaxed) && now - opened < self.limits.lifetime
     }
 
-    fn put_back(&self, connection: Connection, opened: Instant, generation: u64) {
-        if connection.is_idle() && self.fresh(opened, generation) {
-            self.lock().push(Idle { connection, opened, since: Instant::now(), generation });
+    fn put_back(&self, connection: Box<Connection>, opened: Instant, generation: u64) {
+        let now = Instant::now();
+        if connection.is_idle() && self.fresh(now, opened, generation) {
+            self.lock().push(Idle { connection, opened, since: now, generation });
         }
     }
 }
@@ -206,9 +208,9 @@ async fn reap(shared: Weak<Shared>) {
         let mut closed = Vec::new();
         {
             let mut idle = pool.lock();
-            let mut at = 0;
+            let (mut at, now) = (0, Instant::now());
             while at < idle.len() {
-                if idle[at].since.elapsed() >= limits.idle || !pool.fresh(idle[at].opened, idle[at].generation) {
+                if now - idle[at].since >= limits.idle || !pool.fresh(now, idle[at].opened, idle[at].generation) {
                     closed.push(idle.swap_remove(at));
                 } else {
                     at += 1;
