@@ -39,6 +39,9 @@ pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<(Codec,
 
 /// The type below any domains over it.
 pub(crate) fn base_type(context: &Context<'_>, mut type_oid: Oid) -> Oid {
+    if Scalar::of(type_oid).is_some() {
+        return type_oid;
+    }
     for _ in 0..TYPE_LEVELS_MAX {
         match context.catalog.type_of(type_oid).map(|known| &known.kind) {
             Some(TypeKind::Domain(base)) => type_oid = *base,

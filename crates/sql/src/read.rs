@@ -57,6 +57,8 @@ pub(crate) struct Writer<'a> {
 pub(crate) struct Scope<'a> {
     name: &'a str,
     number: usize,
+    /// Whether the number stands behind the name.
+    numbered: bool,
     embeds: usize,
 }
 
@@ -87,13 +89,12 @@ impl<'a> Writer<'a> {
 
     /// Writes the name by which a level's relation goes.
     pub(crate) fn table(&mut self, scope: Scope<'a>) {
-        let ends_like_one = scope.name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('_');
         if scope.number > 0 && scope.name.len() > NUMBERED_NAME_BYTES_MAX {
             let _ = write!(self.text, "thalweg_t{}", scope.number);
             return;
         }
         quote(&mut self.text, scope.name);
-        if scope.number > 0 || ends_like_one {
+        if scope.numbered {
             self.text.pop();
             let _ = write!(self.text, "_{}\"", scope.number);
         }
@@ -107,7 +108,9 @@ impl<'a> Writer<'a> {
     pub(crate) fn scope(&mut self, read: &'a Read<'a>) -> Scope<'a> {
         let number = self.next;
         self.next += 1 + read.embeds.len();
-        Scope { name: &read.relation.name, number, embeds: number + 1 }
+        let name: &str = &read.relation.name;
+        let ends_like_one = name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('_');
+        Scope { name, number, numbered: number > 0 || ends_like_one, embeds: number + 1 }
     }
 
     fn select(&mut self, read: &'a Read<'a>) {
