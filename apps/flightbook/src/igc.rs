@@ -93,13 +93,7 @@ pub(crate) fn fly(header: &Header<'_>, air: &Air, random: &mut Random) -> Track 
         second += air.interval_seconds;
     }
     write_signature(&mut text, random);
-    Track {
-        text,
-        fixes,
-        max_altitude_m: max_altitude,
-        max_climb_ms: max_climb,
-        distance_km: farthest * 2.0 / 1000.0,
-    }
+    Track { text, fixes, max_altitude_m: max_altitude, max_climb_ms: max_climb, distance_km: farthest * 2.0 / 1000.0 }
 }
 
 fn write_header(text: &mut String, header: &Header<'_>) {

@@ -50,7 +50,8 @@ const GLIDERS: [(&str, &str, &str, i32, f64, f64); 10] = [
     ("Ozone", "Enzo 3", "CCC", 216, 11.6, 12.5),
 ];
 
-const TAGS: [&str; 8] = ["thermal", "ridge", "wave", "cross-country", "competition", "tandem", "hike and fly", "evening"];
+const TAGS: [&str; 8] =
+    ["thermal", "ridge", "wave", "cross-country", "competition", "tandem", "hike and fly", "evening"];
 
 const REMARKS: [&str; 8] = [
     "Smooth all day.",

@@ -75,7 +75,8 @@ impl Catalog {
     /// The function that can be read like a column of a relation (url-grammar §5.6).
     pub fn computed_field(&self, relation: &Relation, name: &str) -> Option<&Function> {
         self.functions(name).iter().find(|function| {
-            matches!(function.parameters.as_slice(), [only] if only.type_oid == relation.row_type) && !function.returns_set
+            matches!(function.parameters.as_slice(), [only] if only.type_oid == relation.row_type)
+                && !function.returns_set
         })
     }
 

@@ -73,9 +73,10 @@ pub(crate) fn derive(relations: &[Relation], keys: &[ForeignKey]) -> Vec<Relatio
     let mut to_many_keys: Vec<Vec<&ForeignKey>> = relations.iter().map(|_| Vec::new()).collect();
     for key in keys {
         let from = &relations[key.from.0 as usize];
-        let unique = from.unique.iter().any(|set| {
-            set.len() == key.columns.len() && key.columns.iter().all(|(column, _)| set.contains(column))
-        });
+        let unique = from
+            .unique
+            .iter()
+            .any(|set| set.len() == key.columns.len() && key.columns.iter().all(|(column, _)| set.contains(column)));
         let (forth, back) = if unique {
             (Cardinality::OneToOne, Cardinality::OneToOne)
         } else {
@@ -97,8 +98,10 @@ pub(crate) fn derive(relations: &[Relation], keys: &[ForeignKey]) -> Vec<Relatio
         for first in &keys {
             for second in &keys {
                 let junction = &relations[first.from.0 as usize];
-                let in_primary_key = |key: &ForeignKey| key.columns.iter().all(|(c, _)| junction.primary_key.contains(c));
-                if first.name != second.name && first.to != second.to && in_primary_key(first) && in_primary_key(second) {
+                let in_primary_key =
+                    |key: &ForeignKey| key.columns.iter().all(|(c, _)| junction.primary_key.contains(c));
+                if first.name != second.name && first.to != second.to && in_primary_key(first) && in_primary_key(second)
+                {
                     found.push(Relationship {
                         origin: first.to,
                         target: second.to,

@@ -42,7 +42,10 @@ impl Binaries {
             _ => {
                 let directory = fetch::fetched()?;
                 Self::at(&directory).ok_or_else(|| {
-                    Error::new(format!("the fetched PostgreSQL in {} does not run on this machine", directory.display()))
+                    Error::new(format!(
+                        "the fetched PostgreSQL in {} does not run on this machine",
+                        directory.display()
+                    ))
                 })
             }
         }

@@ -72,8 +72,7 @@ impl Cluster {
         let port = free_port()?;
         let watchdog = start(owner, &binaries, &data_dir, &home, &socket_dir, port, options)?;
         let created = version.is_none();
-        let mut cluster =
-            Self { watchdog, socket_dir, port, password, created, major: binaries.major, _lock: lock };
+        let mut cluster = Self { watchdog, socket_dir, port, password, created, major: binaries.major, _lock: lock };
         cluster.wait_until_ready(&data_dir, &home)?;
         Ok(cluster)
     }

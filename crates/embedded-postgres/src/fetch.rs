@@ -30,7 +30,9 @@ pub(crate) fn fetched() -> Result<PathBuf, Error> {
     let (_, _, artifact, checksum) = ARTIFACTS
         .iter()
         .find(|(known_os, known_processor, ..)| (*known_os, *known_processor) == (os, processor))
-        .ok_or_else(|| Error::new(format!("no PostgreSQL is installed, and none is published for {os} on {processor}")))?;
+        .ok_or_else(|| {
+            Error::new(format!("no PostgreSQL is installed, and none is published for {os} on {processor}"))
+        })?;
     let home = cache_dir().join(format!("postgresql-{VERSION}-{artifact}"));
     if home.join("bin/postgres").is_file() {
         return Ok(home.join("bin"));

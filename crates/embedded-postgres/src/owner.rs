@@ -17,7 +17,8 @@ impl Owner {
             return Ok(Self(None));
         }
         let found = ["postgres", "nobody"].iter().find_map(|name| User::from_name(name).ok().flatten());
-        let user = found.ok_or_else(|| Error::new("PostgreSQL refuses to run as root, and there is no user postgres or nobody"))?;
+        let user = found
+            .ok_or_else(|| Error::new("PostgreSQL refuses to run as root, and there is no user postgres or nobody"))?;
         Ok(Self(Some((user.uid, user.gid))))
     }
 

@@ -33,9 +33,8 @@ pub(crate) fn record(
 
 /// Quotes where the text is empty or holds what has a meaning in a record; quotes and backslashes are doubled.
 fn field(out: &mut Vec<u8>, text: &[u8]) {
-    let special = |byte: &u8| {
-        matches!(byte, b',' | b'(' | b')' | b'"' | b'\\' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
-    };
+    let special =
+        |byte: &u8| matches!(byte, b',' | b'(' | b')' | b'"' | b'\\' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c);
     if !text.is_empty() && !text.iter().any(special) {
         out.extend_from_slice(text);
         return;

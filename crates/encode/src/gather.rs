@@ -106,7 +106,12 @@ impl Gather {
     }
 
     /// Appends a row of the root.
-    pub(crate) fn root(&mut self, out: &mut Vec<u8>, writer: &ValueWriter, row: RowView<'_>) -> Result<(), EncodeError> {
+    pub(crate) fn root(
+        &mut self,
+        out: &mut Vec<u8>,
+        writer: &ValueWriter,
+        row: RowView<'_>,
+    ) -> Result<(), EncodeError> {
         let body = self.locate(row)?;
         let root = self.levels.len() - 1;
         self.object(out, root, writer, body)
@@ -127,7 +132,13 @@ impl Gather {
         Ok(body)
     }
 
-    fn object(&mut self, out: &mut Vec<u8>, level: usize, writer: &ValueWriter, body: &[u8]) -> Result<(), EncodeError> {
+    fn object(
+        &mut self,
+        out: &mut Vec<u8>,
+        level: usize,
+        writer: &ValueWriter,
+        body: &[u8],
+    ) -> Result<(), EncodeError> {
         let program = &self.levels[level];
         for (literal, what) in &program.members {
             writer.program.keys.append(out, *literal);

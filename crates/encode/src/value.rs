@@ -25,7 +25,12 @@ impl ValueWriter {
         let mut columns = row.columns();
         for slot in &self.program.slots {
             self.program.key(out, slot);
-            self.value(out, &slot.node, columns.column()?)?;
+            // what most columns are, without a call
+            match (&slot.node, columns.column()?) {
+                (Node::Digits, Some(bytes)) if bytes.last().is_some_and(u8::is_ascii_digit) => append(out, bytes),
+                (Node::Output, Some(bytes)) => write_string(out, bytes),
+                (node, bytes) => self.value(out, node, bytes)?,
+            }
         }
         close_object(out, &self.program.slots);
         Ok(())
@@ -75,12 +80,7 @@ impl ValueWriter {
     }
 
     /// An array (`array_send`): dimensions, flags, element type, the bounds, then the elements in row-major order.
-    fn array(
-        &self,
-        out: &mut Vec<u8>,
-        bytes: &[u8],
-        element: &WriteElement<'_>,
-    ) -> Result<(), EncodeError> {
+    fn array(&self, out: &mut Vec<u8>, bytes: &[u8], element: &WriteElement<'_>) -> Result<(), EncodeError> {
         /// PostgreSQL's own limit.
         const DIMENSIONS_MAX: usize = 6;
         let mut cursor = Cursor::new(bytes);

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 /// Appends bytes, of which there are most often few.
-#[inline]
+#[inline(always)]
 pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.len() > BLOCK {
         out.extend_from_slice(bytes);
@@ -62,7 +62,10 @@ impl Literals {
             let target = out.as_mut_ptr().add(at);
             let mut done = 0;
             while done < length {
-                target.add(done).cast::<[u8; BLOCK]>().write_unaligned(text.as_ptr().add(done).cast::<[u8; BLOCK]>().read_unaligned());
+                target
+                    .add(done)
+                    .cast::<[u8; BLOCK]>()
+                    .write_unaligned(text.as_ptr().add(done).cast::<[u8; BLOCK]>().read_unaligned());
                 done += BLOCK;
             }
             out.set_len(at + length);
@@ -99,20 +102,58 @@ fn load_short(bytes: &[u8]) -> u128 {
 }
 
 /// Appends the longest prefix of `text` in which nothing must be escaped in JSON, and returns its length.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn append_clean(out: &mut Vec<u8>, text: &[u8]) -> usize {
+    out.reserve(text.len() + BLOCK);
+    let start = out.len();
+    // SAFETY: `reserve` leaves the room that `copy_clean` asks for; `set_len` covers what it has copied.
+    unsafe {
+        let clean = copy_clean(out.as_mut_ptr().add(start), text);
+        out.set_len(start + clean);
+        clean
+    }
+}
+
+/// Appends `text` between quotes, if nothing in it must be escaped; else what [`append_clean`] appends behind a quote.
+/// Returns how much of the text is there.
+#[inline]
+pub(crate) fn append_quoted(out: &mut Vec<u8>, text: &[u8]) -> usize {
+    out.reserve(text.len() + 2 + BLOCK);
+    let start = out.len();
+    // SAFETY: behind the first quote, `reserve` leaves the room that `copy_clean` asks for, and one byte more for the
+    // second quote. `set_len` covers the quotes and what has been copied.
+    unsafe {
+        let target = out.as_mut_ptr().add(start);
+        target.write(b'"');
+        let clean = copy_clean(target.add(1), text);
+        if clean == text.len() {
+            target.add(1 + clean).write(b'"');
+            out.set_len(start + clean + 2);
+        } else {
+            out.set_len(start + clean + 1);
+        }
+        clean
+    }
+}
+
+/// Copies the longest prefix of `text` in which nothing must be escaped in JSON, and returns its length.
+///
+/// # Safety
+///
+/// `target` must be valid for writes of `text.len() + BLOCK` bytes that `text` has no part of.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn copy_clean(target: *mut u8, text: &[u8]) -> usize {
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
         _mm_storeu_si128,
     };
-    out.reserve(text.len() + BLOCK);
-    let start = out.len();
-    // SAFETY: SSE2 is part of x86-64. Whole blocks are loaded only while `at + BLOCK <= text.len()`; the last, short
-    // one is loaded by `load_short`, which stays within its slice. Every store begins at or below `text.len()` and is
-    // one block long, for which `reserve` has left room. `set_len` covers `at` bytes, all of them stored.
+    // SAFETY: SSE2 is part of x86-64. Whole blocks are loaded only while `at + BLOCK <= text.len()`, and the last one of a
+    // text that is not shorter than a block where it ends with the text; a shorter text is loaded by `load_short`,
+    // which stays within its slice. Every store begins at or below `text.len()` and is one block long, which the
+    // caller has made room for.
     unsafe {
-        let (source, target) = (text.as_ptr(), out.as_mut_ptr().add(start));
+        let source = text.as_ptr();
         let (quote, backslash, last_control) =
             (_mm_set1_epi8(b'"' as i8), _mm_set1_epi8(b'\\' as i8), _mm_set1_epi8(0x1f));
         let special = |block: __m128i| {
@@ -127,34 +168,41 @@ pub(crate) fn append_clean(out: &mut Vec<u8>, text: &[u8]) -> usize {
             _mm_storeu_si128(target.add(at).cast(), block);
             let found = special(block);
             if found != 0 {
-                at += found.trailing_zeros() as usize;
-                out.set_len(start + at);
-                return at;
+                return at + found.trailing_zeros() as usize;
             }
             at += BLOCK;
         }
-        let tail = &text[at..];
-        let bytes = load_short(tail).to_le_bytes();
+        if text.len() >= BLOCK {
+            // The last block again, up to the end: what of it has been copied already is known to be clean.
+            let last = text.len() - BLOCK;
+            let block = _mm_loadu_si128(source.add(last).cast());
+            _mm_storeu_si128(target.add(last).cast(), block);
+            return (last + special(block).trailing_zeros() as usize).min(text.len());
+        }
+        let bytes = load_short(text).to_le_bytes();
         let block = _mm_loadu_si128(bytes.as_ptr().cast());
-        _mm_storeu_si128(target.add(at).cast(), block);
-        // what is beyond the tail is 0, and would count
-        at += (special(block).trailing_zeros() as usize).min(tail.len());
-        out.set_len(start + at);
-        at
+        _mm_storeu_si128(target.cast(), block);
+        // what is beyond the text is 0, and would count
+        (special(block).trailing_zeros() as usize).min(text.len())
     }
 }
 
-/// Appends the longest prefix of `text` in which nothing must be escaped in JSON, and returns its length.
+/// Copies the longest prefix of `text` in which nothing must be escaped in JSON, and returns its length.
+///
+/// # Safety
+///
+/// `target` must be valid for writes of `text.len()` bytes that `text` has no part of.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(crate) fn append_clean(out: &mut Vec<u8>, text: &[u8]) -> usize {
+unsafe fn copy_clean(target: *mut u8, text: &[u8]) -> usize {
     let must_escape = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
     // blocks whose test the compiler turns into vector instructions
     let blocks = text.chunks_exact(BLOCK);
     let clean = blocks.take_while(|block| !block.iter().fold(false, |found, &byte| found | must_escape(byte))).count();
     let tail = &text[clean * BLOCK..];
     let clean = clean * BLOCK + tail.iter().position(|&byte| must_escape(byte)).unwrap_or(tail.len());
-    out.extend_from_slice(&text[..clean]);
+    // SAFETY: `clean <= text.len()`, for which the caller has made room.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), target, clean) };
     clean
 }
 

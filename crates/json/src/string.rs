@@ -1,13 +1,15 @@
 //! Strings, escaped as PostgreSQL's `escape_json` escapes them.
 
-use crate::append::append_clean;
+use crate::append::{append_clean, append_quoted};
 
 /// Appends `text` as a JSON string, quotes included. The bytes must be UTF-8 for the result to be.
 #[inline]
 pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    write_string_content(out, text);
-    out.push(b'"');
+    let clean = append_quoted(out, text);
+    if clean < text.len() {
+        write_rest(out, &text[clean..]);
+        out.push(b'"');
+    }
 }
 
 /// Appends the inside of a JSON string. Runs without an escape are copied as they are, once.

@@ -10,8 +10,10 @@ pub(crate) fn choose<'a>(
     origin: RelationId,
     embed: &Embed<'_>,
 ) -> Result<&'a Relationship, PlanError> {
-    let mut fitting: Vec<&Relationship> =
-        catalog.relationships(origin).filter(|known| fits(catalog, known, &embed.target, embed.hint.as_deref())).collect();
+    let mut fitting: Vec<&Relationship> = catalog
+        .relationships(origin)
+        .filter(|known| fits(catalog, known, &embed.target, embed.hint.as_deref()))
+        .collect();
     match fitting.as_slice() {
         [] => Err(none(catalog, origin, embed)),
         [only] => Ok(only),

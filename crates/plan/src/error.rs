@@ -102,10 +102,9 @@ impl fmt::Display for PlanError {
             ErrorKind::Relationship { origin, target, .. } => {
                 write!(f, "Could not find a relationship between '{origin}' and '{target}' in the schema cache")
             }
-            ErrorKind::Ambiguous { origin, target, .. } => write!(
-                f,
-                "Could not embed because more than one relationship was found for '{origin}' and '{target}'"
-            ),
+            ErrorKind::Ambiguous { origin, target, .. } => {
+                write!(f, "Could not embed because more than one relationship was found for '{origin}' and '{target}'")
+            }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
             ErrorKind::Aggregates => f.write_str("Use of aggregate functions is not allowed"),
             ErrorKind::NotImplemented(_) => f.write_str("Feature not implemented"),

@@ -7,8 +7,8 @@ use crate::plan::{Context, shared};
 use std::sync::Arc;
 use thalweg_catalog::{Cardinality, Relation, RelationId, Relationship};
 use thalweg_request::{
-    ApiRequest, At, Direction, Embed, EmbedWindow, Field, Filter, IsWord, Item, Join, JsonStep, Nulls, Operation, OrderBy,
-    OrderTerm, Query, Tree,
+    ApiRequest, At, Direction, Embed, EmbedWindow, Field, Filter, IsWord, Item, Join, JsonStep, Nulls, Operation,
+    OrderBy, OrderTerm, Query, Tree,
 };
 use thalweg_rows::oid::{self, Oid};
 use thalweg_rows::{Codec, Field as ShapeField, Scalar};
@@ -360,11 +360,17 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &EmbedRead<'a>, index: usize) -> 
         };
         return outputs.iter().enumerate().map(lifted).collect();
     }
-    let fields: Arc<[ShapeField]> =
-        outputs.iter().map(Output::field).collect();
+    let fields: Arc<[ShapeField]> = outputs.iter().map(Output::field).collect();
     let (codec, type_oid) =
         if below.is_to_one() { (Codec::Row(fields), oid::RECORD) } else { (Codec::Rows(fields), oid::RECORD_ARRAY) };
-    vec![Output { key: shared(embed.key()), source: Source::Embed(index), codec, to_json: false, type_oid, base_oid: type_oid }]
+    vec![Output {
+        key: shared(embed.key()),
+        source: Source::Embed(index),
+        codec,
+        to_json: false,
+        type_oid,
+        base_oid: type_oid,
+    }]
 }
 
 /// Without a codec, PostgreSQL writes the JSON.

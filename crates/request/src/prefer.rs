@@ -55,8 +55,13 @@ impl<'a> Preferences<'a> {
                 "tx=commit" => found.tx = found.tx.or(Some(TxEnd::Commit)),
                 "tx=rollback" => found.tx = found.tx.or(Some(TxEnd::Rollback)),
                 // recognised, and without meaning for a read
-                "return=representation" | "return=minimal" | "return=headers-only" | "missing=default"
-                | "missing=null" | "resolution=merge-duplicates" | "resolution=ignore-duplicates" => {}
+                "return=representation"
+                | "return=minimal"
+                | "return=headers-only"
+                | "missing=default"
+                | "missing=null"
+                | "resolution=merge-duplicates"
+                | "resolution=ignore-duplicates" => {}
                 _ => match item.split_once('=') {
                     Some(("timezone", zone)) => found.timezone = found.timezone.or(Some(zone)),
                     Some(("max-affected", rows)) if rows.parse::<i64>().is_ok() => {}
@@ -85,7 +90,8 @@ mod tests {
         let lenient = Preferences::parse(["count=exact, count=planned", " foo ,timezone=UTC"].into_iter());
         assert_eq!((lenient.count, lenient.timezone), (Some(Count::Exact), Some("UTC")));
         assert_eq!(lenient.check(), Ok(()));
-        let strict = Preferences::parse(["foo, handling=strict, return=minimal, max-affected=3, count=none"].into_iter());
+        let strict =
+            Preferences::parse(["foo, handling=strict, return=minimal, max-affected=3, count=none"].into_iter());
         assert_eq!(strict.check(), Err(ErrorKind::Preferences("foo, count=none".into()).into()));
     }
 }

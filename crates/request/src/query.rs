@@ -126,3 +126,91 @@ fn filter_key(key: &str) -> Result<(Vec<Cow<'_, str>>, filter::Field<'_>), Reque
     }
     Ok((path, field))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Comparison, ErrorKind, Item, Operation};
+    use proptest::prelude::*;
+
+    fn error(query: &str) -> (String, String) {
+        let params = Params::decode(query).unwrap();
+        match Query::parse(&params).unwrap_err().kind().clone() {
+            ErrorKind::Syntax { parameter, text, column, details } => {
+                (format!("{parameter} ({text}) {column}"), details)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn parameters_find_their_levels() {
+        let params = Params::decode(
+            "select=id,t:tags(label)&t.label=eq.a.b,(c)&t.order=label&t.limit=2&t.limit=3&order=id&order=x&not.or=(a.eq.1)\
+             &t.not.and=(b.is.NULL)&limit=abc&offset=4;id=neq.1&flag",
+        )
+        .unwrap();
+        let query = Query::parse(&params).unwrap();
+        let paths: Vec<Vec<&str>> =
+            query.filters.iter().map(|at| at.path.iter().map(|name| name.as_ref()).collect()).collect();
+        assert_eq!(paths, [vec!["t"], vec![]]);
+        let Operation::Compare { operator: Comparison::Eq, quantifier: None, value } = &query.filters[0].what.operation
+        else {
+            panic!("{query:?}")
+        };
+        assert_eq!(value, "a.b,(c)");
+        // the first order of a level wins, the last limit
+        assert_eq!(query.orders.len(), 2);
+        assert_eq!(query.windows[0].what, EmbedWindow { limit_rows: Some(3), offset_rows: None });
+        assert_eq!(query.root_window, EmbedWindow { limit_rows: None, offset_rows: Some(4) });
+        assert!(query.trees.iter().all(|at| matches!(at.what, Tree::Node { negated: true, .. })));
+    }
+
+    #[test]
+    fn names_keys_and_casts() {
+        let text =
+            "a - b ,\"x,\\\"y\":\"q.r\"->>'k'->0::int4,n:c->k-1->2,count(),s:d::text.sum()::int,...e!inner!h(*),*";
+        let params = Params::decode(text).unwrap();
+        assert_eq!(params.iter().count(), 0);
+        let items = crate::select::select(text).unwrap();
+        let keys: Vec<Option<&str>> = items.iter().map(Item::key).collect();
+        assert_eq!(keys, [Some("a-b"), Some("x,\"y"), Some("n"), Some("count"), Some("s"), None, None]);
+        assert_eq!(crate::select::select("").unwrap(), [Item::All]);
+        assert_eq!(crate::select::select(",x").unwrap(), [Item::All]);
+    }
+
+    #[test]
+    fn errors_say_where() {
+        assert_eq!(error("id=gte50").0, "filter (gte50) 4");
+        assert_eq!(
+            error("id=50"),
+            ("filter (50) 1".into(), "unexpected '5' expecting \"not\" or operator (eq, gt, ...)".into())
+        );
+        assert_eq!(error("select=id,").0, "select parameter (id,) 4");
+        assert_eq!(error("select=a(b").0, "select parameter (a(b) 4");
+        assert_eq!(error("order=id.up").0, "order (id.up) 3");
+        assert_eq!(error("or=()").0, "logic tree (()) 4");
+        assert_eq!(error("and=(id.eq.1").0, "logic tree ((id.eq.1) 12");
+        assert_eq!(error("id=neq(any).{1}").0, "filter (neq(any).{1}) 4");
+        assert_eq!(error("id=not.not.eq.1").0, "filter (not.not.eq.1) 5");
+        // orders are looked at before filters, whatever their place
+        assert_eq!(error("id=50&order=").0, "order () 1");
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_makes_a_panic(query in "([a-z.!():,&=*\"\\\\{}>\\[\\] -]|not|and|or|in|is|eq|select=|order=|%2[0-9]){0,80}") {
+            if let Ok(params) = Params::decode(&query) {
+                let _ = Query::parse(&params);
+            }
+        }
+
+        #[test]
+        fn nor_does_any_text(query: String) {
+            if let Ok(params) = Params::decode(&query) {
+                let _ = Query::parse(&params);
+                params.canonical();
+            }
+        }
+    }
+}

@@ -21,7 +21,8 @@ pub struct EmbedWindow {
 }
 
 const LIMIT_NEGATIVE: &str = "Limit should be greater than or equal to zero.";
-const BOUNDS_INVERTED: &str = "The lower boundary must be lower than or equal to the upper boundary in the Range header.";
+const BOUNDS_INVERTED: &str =
+    "The lower boundary must be lower than or equal to the upper boundary in the Range header.";
 
 impl Window {
     /// Intersects `limit` and `offset` with the `Range` header (which only GET has).
@@ -38,7 +39,7 @@ impl Window {
         let first = offset.max(0).max(header_first);
         let last = match asked.limit_rows {
             Some(limit) if limit < 0 => return Err(ErrorKind::Range(LIMIT_NEGATIVE).into()),
-            Some(limit) => Some(offset.saturating_add(limit).saturating_sub(1)),
+            Some(limit) => Some(offset.saturating_add(limit - 1)),
             None => None,
         };
         let last = match (last, header_last) {
@@ -47,10 +48,7 @@ impl Window {
         };
         match last {
             Some(last) if last < first => Err(ErrorKind::Range(LIMIT_NEGATIVE).into()),
-            Some(last) => Ok(Self {
-                offset_rows: first as u64,
-                limit_rows: Some((last - first) as u64 + 1),
-            }),
+            Some(last) => Ok(Self { offset_rows: first as u64, limit_rows: Some((last - first) as u64 + 1) }),
             None => Ok(Self { offset_rows: first as u64, limit_rows: None }),
         }
     }

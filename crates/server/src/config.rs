@@ -37,6 +37,8 @@ pub struct Config {
     pub server_port: u16,
     /// `server-unix-socket`: a path to listen on instead.
     pub server_unix_socket: Option<PathBuf>,
+    /// How long a client may take nothing of a response before it loses its connection. No key sets it yet.
+    pub client_stall_timeout: Duration,
     /// `log-level`
     pub log_level: LogLevel,
     /// What is odd about the configuration, in words for the log.
@@ -110,6 +112,7 @@ impl Default for Config {
             server_host: "!4".to_owned(),
             server_port: 3000,
             server_unix_socket: None,
+            client_stall_timeout: Duration::from_secs(30),
             log_level: LogLevel::Error,
             warnings: Vec::new(),
         }
@@ -180,7 +183,9 @@ impl Config {
             Some("warn") => LogLevel::Warn,
             Some("info") => LogLevel::Info,
             Some("debug") => LogLevel::Debug,
-            Some(other) => return Err(ConfigError::new(format!("Invalid logging level: {other}. Check your configuration."))),
+            Some(other) => {
+                return Err(ConfigError::new(format!("Invalid logging level: {other}. Check your configuration.")));
+            }
         };
         Ok(Self {
             db_uri,
@@ -196,8 +201,11 @@ impl Config {
             db_channel: text("db-channel").unwrap_or(default.db_channel),
             db_channel_enabled: text("db-channel-enabled").map_or(default.db_channel_enabled, |value| boolean(&value)),
             server_host: text("server-host").unwrap_or(default.server_host),
-            server_port: integer("server-port").and_then(|port| u16::try_from(port).ok()).unwrap_or(default.server_port),
+            server_port: integer("server-port")
+                .and_then(|port| u16::try_from(port).ok())
+                .unwrap_or(default.server_port),
             server_unix_socket: text("server-unix-socket").map(PathBuf::from),
+            client_stall_timeout: default.client_stall_timeout,
             log_level,
             warnings: values.keys().filter_map(|key| warning(key)).collect(),
         })
@@ -293,10 +301,10 @@ mod tests {
     #[test]
     fn odd_keys_warn_and_wrong_values_are_errors() {
         let config = load(&[("PGRST_JWT_SECRET", "x"), ("PGRST_DB_SHEMAS", "x"), ("PGRST_DB_POOL", "many")]).unwrap();
-        assert_eq!(config.warnings, [
-            "unknown configuration key db-shemas",
-            "the configuration key jwt-secret has no effect yet"
-        ]);
+        assert_eq!(
+            config.warnings,
+            ["unknown configuration key db-shemas", "the configuration key jwt-secret has no effect yet"]
+        );
         assert_eq!(config.db_pool, 10);
         assert!(load(&[("PGRST_LOG_LEVEL", "loud")]).unwrap_err().to_string().starts_with("Error in config"));
         assert!(load(&[("PGRST_DB_SCHEMAS", "api,pg_catalog")]).is_err());

@@ -176,7 +176,9 @@ impl Parser<'_> {
                         }
                         self.next();
                         let value = self.entries.get(&name).cloned().or_else(|| std::env::var(&name).ok());
-                        text.push_str(&value.ok_or_else(|| format!("$({name}) is neither a key nor in the environment"))?);
+                        text.push_str(
+                            &value.ok_or_else(|| format!("$({name}) is neither a key nor in the environment"))?,
+                        );
                     }
                     _ => return Err("a single $ in a string; write $$".to_owned()),
                 },

@@ -253,9 +253,8 @@ impl From<PlanError> for ApiError {
                 api.details = Details::Json(details);
                 api
             }
-            Kind::RelatedOrder { origin, target } => Self::new(400, "PGRST118", message).details(format!(
-                "'{origin}' and '{target}' do not form a many-to-one or one-to-one relationship"
-            )),
+            Kind::RelatedOrder { origin, target } => Self::new(400, "PGRST118", message)
+                .details(format!("'{origin}' and '{target}' do not form a many-to-one or one-to-one relationship")),
             Kind::Aggregates => Self::new(400, "PGRST123", message),
             Kind::NotImplemented(what) => Self::new(400, "PGRST127", message).details(*what),
             Kind::MediaType(_) => Self::new(406, "PGRST107", message),

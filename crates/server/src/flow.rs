@@ -187,7 +187,9 @@ fn read_request<'a>(
     };
     request.preferences.check()?;
     if matches!(request.preferences.count, Some(Count::Planned | Count::Estimated)) {
-        return Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Only count=exact can be counted yet."));
+        return Err(
+            ApiError::new(501, "PGRST127", "Feature not implemented").hint("Only count=exact can be counted yet.")
+        );
     }
     Ok(request)
 }
@@ -306,9 +308,7 @@ impl Run<'_> {
         let types = |shape: &Shape| shape.fields.iter().map(|field| field.type_oid).collect();
         let announced = self.statements.main.iter().map(|(_, statement, _)| types(&statement.shape)).collect();
         let encoder = match self.statements.main.as_slice() {
-            [(_, only, _)] if self.statements.levels.is_empty() => {
-                Encoder::new(&only.shape, target, self.zone.clone())
-            }
+            [(_, only, _)] if self.statements.levels.is_empty() => Encoder::new(&only.shape, target, self.zone.clone()),
             _ => Encoder::gathered(&self.statements.levels, self.zone.clone()),
         };
         let mut replies = Replies::new(roles, announced, encoder);
@@ -321,10 +321,13 @@ impl Run<'_> {
         loop {
             match progress {
                 Err(error) => {
-                    if in_state {
+                    let error = ApiError::step(&error, self.anonymous);
+                    // The role may have been dropped and made anew, which a session that is kept in it cannot see:
+                    // then the next request sets it again.
+                    if in_state && error.code != "42501" {
                         connection.set_session_key(kept_key);
                     }
-                    return Err(ApiError::step(&error, self.anonymous));
+                    return Err(error);
                 }
                 Ok(Progress::Done) => break,
                 Ok(Progress::Paused) => {

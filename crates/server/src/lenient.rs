@@ -1,12 +1,16 @@
 //! Request lines as clients write them: `"`, `<` and `>` stand unescaped in many a query (`data->key`, `in.("a")`),
 //! PostgREST takes them, and the `http` crate does not. They are escaped on the way to hyper.
+//!
+//! And clients that stop reading: they lose their connection, so that they cannot keep a database connection.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 /// Whether the next bytes begin a request: true at first, and whenever a request has been answered whose body, if
 /// any, has been read. Bodies are never touched.
@@ -32,6 +36,9 @@ pub(crate) struct Lenient<S> {
     /// What has been escaped and not been taken yet.
     escaped: Vec<u8>,
     taken: usize,
+    stall_timeout: Duration,
+    /// Runs while the client takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 const METHODS: [&[u8]; 7] = [b"GET /", b"HEAD /", b"POST /", b"PATCH /", b"PUT /", b"DELETE /", b"OPTIONS /"];
@@ -39,8 +46,20 @@ const METHODS: [&[u8]; 7] = [b"GET /", b"HEAD /", b"POST /", b"PATCH /", b"PUT /
 const PIECE_BYTES: usize = 2 * 1024;
 
 impl<S> Lenient<S> {
-    pub(crate) fn new(stream: S, expecting: Expecting) -> Self {
-        Self { stream, expecting, in_line: false, escaped: Vec::new(), taken: 0 }
+    pub(crate) fn new(stream: S, expecting: Expecting, stall_timeout: Duration) -> Self {
+        Self { stream, expecting, in_line: false, escaped: Vec::new(), taken: 0, stall_timeout, stalled: None }
+    }
+
+    /// The outcome of a write, or a failure where writes have been pending for too long.
+    fn or_stalled<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let timeout = self.stall_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Whether what was just read begins or goes on with a request line that holds something to escape. If so, it is
@@ -103,7 +122,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Lenient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.or_stalled(cx, written)
     }
 
     fn poll_write_vectored(
@@ -111,7 +131,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Lenient<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.or_stalled(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -22,7 +22,8 @@ pub fn start(level: LogLevel) {
         LogLevel::Debug => LevelFilter::DEBUG,
     };
     let wanted = filter_fn(move |metadata| {
-        metadata.target() == "notice" || (metadata.target().starts_with("thalweg") && *metadata.level() <= least)
+        metadata.target() == "notice"
+            || (metadata.target().starts_with("thalweg") && *metadata.level() <= least)
             || (metadata.target() == "access" && *metadata.level() <= least)
     });
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ByTarget).with_filter(wanted);

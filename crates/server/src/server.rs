@@ -190,10 +190,10 @@ async fn client(
             response
         }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(Lenient::new(stream, expecting.clone())), service);
+    let connection = http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).serve_connection(
+        TokioIo::new(Lenient::new(stream, expecting.clone(), state.config.client_stall_timeout)),
+        service,
+    );
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),

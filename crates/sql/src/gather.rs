@@ -52,7 +52,13 @@ struct Select<'a> {
 }
 
 impl<'a> Select<'a> {
-    fn output(&mut self, writer: &mut Writer<'a>, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) -> usize {
+    fn output(
+        &mut self,
+        writer: &mut Writer<'a>,
+        scope: Scope<'a>,
+        read: &'a Read<'a>,
+        output: &'a Output<'a>,
+    ) -> usize {
         let field = output.column();
         if let Source::Column(column, None) = &output.source
             && column.path.is_empty()

@@ -185,7 +185,11 @@ impl<'a> Writer<'a> {
             if !embed.is_to_one() || !(decides || returning) {
                 continue;
             }
-            self.text.push_str(if embed.inner { " INNER JOIN LATERAL (SELECT " } else { " LEFT JOIN LATERAL (SELECT " });
+            self.text.push_str(if embed.inner {
+                " INNER JOIN LATERAL (SELECT "
+            } else {
+                " LEFT JOIN LATERAL (SELECT "
+            });
             self.join_to_one(scope, read, index, returning);
             self.text.push_str(") AS ");
             self.embed_alias(scope, index);

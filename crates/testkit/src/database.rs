@@ -30,7 +30,8 @@ fn remove_leftovers() {
     for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = name.strip_prefix(PREFIX) else { continue };
-        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() && Path::new("/proc/1").exists() {
+        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() && Path::new("/proc/1").exists()
+        {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -112,9 +113,8 @@ impl RowSink for Texts {
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, Self::Error> {
         let mut columns = row.columns();
-        let texts = (0..row.len()).map(|_| {
-            Ok(columns.column()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
-        });
+        let texts =
+            (0..row.len()).map(|_| Ok(columns.column()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned())));
         self.0.push(texts.collect::<Result<_, _>>()?);
         Ok(Demand::More)
     }

@@ -13,7 +13,8 @@ impl Connection {
     /// Answers the server's questions until it is content.
     pub(crate) async fn authenticate(&mut self, config: &Config, end_point: Option<Vec<u8>>) -> Result<(), Error> {
         let refuse = |what: &str| Error::new(ErrorKind::Authentication(what.to_owned()));
-        let password = || config.password.as_deref().ok_or_else(|| refuse("the server asks for a password, none is given"));
+        let password =
+            || config.password.as_deref().ok_or_else(|| refuse("the server asks for a password, none is given"));
         let mut bound = false;
         loop {
             let body = self.authentication_message().await?;

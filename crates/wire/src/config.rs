@@ -233,7 +233,11 @@ impl Settings<'_> {
             return Err(invalid(format!("could not match {} port numbers to {count} hosts", ports.len())));
         }
         if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
-            return Err(invalid(format!("could not match {} host names to {} hostaddr values", names.len(), addresses.len())));
+            return Err(invalid(format!(
+                "could not match {} host names to {} hostaddr values",
+                names.len(),
+                addresses.len()
+            )));
         }
         (0..count)
             .map(|at| {
@@ -290,9 +294,11 @@ fn default_host(port: u16) -> Host {
         let directory = PathBuf::from(directory);
         directory.join(format!(".s.PGSQL.{port}")).exists().then_some(Host::Unix { directory, port })
     };
-    socket("/var/run/postgresql")
-        .or_else(|| socket("/tmp"))
-        .unwrap_or_else(|| Host::Tcp { name: "localhost".to_owned(), address: None, port })
+    socket("/var/run/postgresql").or_else(|| socket("/tmp")).unwrap_or_else(|| Host::Tcp {
+        name: "localhost".to_owned(),
+        address: None,
+        port,
+    })
 }
 
 fn invalid(what: impl Into<String>) -> Error {
@@ -425,10 +431,10 @@ mod tests {
         assert_eq!((config.dbname.as_deref(), config.ssl_mode), (Some("db"), SslMode::VerifyFull));
         assert_eq!((config.target_session, config.connect_timeout.as_secs()), (TargetSession::ReadWrite, 3));
         assert_eq!(parse("postgresql://h").unwrap().user, "env");
-        assert_eq!(parse("postgresql:///x?host=/run/pg&port=7").unwrap().hosts, [Host::Unix {
-            directory: "/run/pg".into(),
-            port: 7
-        }]);
+        assert_eq!(
+            parse("postgresql:///x?host=/run/pg&port=7").unwrap().hosts,
+            [Host::Unix { directory: "/run/pg".into(), port: 7 }]
+        );
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl Error {
     /// Whether a prepared statement has to be prepared again: it is gone, or its result has other types now.
     pub(crate) fn is_stale_statement(&self) -> bool {
         self.database().is_some_and(|error| {
-            error.code == "26000" || (error.code == "0A000" && error.routine.as_deref() == Some("RevalidateCachedQuery"))
+            error.code == "26000"
+                || (error.code == "0A000" && error.routine.as_deref() == Some("RevalidateCachedQuery"))
         })
     }
 }

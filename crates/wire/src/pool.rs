@@ -135,7 +135,13 @@ impl Pool {
         }
         let generation = shared.generation.load(Ordering::Relaxed);
         let connection = Connection::connect(&shared.config).await.map_err(PoolError::Connect)?;
-        Ok(Pooled { connection: Some(Box::new(connection)), opened: Instant::now(), generation, shared, slot: Some(slot) })
+        Ok(Pooled {
+            connection: Some(Box::new(connection)),
+            opened: Instant::now(),
+            generation,
+            shared,
+            slot: Some(slot),
+        })
     }
 
     async fn slot(&self) -> Result<OwnedSemaphorePermit, PoolError> {

@@ -21,7 +21,8 @@ impl Connection {
         }
         let mut queued = 0;
         for chunk in data {
-            let length = i32::try_from(chunk.len() + 4).map_err(|_| Error::new(ErrorKind::Protocol("chunk of COPY")))?;
+            let length =
+                i32::try_from(chunk.len() + 4).map_err(|_| Error::new(ErrorKind::Protocol("chunk of COPY")))?;
             let buffer = self.output().buffer();
             buffer.put_u8(b'd');
             buffer.put_i32(length);

@@ -63,7 +63,8 @@ fn client_config(config: &Config) -> Result<ClientConfig, Error> {
         Some((cert, key)) => {
             let certs: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect);
             let certs = certs.map_err(|cause| invalid(format!("{}: {cause}", cert.display())))?;
-            let key = PrivateKeyDer::from_pem_file(key).map_err(|cause| invalid(format!("{}: {cause}", key.display())))?;
+            let key =
+                PrivateKeyDer::from_pem_file(key).map_err(|cause| invalid(format!("{}: {cause}", key.display())))?;
             builder.with_client_auth_cert(certs, key).map_err(|cause| invalid(cause.to_string()))
         }
     }

@@ -105,7 +105,10 @@ pub(crate) fn catalog(uri: &str) -> Catalog {
         for part in Part::ALL {
             let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
             let query = WireQuery { text: part.sql(), params: &params, formats: &[Format::Binary] };
-            connection.run(&[query], &mut loader.sink(part)).await.unwrap_or_else(|error| panic!("{part:?}: {error:?}"));
+            connection
+                .run(&[query], &mut loader.sink(part))
+                .await
+                .unwrap_or_else(|error| panic!("{part:?}: {error:?}"));
         }
         loader.finish().unwrap()
     })

@@ -59,7 +59,8 @@ fn relations_that_have_grown_are_not_held() {
     let served = Served::database(&database.uri());
     let target = "/flights?select=id,typed(t)&order=id&id=lt.3";
     assert_eq!(served.get(target).status, 200);
-    database.execute("insert into api.typed select 2, i, 'x', null, repeat('grown', 200) from generate_series(1, 40000) i");
+    database
+        .execute("insert into api.typed select 2, i, 'x', null, repeat('grown', 200) from generate_series(1, 40000) i");
     let response = served.get("/flights?select=id,typed(t)&order=id");
     assert!(response.whole);
     let rows = response.json();

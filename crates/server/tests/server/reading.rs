@@ -137,11 +137,15 @@ fn settings_of_the_role_apply() {
 fn cross_origin_requests_are_answered() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = Served::database(&database.uri());
-    let preflight = served.request("OPTIONS", "/t", &[
-        ("Origin", "https://a.example"),
-        ("Access-Control-Request-Method", "GET"),
-        ("Access-Control-Request-Headers", "X-Foo"),
-    ]);
+    let preflight = served.request(
+        "OPTIONS",
+        "/t",
+        &[
+            ("Origin", "https://a.example"),
+            ("Access-Control-Request-Method", "GET"),
+            ("Access-Control-Request-Headers", "X-Foo"),
+        ],
+    );
     assert_eq!(preflight.status, 200);
     assert_eq!(
         preflight.header("access-control-allow-headers"),

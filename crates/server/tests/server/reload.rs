@@ -51,7 +51,11 @@ fn a_changed_type_is_found_out() {
         assert_eq!(served.get("/t?select=x").status, 200);
         assert_eq!(served.get("/parents?select=t(x)").status, 200);
         database.execute(&format!("alter table api.t alter x type {definition}"));
-        assert_eq!(served.get("/parents?select=t(x)").text(), format!("[{{\"t\":[{{\"x\":{expected}}}]}}]"), "{definition}");
+        assert_eq!(
+            served.get("/parents?select=t(x)").text(),
+            format!("[{{\"t\":[{{\"x\":{expected}}}]}}]"),
+            "{definition}"
+        );
         assert_eq!(served.get("/t?select=x").text(), format!("[{{\"x\":{expected}}}]"), "{definition}");
     }
 }

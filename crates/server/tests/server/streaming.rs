@@ -76,6 +76,19 @@ fn a_client_that_goes_away_cancels_its_query() {
 }
 
 #[test]
+fn a_client_that_stops_reading_loses_its_connection() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let stall = Duration::from_millis(500);
+    let served = Served::start(Config { db_pool: 1, client_stall_timeout: stall, ..config(&database.uri()) });
+    let mut client = Client::connect(served.address);
+    client.send("GET", "/endless", &[]);
+    eventually("the query runs", || running(&database) == "1");
+    eventually("the query is cancelled", || running(&database) == "0");
+    assert_eq!(served.get("/numbers?limit=1").status, 200);
+    drop(client);
+}
+
+#[test]
 fn head_makes_no_rows_travel() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = Served::database(&database.uri());

@@ -20,9 +20,14 @@ async fn hosts_are_tried_in_order() {
     let (login, rest) = uri.split_once('@').unwrap();
     let mut connection = connect(&format!("{login}@127.0.0.1:1,{rest}")).await.unwrap();
     assert_eq!(value(&mut connection, "select current_database()").await.unwrap(), database.name());
-    for (attributes, found) in
-        [("any", true), ("read-write", true), ("primary", true), ("standby", false), ("read-only", false), ("prefer-standby", true)]
-    {
+    for (attributes, found) in [
+        ("any", true),
+        ("read-write", true),
+        ("primary", true),
+        ("standby", false),
+        ("read-only", false),
+        ("prefer-standby", true),
+    ] {
         let connected = connect(&format!("{uri}&target_session_attrs={attributes}")).await;
         assert_eq!(connected.is_ok(), found, "{attributes}");
     }
@@ -84,7 +89,11 @@ async fn passwords_and_encryption() {
     let host = uri.split_once('@').unwrap().1.split_once('?').unwrap().0.to_owned();
     let port = host.split_once(':').unwrap().1.to_owned();
     let encrypted = "select ssl::text from pg_stat_ssl where pid = pg_backend_pid()";
-    for (login, mode) in [("wire_md5:md5%20pass", "disable"), ("wire_clear:clear", "disable"), ("wire_scram:scram%20p%C3%A4ss", "disable")] {
+    for (login, mode) in [
+        ("wire_md5:md5%20pass", "disable"),
+        ("wire_clear:clear", "disable"),
+        ("wire_scram:scram%20p%C3%A4ss", "disable"),
+    ] {
         let mut connection = connect(&format!("postgresql://{login}@{host}?sslmode={mode}")).await.unwrap();
         assert_eq!(value(&mut connection, encrypted).await.unwrap(), "false", "{login}");
         let wrong = connect(&format!("postgresql://{login}x@{host}?sslmode={mode}")).await.err().unwrap();

@@ -15,7 +15,9 @@ async fn connect(database: &Database) -> Connection {
 async fn statements_up_to_sync_are_one_transaction() {
     let database = Database::new("create table t (id int primary key)");
     let mut connection = connect(&database).await;
-    let failed = rows(&mut connection, &["insert into t values (1)", "insert into t values (1)", "insert into t values (2)"]).await;
+    let failed =
+        rows(&mut connection, &["insert into t values (1)", "insert into t values (1)", "insert into t values (2)"])
+            .await;
     assert_eq!(failed.unwrap_err().code(), Some("23505"));
     assert!(connection.is_idle());
     assert_eq!(value(&mut connection, "select count(*) from t").await.unwrap(), "0");
@@ -69,7 +71,8 @@ async fn prepared_statements_survive_what_happens_to_them() {
     database.execute("alter table t add y int default 5");
     assert_eq!(value(&mut connection, "select y from t").await.unwrap(), "5");
     // another role's row-level security is another plan
-    database.execute("create role wire_other; grant select on t to wire_other; alter table t enable row level security");
+    database
+        .execute("create role wire_other; grant select on t to wire_other; alter table t enable row level security");
     assert_eq!(value(&mut connection, select).await.unwrap(), "1!");
     connection.simple("set role wire_other").await.unwrap();
     assert_eq!(rows(&mut connection, &[select]).await.unwrap().0.len(), 0);
@@ -140,7 +143,10 @@ async fn notices_notifications_and_parameters() {
     let database = Database::new("");
     let mut connection = connect(&database).await;
     connection.execute(&["listen \"Some channel\""]).await.unwrap();
-    connection.simple("do $$ begin raise notice 'hello'; raise warning 'there'; end $$; set timezone = 'Asia/Tokyo'").await.unwrap();
+    connection
+        .simple("do $$ begin raise notice 'hello'; raise warning 'there'; end $$; set timezone = 'Asia/Tokyo'")
+        .await
+        .unwrap();
     assert_eq!(connection.parameter("TimeZone"), Some("Asia/Tokyo"));
     database.execute("notify \"Some channel\", 'payload'; notify other, 'x'; notify \"Some channel\"");
     for payload in ["payload", ""] {
@@ -156,7 +162,8 @@ async fn values_of_any_size() {
     let mut connection = connect(&database).await;
     for length in [0, 1, 65_535, 65_536, 1_000_000, 20_000_000] {
         let large = "x".repeat(length);
-        let query = Query { text: "select $1::text, length($1)", params: &[Cow::Borrowed(&large)], formats: &[Format::Text] };
+        let query =
+            Query { text: "select $1::text, length($1)", params: &[Cow::Borrowed(&large)], formats: &[Format::Text] };
         let mut texts = Texts::default();
         connection.run(&[query], &mut texts).await.unwrap();
         assert!(texts.0 == [vec![Some(large), Some(length.to_string())]], "{length} bytes");
@@ -172,6 +179,9 @@ async fn data_is_copied_in() {
     assert_eq!(database.value("select count(*) from t"), "1000");
     let wrong = std::iter::once(bytes::Bytes::from_static(b"x\ty\n"));
     assert_eq!(connection.copy_in("copy t from stdin", wrong).await.unwrap_err().code(), Some("22P02"));
-    assert_eq!(connection.copy_in("copy nothing from stdin", std::iter::empty()).await.unwrap_err().code(), Some("42P01"));
+    assert_eq!(
+        connection.copy_in("copy nothing from stdin", std::iter::empty()).await.unwrap_err().code(),
+        Some("42P01")
+    );
     assert_eq!(value(&mut connection, "select count(*) from t").await.unwrap(), "1000");
 }

@@ -3,8 +3,8 @@
 use crate::texts::{Texts, rows};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as RunnerConfig, TestRunner};
-use thalweg_testkit::{Database, Proxy};
 use thalweg_rows::Format;
+use thalweg_testkit::{Database, Proxy};
 use thalweg_wire::{Config, Connection, DbError, Query};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -11,7 +11,8 @@ impl RowSink for Texts {
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
         let mut columns = row.columns();
-        let texts = (0..row.len()).map(|_| Ok(columns.column()?.map(|value| String::from_utf8_lossy(value).into_owned())));
+        let texts =
+            (0..row.len()).map(|_| Ok(columns.column()?.map(|value| String::from_utf8_lossy(value).into_owned())));
         self.0.push(texts.collect::<Result<_, _>>()?);
         Ok(Demand::More)
     }
