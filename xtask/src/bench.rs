@@ -321,7 +321,9 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
             let path = if server.name == "by hand" { "/export" } else { "/listen" };
             let url = format!("http://127.0.0.1:{}{path}", server.port);
             let process = server.process.id();
-            let rest_bytes = resident_bytes(process);
+            // at rest is before the first export: what one leaves behind is no rest
+            let now_bytes = resident_bytes(process);
+            let rest_bytes = exports.first().map_or(now_bytes, |first| first.rest_bytes);
             let backends = children(postmaster);
             let before = (cpu_seconds(&[process]), cpu_seconds(&backends));
             let started = Instant::now();

@@ -1,5 +1,18 @@
 //! Find or fetch PostgreSQL, initialise a private cluster, start and stop it.
 //!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!    │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!    beside it: catalog (what the database holds), gauge (what it cost)
+//!  ► below all of it: a PostgreSQL to connect to
+//! ```
+//!
 //! The cluster belongs to one process at a time (a lock in its directory says which). PostgreSQL refuses to run
 //! as root, so that a root process runs it as another user. It ends with the process that started it, however
 //! that ends: a shell between the two waits for a pipe to close and then shuts PostgreSQL down.

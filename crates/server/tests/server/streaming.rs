@@ -8,7 +8,7 @@ use thalweg_testkit::{Client, Database};
 const SCHEMA: &str = "
     create schema api;
     create view api.numbers as select i as id, repeat('x', 100) as filler from generate_series(1, 300000) i;
-    create view api.endless as select i as id, repeat('x', 1000) as filler from generate_series(1, 2000000000) i;
+    create view api.endless as select generate_series(1, 2000000000) as id, repeat('x', 1000) as filler;
     create view api.breaks as select 1 / (100000 - i) as x, repeat('x', 100) as filler from generate_series(1, 200000) i;
     create view api.slow as select pg_sleep(60)::text as x;
 ";
