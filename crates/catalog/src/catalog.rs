@@ -14,7 +14,7 @@ use thalweg_rows::oid::Oid;
 pub struct RelationId(pub(crate) u32);
 
 /// What the database holds, as far as requests may ask for it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
     pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, RelationId>>,

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A [`Catalog`] is an immutable snapshot. It is built by a [`Loader`], which says what SQL to run
-//! ([`Part::sql`]) and takes the rows; it has no socket of its own.
+//! ([`Loader::sql`]) and takes the rows; it has no socket of its own.
 
 mod catalog;
 mod function;

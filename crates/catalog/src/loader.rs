@@ -51,8 +51,8 @@ impl Part {
         Self::RoleSettings,
     ];
 
-    /// The statement. Its results are to be asked for in binary.
-    pub fn sql(self) -> &'static str {
+    /// The statement for a version of PostgreSQL.
+    fn sql(self, version_num: u32) -> &'static str {
         match self {
             Self::Schemas => "select n.nspname from pg_namespace n where n.nspname = any($1::text[])",
             // Row types of relations are left out: there are as many as relations.
@@ -145,17 +145,25 @@ impl Part {
                           or exists(select from trees where tree ~ ':funcid 2078\\M')"
             }
             // Only what a request may set: settings of context `user`, and from version 15 those that were granted.
+            Self::RoleSettings if version_num >= 150_000 => {
+                "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
+                 from pg_auth_members m
+                 join pg_roles r on r.oid = m.roleid
+                 join pg_roles me on me.oid = m.member and me.rolname = session_user
+                 cross join lateral unnest(r.rolconfig) as s (setting)
+                 join pg_settings p on p.name = split_part(s.setting, '=', 1)
+                 where p.context = 'user'
+                    or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))
+                 order by 1, 2"
+            }
             Self::RoleSettings => {
                 "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
                  from pg_auth_members m
                  join pg_roles r on r.oid = m.roleid
                  join pg_roles me on me.oid = m.member and me.rolname = session_user
                  cross join lateral unnest(r.rolconfig) as s (setting)
-                 left join pg_settings p on p.name = split_part(s.setting, '=', 1)
+                 join pg_settings p on p.name = split_part(s.setting, '=', 1)
                  where p.context = 'user'
-                    or (p.name is not null and p.context = 'superuser'
-                        and case when current_setting('server_version_num')::int4 >= 150000
-                                 then (select has_parameter_privilege(session_user, p.name, 'set')) else false end)
                  order by 1, 2"
             }
         }
@@ -220,6 +228,11 @@ impl Loader {
             by_oid: HashMap::new(),
             foreign_keys: Vec::new(),
         }
+    }
+
+    /// A part's statement. Its results are to be asked for in binary.
+    pub fn sql(&self, part: Part) -> &'static str {
+        part.sql(self.catalog.session.server_version_num)
     }
 
     /// The parameter of a part's statement, as the text of a `text[]`.

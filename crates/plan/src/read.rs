@@ -32,6 +32,23 @@ pub struct Read<'a> {
     pub embeds: Vec<EmbedRead<'a>>,
 }
 
+impl Read<'_> {
+    /// Whether the catalog knows every column that is named, here and below.
+    pub fn knows_all_columns(&self) -> bool {
+        fn known(condition: &Condition<'_>) -> bool {
+            match condition {
+                Condition::Filter { column, .. } => column.known,
+                Condition::Found(..) => true,
+                Condition::Group { children, .. } => children.iter().all(known),
+            }
+        }
+        self.outputs.iter().all(|output| !matches!(&output.source, Source::Column(column, _) if !column.known))
+            && self.conditions.iter().all(known)
+            && self.order.iter().all(|term| !matches!(&term.key, OrderKey::Column(column) if !column.known))
+            && self.embeds.iter().all(|embed| embed.read.knows_all_columns())
+    }
+}
+
 /// A value that a level returns.
 #[derive(Debug)]
 pub struct Output<'a> {
@@ -81,6 +98,8 @@ pub struct ColumnRef<'a> {
     pub path: &'a [JsonStep<'a>],
     /// Whether it must become `jsonb` before the steps.
     pub via_jsonb: bool,
+    /// Whether the catalog knows it. What it does not know is the database's to find or to refuse.
+    pub known: bool,
 }
 
 /// What a row must satisfy.
@@ -258,7 +277,7 @@ fn level<'a>(
     for item in items {
         match item {
             Item::All => read.outputs.extend(relation.columns.iter().map(|column| {
-                let reference = ColumnRef { name: &column.name, path: &[], via_jsonb: false };
+                let reference = ColumnRef { name: &column.name, path: &[], via_jsonb: false, known: true };
                 let codec = codec_of(context, column.type_oid).map(|codec| (codec, column.type_oid));
                 output(context, column.name.clone(), Source::Column(reference, None), codec)
             })),
@@ -397,7 +416,8 @@ fn column<'a>(
     let type_oid = type_of(context, relation, &field.name);
     let base = type_oid.map(|known| base_type(context, known));
     let is_json = matches!(base, Some(oid::JSON | oid::JSONB));
-    let reference = ColumnRef { name: &field.name, path: &field.path, via_jsonb: !is_json && !field.path.is_empty() };
+    let via_jsonb = !is_json && !field.path.is_empty();
+    let reference = ColumnRef { name: &field.name, path: &field.path, via_jsonb, known: type_oid.is_some() };
     let codec = match field.path.last() {
         None => type_oid.and_then(|known| Some((codec_of(context, known)?, known))),
         Some(step) if step.as_text => Some((Codec::Scalar(Scalar::Text), oid::TEXT)),
@@ -469,7 +489,10 @@ fn order<'a>(
             match below.read.outputs.iter().position(|output| *output.key == *field.name) {
                 Some(at) => OrderKey::Related(index, at, &field.path),
                 // not selected there: the database is told to look for it, and refuses
-                None => OrderKey::Column(ColumnRef { name: &field.name, path: &field.path, via_jsonb: false }),
+                None => {
+                    let (name, path) = (&*field.name, &*field.path);
+                    OrderKey::Column(ColumnRef { name, path, via_jsonb: false, known: false })
+                }
             }
         }
     };

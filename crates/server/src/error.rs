@@ -30,7 +30,7 @@ pub(crate) struct ApiError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stale {
     No,
-    /// The database does not know a name. It may be the client's mistake.
+    /// The database does not know a name that the schema cache knows. It may be a view's mistake.
     Perhaps,
     /// The database has other types than the schema cache says.
     Surely,
@@ -112,7 +112,7 @@ impl ApiError {
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
         api.hint = error.hint.clone();
         api.stale = match error.code.as_str() {
-            "42703" | "42P01" | "42883" | "42704" => Stale::Perhaps,
+            "42703" | "42P01" => Stale::Perhaps,
             _ => Stale::No,
         };
         match status {

@@ -98,7 +98,13 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
     bill.lap(Stage::Wait);
     let zone = snapshot.zone.clone().unwrap_or(Zone::UTC);
     let rows = Run { plan: &plan, statements: &statements, session: &session, zone, anonymous: true };
-    let result = rows.run(connection, bill).await?;
+    let result = rows.run(connection, bill).await.map_err(|mut error| {
+        // what neither the schema cache nor the database knows is the client's mistake
+        if error.stale == Stale::Perhaps && !plan.read.knows_all_columns() {
+            error.stale = Stale::No;
+        }
+        error
+    })?;
     respond(state, parts, &params, &request, &plan, result)
 }
 

@@ -14,7 +14,7 @@ const MERGED_WITHIN: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(500);
 /// The longest pause between two attempts.
 const RETRY_SECONDS_MAX: u64 = 32;
-/// Names that the database does not know may be a client's mistake: they do not cause more loads than this.
+/// Names that only the schema cache knows may be a broken view's: they do not cause more loads than this.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Asks for loads, and waits for them.
@@ -102,8 +102,12 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
             ms = started.elapsed().as_millis() as u64,
             "Schema cache loaded"
         );
-        state.snapshot.store(Some(Arc::new(snapshot)));
-        state.pool.renew();
+        // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed
+        let known = state.snapshot.load_full();
+        if known.is_none_or(|known| known.catalog != snapshot.catalog) {
+            state.snapshot.store(Some(Arc::new(snapshot)));
+            state.pool.renew();
+        }
     });
     if let Err(failure) = &loaded {
         tracing::info!(target: "notice", %failure, "Failed to load the schema cache");

@@ -56,7 +56,7 @@ pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result
     let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
     for part in Part::ALL {
         let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
-        let query = Query { text: part.sql(), params: &params, formats: &[Format::Binary] };
+        let query = Query { text: loader.sql(part), params: &params, formats: &[Format::Binary] };
         run(&mut connection, query, &mut loader.sink(part)).await?;
     }
     let catalog = loader.finish()?;

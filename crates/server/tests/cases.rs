@@ -23,8 +23,8 @@ fn cases_are_as_they_were() {
     let database = Database::new(&format!("{schema}{GRANTS}"));
     let catalog = catalog(&database.uri());
     let served = Served::database(&database.uri());
-    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../../../../cases/snapshots" }, {
-        insta::glob!("../../../../cases", "*/*.http", |path| {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../../../cases/snapshots" }, {
+        insta::glob!("../../../cases", "*/*.http", |path| {
             let text = std::fs::read_to_string(path).unwrap();
             let mut lines = text.lines().filter(|line| !line.is_empty());
             let target = lines.next().unwrap().to_owned();
@@ -104,7 +104,7 @@ pub(crate) fn catalog(uri: &str) -> Catalog {
         let mut loader = Loader::new(&["api".to_owned()], &["public".to_owned()]);
         for part in Part::ALL {
             let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
-            let query = WireQuery { text: part.sql(), params: &params, formats: &[Format::Binary] };
+            let query = WireQuery { text: loader.sql(part), params: &params, formats: &[Format::Binary] };
             connection
                 .run(&[query], &mut loader.sink(part))
                 .await
