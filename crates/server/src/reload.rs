@@ -86,14 +86,13 @@ pub(crate) async fn keep_loaded(state: Arc<State>, first: oneshot::Sender<Result
 }
 
 async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
-    let started = Instant::now();
     let loading = state.clone();
-    // A large catalog is busy work: on a thread of its own it does not hold up requests.
+    // A large catalog is busy work, to make, to compare and to drop: on a thread of its own it does not hold up
+    // requests.
     let runtime = tokio::runtime::Handle::current();
     let loaded = tokio::task::spawn_blocking(move || {
-        runtime.block_on(schema_cache::load(loading.pool.config(), &loading.config))
-    });
-    let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string()))).map(|snapshot| {
+        let started = Instant::now();
+        let snapshot = runtime.block_on(schema_cache::load(loading.pool.config(), &loading.config))?;
         tracing::info!(
             target: "notice",
             relations = snapshot.catalog.relations().len(),
@@ -102,13 +101,15 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
             ms = started.elapsed().as_millis() as u64,
             "Schema cache loaded"
         );
-        // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed
-        let known = state.snapshot.load_full();
+        // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed.
+        let known = loading.snapshot.load_full();
         if known.is_none_or(|known| known.catalog != snapshot.catalog) {
-            state.snapshot.store(Some(Arc::new(snapshot)));
-            state.pool.renew();
+            loading.snapshot.store(Some(Arc::new(snapshot)));
+            loading.pool.renew();
         }
+        Ok(())
     });
+    let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
     if let Err(failure) = &loaded {
         tracing::info!(target: "notice", %failure, "Failed to load the schema cache");
     }
