@@ -56,6 +56,8 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         ..Config::default()
     };
     runtime.block_on(serve(config, greet))?;
+    // what still runs in the background must not see PostgreSQL go
+    drop(runtime);
     println!("Stopping PostgreSQL");
     cluster.stop()?;
     Ok(())

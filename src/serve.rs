@@ -19,6 +19,7 @@ pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), 
             Some(cluster)
         }
     };
+    // the runtime ends here: what still runs in the background must not see PostgreSQL go
     runtime()?.block_on(serve(config, |_| {}))?;
     if let Some(cluster) = cluster {
         cluster.stop()?;

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// The major version that is fetched.
 pub(crate) const MAJOR: u32 = 17;
@@ -56,7 +57,7 @@ fn download(artifact: &str, checksum: &str) -> Result<Vec<u8>, Error> {
     let name = format!("embedded-postgres-binaries-{artifact}");
     let url = format!("{repository}/io/zonky/test/postgres/{name}/{VERSION}/{name}-{VERSION}.jar");
     let failed = |cause: String| Error::new(format!("cannot fetch PostgreSQL from {url}: {cause}"));
-    let response = ureq::get(&url).call().map_err(|cause| failed(cause.to_string()))?;
+    let response = agent().get(&url).call().map_err(|cause| failed(cause.to_string()))?;
     let length = response.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
     let bar = ProgressBar::new(length.unwrap_or(0)).with_message(format!("fetching PostgreSQL {VERSION}"));
     if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes}") {
@@ -74,6 +75,19 @@ fn download(artifact: &str, checksum: &str) -> Result<Vec<u8>, Error> {
         return Err(failed(format!("its SHA-256 is {found}, not {checksum}")));
     }
     Ok(jar)
+}
+
+/// Trusts what the machine trusts, which may be more than the usual authorities (a company's proxy); the checksum is in
+/// this program in any case.
+fn agent() -> ureq::Agent {
+    let trusted: Vec<_> = rustls_native_certs::load_native_certs()
+        .certs
+        .iter()
+        .map(|certificate| Certificate::from_der(certificate.as_ref()).to_owned())
+        .collect();
+    let roots = if trusted.is_empty() { RootCerts::WebPki } else { RootCerts::new_with_certs(&trusted) };
+    let tls = TlsConfig::builder().root_certs(roots).build();
+    ureq::Agent::new_with_config(ureq::Agent::config_builder().tls_config(tls).build())
 }
 
 /// The artifact is a zip file with one `.txz` in it.
