@@ -11,6 +11,24 @@ use std::sync::Arc;
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Columns, Cursor, Demand, Malformed, RowSink, RowView};
 
+/// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
+/// granted.
+macro_rules! role_settings {
+    ($may_be_set:literal) => {
+        concat!(
+            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
+             from pg_auth_members m
+             join pg_roles r on r.oid = m.roleid
+             join pg_roles me on me.oid = m.member and me.rolname = session_user
+             cross join lateral unnest(r.rolconfig) as s (setting)
+             join pg_settings p on p.name = split_part(s.setting, '=', 1)
+             where ",
+            $may_be_set,
+            " order by 1, 2"
+        )
+    };
+}
+
 /// One query of the load. Each is set-based: its cost grows with the rows it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -144,28 +162,11 @@ impl Part {
                                '(set_config|\\mexecute\\M|\\mdiscard\\M|\\mreset\\M|\\mrole\\M|search_path|\\msession\\M|\\mtransaction\\M|authorization|\\mset\\M[^;]*\\mtime *zone)')
                           or exists(select from trees where tree ~ ':funcid 2078\\M')"
             }
-            // Only what a request may set: settings of context `user`, and from version 15 those that were granted.
-            Self::RoleSettings if version_num >= 150_000 => {
-                "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
-                 from pg_auth_members m
-                 join pg_roles r on r.oid = m.roleid
-                 join pg_roles me on me.oid = m.member and me.rolname = session_user
-                 cross join lateral unnest(r.rolconfig) as s (setting)
-                 join pg_settings p on p.name = split_part(s.setting, '=', 1)
-                 where p.context = 'user'
-                    or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))
-                 order by 1, 2"
-            }
-            Self::RoleSettings => {
-                "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
-                 from pg_auth_members m
-                 join pg_roles r on r.oid = m.roleid
-                 join pg_roles me on me.oid = m.member and me.rolname = session_user
-                 cross join lateral unnest(r.rolconfig) as s (setting)
-                 join pg_settings p on p.name = split_part(s.setting, '=', 1)
-                 where p.context = 'user'
-                 order by 1, 2"
-            }
+            Self::RoleSettings if version_num >= 150_000 => role_settings!(
+                "p.context = 'user'
+                 or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))"
+            ),
+            Self::RoleSettings => role_settings!("p.context = 'user'"),
         }
     }
 }

@@ -51,7 +51,8 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
     let (mut response, code, rows) = match outcome {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
-            if error.status.as_u16() == 503 {
+            // a database that was away may have come back with another schema
+            if error.status.as_u16() == 503 && error.code != "PGRST003" {
                 state.reloader.trigger();
             }
             let mut response = error.respond();
@@ -89,6 +90,7 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
     bill.lap(Stage::Parse);
     let mut plan = plan(&request, relation, context(state, &snapshot, role, &request))
         .map_err(|error| schema_error(state, error))?;
+    check_preferences(&request.preferences)?;
     plan.gathers &= may_gather;
     let statements = Statements::of(&plan);
     let facts = facts(parts, &request);
@@ -182,7 +184,7 @@ fn read_request<'a>(
     let query = Query::parse(params)?;
     let range = if parts.method == Method::GET { text(header::RANGE) } else { None };
     let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let request = ApiRequest {
+    Ok(ApiRequest {
         resource,
         profile: profile(&parts.headers),
         window: Window::intersect(query.root_window, range)?,
@@ -190,14 +192,18 @@ fn read_request<'a>(
         preferences: Preferences::parse(prefer),
         accept: accepted(text(header::ACCEPT)),
         head_only: parts.method == Method::HEAD,
-    };
-    request.preferences.check()?;
-    if matches!(request.preferences.count, Some(Count::Planned | Count::Estimated)) {
+    })
+}
+
+/// What nobody knows is an error if the client says so; what is known and not done always is.
+fn check_preferences(preferences: &Preferences<'_>) -> Result<(), ApiError> {
+    preferences.check()?;
+    if matches!(preferences.count, Some(Count::Planned | Count::Estimated)) {
         return Err(
             ApiError::new(501, "PGRST127", "Feature not implemented").hint("Only count=exact can be counted yet.")
         );
     }
-    Ok(request)
+    Ok(())
 }
 
 /// What the plan depends on besides the request.

@@ -1,7 +1,7 @@
 //! Databases that are away, pools that are full.
 
-use crate::served::{GRANTS, Served, config};
-use std::time::{Duration, Instant};
+use crate::served::{GRANTS, Served, config, eventually};
+use std::time::Duration;
 use thalweg_server::Config;
 use thalweg_testkit::{Client, Database, Proxy};
 
@@ -10,14 +10,6 @@ const SCHEMA: &str = "
     create table api.t as select 1 as id;
     create view api.slow as select 1 as id, pg_sleep(3)::text as x;
 ";
-
-fn eventually_ok(served: &Served) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while served.get("/t").status != 200 {
-        assert!(Instant::now() < deadline, "the server does not come back");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 #[test]
 fn a_database_that_goes_and_returns() {
@@ -34,7 +26,7 @@ fn a_database_that_goes_and_returns() {
         assert!(response.header("retry-after").is_some());
     }
     proxy.open();
-    eventually_ok(&served);
+    eventually("the server is back", || served.get("/t").status == 200);
 }
 
 #[test]
@@ -47,7 +39,7 @@ fn a_database_that_is_away_at_the_start() {
     assert_eq!((response.status, response.json()["code"].as_str()), (503, Some("PGRST002")));
     assert!(response.header("retry-after").is_some());
     proxy.open();
-    eventually_ok(&served);
+    eventually("the server is back", || served.get("/t").status == 200);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A schema that changes under a running server.
 
-use crate::served::{GRANTS, Served};
-use std::time::{Duration, Instant};
+use crate::served::{GRANTS, Served, eventually};
 use thalweg_testkit::Database;
 
 const SCHEMA: &str = "
@@ -11,14 +10,6 @@ const SCHEMA: &str = "
     insert into api.parents values (1, 'p');
     insert into api.t values (1, 1, 7);
 ";
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 #[test]
 fn a_notification_makes_new_tables_known() {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use thalweg_server::{Config, Server};
 use thalweg_testkit::{Client, Response};
 use tokio::sync::oneshot;
@@ -64,6 +65,15 @@ impl Served {
 
     pub(crate) fn get(&self, target: &str) -> Response {
         self.request("GET", target, &[])
+    }
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Large results, clients that go away, databases that do.
 
-use crate::served::{GRANTS, Served, config};
-use std::time::{Duration, Instant};
+use crate::served::{GRANTS, Served, config, eventually};
+use std::time::Duration;
 use thalweg_server::Config;
 use thalweg_testkit::{Client, Database};
 
@@ -18,14 +18,6 @@ fn running(database: &Database) -> String {
         "select count(*) from pg_stat_activity where datname = '{}' and state = 'active' and pid <> pg_backend_pid()",
         database.name()
     ))
-}
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
