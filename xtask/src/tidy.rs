@@ -25,8 +25,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 
 const LINES_MAX: usize = 800;
 const MAY_BE_UNSAFE: [&str; 2] = ["crates/json/", "crates/gauge/"];
-const NO_NAMES: [&str; 8] =
-    ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs", "types_2.rs"];
+const NO_NAMES: [&str; 7] = ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs"];
 
 pub(crate) fn run() -> Outcome {
     let files = tracked_files()?;

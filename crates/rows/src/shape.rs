@@ -100,7 +100,7 @@ impl Codec {
     }
 
     /// The same values in text format, where that is cheaper for PostgreSQL to send and as cheap to read: its
-    /// `send` functions begin each value with a kilobyte of memory. Only columns of the result itself can have it;
+    /// `send` functions begin each value with a kilobyte of memory (`bench/runs/2026-11-21-shapes`). Only columns of the result itself can have it;
     /// what lies within a row is binary.
     pub fn as_column(self) -> Self {
         match self {
