@@ -6,6 +6,7 @@ use crate::owner::Owner;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, Write};
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,13 @@ impl Cluster {
 
     /// The connection string of a database, over the Unix socket.
     pub fn uri(&self, database: &str) -> String {
-        let directory = self.socket_dir.to_string_lossy().replace('%', "%25").replace('/', "%2F");
+        let mut directory = String::new();
+        for byte in self.socket_dir.as_os_str().as_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => directory.push(char::from(*byte)),
+                other => directory.push_str(&format!("%{other:02X}")),
+            }
+        }
         format!("postgresql://{SUPERUSER}:{}@{directory}:{}/{database}", self.password, self.port)
     }
 
@@ -218,13 +225,16 @@ fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path) -
         .arg("--pgdata")
         .arg(&partial)
         .current_dir(data_dir)
-        .output()
-        .map_err(|cause| Error::io("cannot run initdb in", data_dir, cause))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        .output();
+    let said = match output {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(cause) => Some(cause.to_string()),
+    };
+    if let Some(said) = said {
         return Err(Error::new(format!(
-            "initdb failed in {}: {said}\n(the user that PostgreSQL runs as must be able to enter the directory and \
-             run {})",
+            "initdb failed in {}: {said}\n(the user that PostgreSQL runs as must be able to enter the directory and to \
+             run {}; root runs it as postgres or nobody)",
             data_dir.display(),
             binaries.directory.display()
         )));
@@ -253,10 +263,12 @@ fn read_password(data_dir: &Path) -> Result<String, Error> {
     Ok(text.trim().to_owned())
 }
 
-/// In the data directory, or where that lies too deep for a socket's path in the directory for temporary files.
+/// In the data directory, or where that lies too deep for a socket's path, or has a comma in it, which parts hosts in a
+/// connection string, in the directory for temporary files.
 fn socket_dir(owner: Owner, data_dir: &Path) -> Result<PathBuf, Error> {
     let inside = data_dir.join("socket");
-    let directory = if inside.as_os_str().len() <= SOCKET_DIR_BYTES_MAX {
+    let fits = inside.as_os_str().len() <= SOCKET_DIR_BYTES_MAX && !inside.as_os_str().as_bytes().contains(&b',');
+    let directory = if fits {
         inside
     } else {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -290,7 +302,9 @@ fn start(
     let mut command: Command = owner.command(Path::new("/bin/sh"));
     command.args(["-c", WATCHDOG, "sh"]).arg(binaries.directory.join("postgres")).arg("-D").arg(home);
     command.args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}")]);
-    command.arg("-c").arg(format!("unix_socket_directories={}", socket_dir.display()));
+    // a list, whose items may be quoted
+    let socket_dirs = format!("\"{}\"", socket_dir.display().to_string().replace('"', "\"\""));
+    command.arg("-c").arg(format!("unix_socket_directories={socket_dirs}"));
     for (name, value) in &options.settings {
         command.arg("-c").arg(format!("{name}={value}"));
     }
