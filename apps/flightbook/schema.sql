@@ -80,9 +80,8 @@ comment on column flightbook.flights.distance_km is 'Over three turnpoints';
 comment on table flightbook.tracks is 'The IGC file of a flight';
 
 do $$ begin
-  if not exists (select from pg_roles where rolname = 'flightbook_visitor') then
-    create role flightbook_visitor nologin;
-  end if;
+  create role flightbook_visitor nologin;
+exception when duplicate_object or unique_violation then null;
 end $$;
 grant flightbook_visitor to current_user;
 grant usage on schema flightbook to flightbook_visitor;
