@@ -28,6 +28,7 @@ mod log;
 mod pipeline;
 mod reload;
 mod respond;
+mod run;
 mod schema_cache;
 mod server;
 mod session;

@@ -34,6 +34,7 @@ pub struct Connection {
     cancel_key: Option<CancelKey>,
     parameters: Vec<(String, String)>,
     notifications: VecDeque<Notification>,
+    notices: VecDeque<DbError>,
     session_key: u64,
     busy: Duration,
 }
@@ -82,6 +83,9 @@ pub struct Notification {
     pub payload: String,
 }
 
+/// How many notices are kept until somebody asks for them.
+const NOTICES_MAX: usize = 64;
+
 struct Expected {
     statement: u64,
     /// Whether the pipeline prepares it, and has not been told yet that it could.
@@ -104,6 +108,7 @@ impl Connection {
             cancel_key: None,
             parameters: Vec::new(),
             notifications: VecDeque::new(),
+            notices: VecDeque::new(),
             session_key: 0,
             busy: Duration::ZERO,
         }
@@ -152,6 +157,11 @@ impl Connection {
     /// Notes the state that the session is left in.
     pub fn set_session_key(&mut self, key: u64) {
         self.session_key = key;
+    }
+
+    /// What PostgreSQL has remarked since this was last asked, such as by `RAISE NOTICE`; the latest where there is a lot.
+    pub fn take_notices(&mut self) -> impl Iterator<Item = DbError> + use<> {
+        std::mem::take(&mut self.notices).into_iter()
     }
 
     /// How long has been spent on messages and in sinks, not waiting, since this was last asked.
@@ -365,8 +375,13 @@ impl Connection {
                 let (channel, payload) = (text(cursor.cstr()?), text(cursor.cstr()?));
                 self.notifications.push_back(Notification { channel, payload });
             }
-            // what RAISE NOTICE says is for people at a terminal
-            message::NOTICE_RESPONSE => {}
+            message::NOTICE_RESPONSE => {
+                let notice = DbError::parse(body)?;
+                if self.notices.len() == NOTICES_MAX {
+                    self.notices.pop_front();
+                }
+                self.notices.push_back(notice);
+            }
             _ => return Err(Error::new(ErrorKind::Protocol("message that does not belong here"))),
         }
         Ok(())

@@ -147,6 +147,11 @@ async fn notices_notifications_and_parameters() {
         .simple("do $$ begin raise notice 'hello'; raise warning 'there'; end $$; set timezone = 'Asia/Tokyo'")
         .await
         .unwrap();
+    let notices: Vec<_> = connection.take_notices().map(|notice| (notice.severity, notice.message)).collect();
+    assert_eq!(notices, [("NOTICE".into(), "hello".into()), ("WARNING".into(), "there".to_owned())]);
+    connection.simple("do $$ begin for i in 1..100 loop raise notice '%', i; end loop; end $$").await.unwrap();
+    let latest: Vec<_> = connection.take_notices().map(|notice| notice.message).collect();
+    assert_eq!((latest.len(), latest[63].as_str()), (64, "100"));
     assert_eq!(connection.parameter("TimeZone"), Some("Asia/Tokyo"));
     database.execute("notify \"Some channel\", 'payload'; notify other, 'x'; notify \"Some channel\"");
     for payload in ["payload", ""] {
