@@ -406,7 +406,7 @@ impl Report {
             let cpu = |server| {
                 let (own, database) =
                     (self.median(at, server, |f| f.server_cpu), self.median(at, server, |f| f.database_cpu));
-                format!("{own:.2} + {database:.2}")
+                format!("{own:.3} + {database:.3}")
             };
             let (ours, theirs, by_hand) = (rate("thalweg"), rate("postgrest"), rate("by hand"));
             let _ = writeln!(
