@@ -19,7 +19,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("encode", &["json", "rows"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "gauge"]),
-    ("flightbook", &["server", "wire"]),
+    ("flightbook", &["wire"]),
     ("byhand", &[]),
 ];
 

@@ -18,7 +18,6 @@ pub struct RelationId(pub(crate) u32);
 pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
     pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, RelationId>>,
-    pub(crate) by_row_type: HashMap<Oid, RelationId>,
     pub(crate) relationships: Vec<Vec<Relationship>>,
     pub(crate) types: HashMap<Oid, Type>,
     pub(crate) functions: HashMap<Arc<str>, Vec<Function>>,

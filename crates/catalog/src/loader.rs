@@ -350,7 +350,6 @@ impl Loader {
         let pages = row.optional_i32()?;
         let id = RelationId(self.catalog.relations.len() as u32);
         self.by_oid.insert(oid, id);
-        self.catalog.by_row_type.insert(row_type, id);
         self.catalog.by_name.entry(schema.clone()).or_default().insert(name.clone(), id);
         self.catalog.relations.push(Relation {
             oid,

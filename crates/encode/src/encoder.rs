@@ -89,16 +89,6 @@ impl Encoder {
         self.rows
     }
 
-    /// How many bytes wait to be taken.
-    pub fn len(&self) -> usize {
-        self.chunk.len()
-    }
-
-    /// Whether no bytes wait to be taken.
-    pub fn is_empty(&self) -> bool {
-        self.chunk.is_empty()
-    }
-
     /// Takes what has been written.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_ROOM_BYTES))

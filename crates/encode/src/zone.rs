@@ -1,6 +1,6 @@
 //! The session's time zone, as far as it is needed to write a `timestamptz`.
 
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// A time zone whose offsets are known to be PostgreSQL's.
@@ -68,10 +68,5 @@ impl Zone {
         let probes = self.probes();
         probes.len() == offsets_seconds.len()
             && probes.iter().zip(offsets_seconds).all(|(&at, &offset)| self.offset_seconds(at) == offset)
-    }
-
-    /// A zone that is always `seconds` east of UTC.
-    pub fn fixed(seconds: i32) -> Option<Self> {
-        Offset::from_seconds(seconds).ok().map(|offset| Self { rules: Some(offset.to_time_zone()) })
     }
 }

@@ -22,7 +22,7 @@ mod string;
 
 pub use append::{Literal, Literals, append};
 pub use float::{write_f32, write_f64};
-pub use string::{write_hex, write_string, write_string_content};
+pub use string::{write_hex, write_string};
 
 /// Appends an integer.
 #[inline]

@@ -12,15 +12,6 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Appends the inside of a JSON string. Runs without an escape are copied as they are, once.
-#[inline]
-pub fn write_string_content(out: &mut Vec<u8>, text: &[u8]) {
-    let clean = append_clean(out, text);
-    if clean < text.len() {
-        write_rest(out, &text[clean..]);
-    }
-}
-
 /// What begins with a byte that must be escaped.
 #[cold]
 fn write_rest(out: &mut Vec<u8>, mut rest: &[u8]) {

@@ -9,7 +9,6 @@ use std::thread;
 /// A proxy in front of a server.
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
     shared: Arc<Shared>,
 }
 
@@ -44,7 +43,7 @@ impl Proxy {
                 serving.clone().forward(client);
             }
         });
-        (Self { address, shared }, format!("{login}@{address}/{path}"))
+        (Self { shared }, format!("{login}@{address}/{path}"))
     }
 
     /// Cuts all connections, and refuses new ones until it is opened again.
@@ -68,11 +67,6 @@ impl Proxy {
     /// What the server has sent since this was last asked.
     pub fn take_recorded(&self) -> Vec<u8> {
         std::mem::take(&mut self.shared.recorded.lock().expect("no thread panicked"))
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 }
 
