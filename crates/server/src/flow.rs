@@ -84,8 +84,7 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
     check_preferences(&request.preferences)?;
     plan.gathers &= may_gather;
     let statements = Statements::of(&plan);
-    let facts = facts(parts, &request);
-    let session = SessionState::of(&snapshot, plan.schema, role, &facts);
+    let session = SessionState::of(&snapshot, plan.schema, role, facts(parts, &request));
     bill.lap(Stage::Plan);
     let connection = state.pool.get(session.key).await?;
     bill.lap(Stage::Wait);

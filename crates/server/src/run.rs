@@ -58,7 +58,7 @@ impl<'a> Statements<'a> {
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) statements: &'a Statements<'a>,
-    pub(crate) session: &'a SessionState,
+    pub(crate) session: &'a SessionState<'a>,
     pub(crate) zone: Zone,
     pub(crate) anonymous: bool,
 }
@@ -80,9 +80,9 @@ impl Run<'_> {
             queries.push(WireQuery { text: ONE_SNAPSHOT, params: &[], formats: &[Format::Text] });
             roles.push(Role::Session);
         }
-        if !in_state {
-            let (text, params) = (self.session.text(), &self.session.params[..]);
-            queries.push(WireQuery { text, params, formats: &[Format::Binary] });
+        let set_state = if in_state { None } else { Some(self.session.set()) };
+        if let Some(set) = &set_state {
+            queries.push(WireQuery { text: &set.text, params: &set.params, formats: &[Format::Binary] });
             roles.push(Role::Session);
         }
         if let Some(total) = &self.statements.total {

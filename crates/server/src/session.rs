@@ -10,12 +10,19 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use thalweg_json::write_string;
 
-/// The statement that puts a session into the state of a request, and the state's key.
-pub(crate) struct SessionState {
+/// The state of a session that a request needs.
+pub(crate) struct SessionState<'a> {
     /// What the connection is known by when it is in this state; 0 where the state ends with the transaction.
     pub(crate) key: u64,
-    text: &'static str,
-    local: Option<String>,
+    schema: &'a str,
+    role: &'a str,
+    snapshot: &'a Snapshot,
+    facts: RequestFacts<'a>,
+}
+
+/// A statement that puts a session into a state.
+pub(crate) struct SetState {
+    pub(crate) text: Cow<'static, str>,
     pub(crate) params: Vec<Cow<'static, str>>,
 }
 
@@ -32,41 +39,46 @@ const KEEP: &str = "SELECT set_config('search_path', $1, false), set_config('rol
                     set_config('default_transaction_read_only', 'on', false), \
                     set_config('transaction_read_only', 'on', true)";
 
-impl SessionState {
+impl<'a> SessionState<'a> {
     /// The state for a request of `role` in `schema`.
-    pub(crate) fn of(snapshot: &Snapshot, schema: &str, role: &str, facts: &RequestFacts<'_>) -> Self {
+    pub(crate) fn of(snapshot: &'a Snapshot, schema: &'a str, role: &'a str, facts: RequestFacts<'a>) -> Self {
         let session = snapshot.catalog.session();
-        let settings = session.role_settings.get(role).map_or(&[][..], Vec::as_slice);
-        let search_path = || Cow::Owned(search_path(schema, &snapshot.extra_search_path));
-        let kept = !session.settings_are_read && !session.state_is_changed && settings.is_empty();
-        if kept && facts.timezone.is_none() {
-            let mut hasher = DefaultHasher::new();
-            (schema, role).hash(&mut hasher);
-            let key = hasher.finish().max(1);
-            return Self { key, text: KEEP, local: None, params: vec![search_path(), Cow::Owned(role.to_owned())] };
+        let is_kept = !session.settings_are_read
+            && !session.state_is_changed
+            && !session.role_settings.contains_key(role)
+            && facts.timezone.is_none();
+        let mut hasher = DefaultHasher::new();
+        (schema, role).hash(&mut hasher);
+        let key = if is_kept { hasher.finish().max(1) } else { 0 };
+        Self { key, schema, role, snapshot, facts }
+    }
+
+    /// The statement for a connection that is not in this state.
+    pub(crate) fn set(&self) -> SetState {
+        let search_path = Cow::Owned(search_path(self.schema, &self.snapshot.extra_search_path));
+        let role = Cow::Owned(self.role.to_owned());
+        if self.key != 0 {
+            return SetState { text: Cow::Borrowed(KEEP), params: vec![search_path, role] };
         }
+        let session = self.snapshot.catalog.session();
         let mut local = Local { text: String::from("SELECT "), params: Vec::new() };
-        local.set("search_path", search_path());
-        for (name, value) in settings {
+        local.set("search_path", search_path);
+        for (name, value) in session.role_settings.get(self.role).into_iter().flatten() {
             local.set_named(name, value.to_string());
         }
-        local.set("role", Cow::Owned(role.to_owned()));
+        local.set("role", role);
         if session.settings_are_read {
-            local.set("request.jwt.claims", Cow::Owned(object([("role", role)].into_iter())));
-            local.set("request.method", Cow::Owned(facts.method.to_owned()));
-            local.set("request.path", Cow::Owned(facts.path.to_owned()));
-            local.set("request.headers", Cow::Owned(headers(facts.headers)));
-            local.set("request.cookies", Cow::Owned(cookies(facts.headers)));
+            local.set("request.jwt.claims", Cow::Owned(object([("role", self.role)].into_iter())));
+            local.set("request.method", Cow::Owned(self.facts.method.to_owned()));
+            local.set("request.path", Cow::Owned(self.facts.path.to_owned()));
+            local.set("request.headers", Cow::Owned(headers(self.facts.headers)));
+            local.set("request.cookies", Cow::Owned(cookies(self.facts.headers)));
         }
-        if let Some(zone) = facts.timezone {
+        if let Some(zone) = self.facts.timezone {
             local.set("timezone", Cow::Owned(zone.to_owned()));
         }
         local.set("transaction_read_only", Cow::Borrowed("on"));
-        Self { key: 0, text: "", local: Some(local.text), params: local.params }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        self.local.as_deref().unwrap_or(self.text)
+        SetState { text: Cow::Owned(local.text), params: local.params }
     }
 }
 
