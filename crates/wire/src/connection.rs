@@ -255,6 +255,14 @@ impl Connection {
         cx: &mut Context<'_>,
         sink: &mut S,
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
+        // While the server does not read, it may be waiting for us to: go on reading either way.
+        if !self.broken
+            && !self.output.is_empty()
+            && let Poll::Ready(Err(error)) = self.output.poll_flush(&mut self.stream, cx)
+        {
+            self.broken = true;
+            return Poll::Ready(Err(error.into()));
+        }
         let started = Instant::now();
         let result = self.poll_messages(cx, sink);
         self.busy += started.elapsed();
@@ -276,12 +284,6 @@ impl Connection {
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
         if self.broken {
             return Poll::Ready(Err(Error::new(ErrorKind::Broken).into()));
-        }
-        // While the server does not read, it may be waiting for us to: go on reading either way.
-        if !self.output.is_empty()
-            && let Poll::Ready(Err(error)) = self.output.poll_flush(&mut self.stream, cx)
-        {
-            return Poll::Ready(Err(error.into()));
         }
         loop {
             let Some(found) = self.input.message()? else {
