@@ -71,19 +71,12 @@ impl Bill {
             header.push_str(name);
             header.push_str(";dur=");
             let tenths = (self.spent(stage).as_micros() as u64 + 50) / 100;
-            push_number(&mut header, tenths / 10);
+            header.push_str(itoa::Buffer::new().format(tenths / 10));
             header.push('.');
-            push_number(&mut header, tenths % 10);
+            header.push_str(itoa::Buffer::new().format(tenths % 10));
         }
         header
     }
-}
-
-fn push_number(out: &mut String, number: u64) {
-    if number >= 10 {
-        push_number(out, number / 10);
-    }
-    out.push(char::from(b'0' + (number % 10) as u8));
 }
 
 #[cfg(test)]

@@ -12,11 +12,6 @@ pub struct PlanError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A profile header names no exposed schema (`PGRST106`).
-    Schema {
-        /// The name.
-        name: String,
-    },
     /// No such relation (`PGRST205`).
     Relation {
         /// The schema that was searched.
@@ -94,7 +89,6 @@ impl From<ErrorKind> for PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            ErrorKind::Schema { name } => write!(f, "Invalid schema: {name}"),
             ErrorKind::Relation { schema, name, .. } => {
                 write!(f, "Could not find the table '{schema}.{name}' in the schema cache")
             }

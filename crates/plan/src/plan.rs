@@ -14,8 +14,8 @@ use thalweg_rows::Shape;
 pub struct Context<'a> {
     /// The snapshot.
     pub catalog: &'a Catalog,
-    /// The exposed schemas, the default one first.
-    pub schemas: &'a [String],
+    /// The schema that was chosen, one of the exposed ones.
+    pub schema: &'a str,
     /// How many rows any level may return.
     pub rows_max: Option<u64>,
     /// Whether Thalweg knows the session's time zone, so that `timestamptz` may come in binary.
@@ -43,14 +43,7 @@ pub struct Plan<'a> {
 
 /// Resolves a request for the rows of `relation`.
 pub fn plan<'a>(request: &'a ApiRequest<'a>, relation: &str, context: Context<'a>) -> Result<Plan<'a>, PlanError> {
-    let schema = match request.profile {
-        None => context.schemas.first().map_or("", String::as_str),
-        Some(profile) => context
-            .schemas
-            .iter()
-            .find(|schema| *schema == profile)
-            .ok_or_else(|| ErrorKind::Schema { name: profile.to_owned() })?,
-    };
+    let schema = context.schema;
     let id = context.catalog.find(schema, relation).ok_or_else(|| ErrorKind::Relation {
         schema: schema.to_owned(),
         name: relation.to_owned(),

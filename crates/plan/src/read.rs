@@ -188,19 +188,25 @@ pub(crate) fn root<'a>(
     let query = &request.query;
     check_paths(query)?;
     let mut read = level(context, relation, &query.select, &mut Vec::new(), query)?;
-    let cap = |rows: Option<u64>| match (rows, context.rows_max) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    let rows = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
-    read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(rows);
-    read.limit_rows = cap(request.window.limit_rows).map(rows);
+    read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
+    read.limit_rows = capped(context, request.window.limit_rows.map(as_sql));
     if output_form {
         for output in read.outputs.iter_mut().filter(|output| !matches!(output.source, Source::Embed(_))) {
             (output.codec, output.to_json, output.base_oid) = (Codec::Output, false, 0);
         }
     }
     Ok(read)
+}
+
+/// A level's limit, or the limit of every level if that is lower.
+fn capped(context: &Context<'_>, limit_rows: Option<i64>) -> Option<i64> {
+    let rows_max = context.rows_max.map(as_sql);
+    limit_rows.into_iter().chain(rows_max).min()
+}
+
+/// A number of rows as SQL can say it.
+fn as_sql(rows: u64) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// Every level that a parameter names must be embedded.
@@ -319,11 +325,7 @@ fn level<'a>(
     }
     if !path.is_empty() {
         read.offset_rows = said.window.offset_rows;
-        let cap = context.rows_max.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
-        read.limit_rows = match (said.window.limit_rows, cap) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        read.limit_rows = capped(context, said.window.limit_rows);
     }
     Ok(read)
 }

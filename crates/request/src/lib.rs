@@ -46,8 +46,6 @@ pub const NESTING_LEVELS_MAX: usize = 100;
 pub struct ApiRequest<'a> {
     /// What the path names.
     pub resource: Resource<'a>,
-    /// The schema that `Accept-Profile` chose.
-    pub profile: Option<&'a str>,
     /// The query string.
     pub query: Query<'a>,
     /// The rows of the root relation that are asked for.

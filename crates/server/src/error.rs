@@ -258,7 +258,7 @@ impl From<PlanError> for ApiError {
             Kind::Aggregates => Self::new(400, "PGRST123", message),
             Kind::NotImplemented(what) => Self::new(400, "PGRST127", message).details(*what),
             Kind::MediaType(_) => Self::new(406, "PGRST107", message),
-            _ => Self::new(406, "PGRST106", message),
+            _ => Self::new(500, "PGRSTX00", message),
         }
     }
 }

@@ -16,6 +16,8 @@ use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Plan, plan};
 use thalweg_request::{ApiRequest, Count, Params, Preferences, Query, Resource, Window, accepted};
 
+const ACCEPT_PROFILE: &str = "accept-profile";
+
 /// What is known of a request when it has been answered.
 pub(crate) struct Answer {
     pub(crate) response: Response<Body>,
@@ -72,15 +74,15 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
     let role = authenticate(state, &parts.headers)?;
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
-    let relation = match relation(state, &snapshot, &resource, parts)? {
+    let schema = schema(state, &parts.headers)?;
+    let relation = match relation(&snapshot, schema, &resource, parts)? {
         Asked::Rows(relation) => relation,
         Asked::Options(response) => return Ok((*response, None)),
     };
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
     let request = read_request(parts, resource.clone(), &params)?;
     bill.lap(Stage::Parse);
-    let mut plan = plan(&request, relation, context(state, &snapshot, role, &request))
-        .map_err(|error| schema_error(state, error))?;
+    let mut plan = plan(&request, relation, context(state, &snapshot, schema, role, &request))?;
     check_preferences(&request.preferences)?;
     plan.gathers &= may_gather;
     let statements = Statements::of(&plan);
@@ -116,18 +118,13 @@ enum Asked<'a> {
 
 /// The relation whose rows are asked for; everything else is answered here.
 fn relation<'a>(
-    state: &State,
     snapshot: &Snapshot,
+    schema: &str,
     resource: &'a Resource<'_>,
     parts: &Parts,
 ) -> Result<Asked<'a>, ApiError> {
     const READABLE: &str = "OPTIONS,GET,HEAD";
     let unsupported = || ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {}", parts.method));
-    let profile = profile(&parts.headers);
-    if let Some(profile) = profile.filter(|profile| !state.config.db_schemas.iter().any(|known| known == profile)) {
-        return Err(ApiError::schema(profile, &state.config.db_schemas));
-    }
-    let schema = profile.or(state.config.db_schemas.first().map(String::as_str)).unwrap_or_default();
     match (resource, &parts.method) {
         (Resource::Root, &Method::OPTIONS) => Ok(Asked::Options(Box::new(respond::options(READABLE)))),
         (Resource::Root, &Method::GET | &Method::HEAD) => {
@@ -160,8 +157,16 @@ fn relation<'a>(
     }
 }
 
-fn profile(headers: &HeaderMap) -> Option<&str> {
-    headers.get("accept-profile").and_then(|value| value.to_str().ok())
+/// The schema that `Accept-Profile` names, else the default one.
+fn schema<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+    let exposed = &state.config.db_schemas;
+    match headers.get(ACCEPT_PROFILE).and_then(|value| value.to_str().ok()) {
+        None => Ok(exposed.first().map_or("", String::as_str)),
+        Some(profile) => {
+            let known = exposed.iter().find(|schema| *schema == profile);
+            known.map(String::as_str).ok_or_else(|| ApiError::schema(profile, exposed))
+        }
+    }
 }
 
 /// Understands the query string and the headers.
@@ -176,7 +181,6 @@ fn read_request<'a>(
     let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     Ok(ApiRequest {
         resource,
-        profile: profile(&parts.headers),
         window: Window::intersect(query.root_window, range)?,
         query,
         preferences: Preferences::parse(prefer),
@@ -197,24 +201,23 @@ fn check_preferences(preferences: &Preferences<'_>) -> Result<(), ApiError> {
 }
 
 /// What the plan depends on besides the request.
-fn context<'a>(state: &'a State, snapshot: &'a Snapshot, role: &str, request: &ApiRequest<'_>) -> Context<'a> {
+fn context<'a>(
+    state: &'a State,
+    snapshot: &'a Snapshot,
+    schema: &'a str,
+    role: &str,
+    request: &ApiRequest<'_>,
+) -> Context<'a> {
     const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
     let of_role = snapshot.catalog.session().role_settings.get(role);
     let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
     Context {
         catalog: &snapshot.catalog,
-        schemas: &state.config.db_schemas,
+        schema,
         rows_max: state.config.db_max_rows,
         zone_is_known: snapshot.zone.is_some(),
         formats_are_changed: request.preferences.timezone.is_some()
             || of_role.is_some_and(|settings| settings.iter().any(|(name, _)| changes(name))),
-    }
-}
-
-fn schema_error(state: &State, error: thalweg_plan::PlanError) -> ApiError {
-    match error.kind() {
-        thalweg_plan::ErrorKind::Schema { name } => ApiError::schema(name, &state.config.db_schemas),
-        _ => error.into(),
     }
 }
 
@@ -236,7 +239,7 @@ fn respond(
     plan: &Plan<'_>,
     ran: Ran,
 ) -> Outcome {
-    let show_profile = state.config.db_schemas.len() > 1 || request.profile.is_some();
+    let show_profile = state.config.db_schemas.len() > 1 || parts.headers.contains_key(ACCEPT_PROFILE);
     let mut body = ran.body;
     if let Some(range) = ran.range
         && let Some(total) = range.total.filter(|&total| range.offset > total)

@@ -7,7 +7,6 @@ use crate::served::{GRANTS, Served};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::LazyLock;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
 use thalweg_request::{ApiRequest, Params, Preferences, Query, RequestError, Resource, Window, accepted};
@@ -82,7 +81,6 @@ pub(crate) fn request<'a>(
     let query = Query::parse(params)?;
     Ok(ApiRequest {
         resource,
-        profile: None,
         window: Window::intersect(query.root_window, header("Range"))?,
         query,
         preferences: Preferences::parse(header("Prefer").into_iter()),
@@ -93,8 +91,7 @@ pub(crate) fn request<'a>(
 
 /// What plans depend on in these tests.
 pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
-    static SCHEMAS: LazyLock<Vec<String>> = LazyLock::new(|| vec!["api".to_owned()]);
-    Context { catalog, schemas: &SCHEMAS, rows_max: None, zone_is_known: true, formats_are_changed: false }
+    Context { catalog, schema: "api", rows_max: None, zone_is_known: true, formats_are_changed: false }
 }
 
 pub(crate) fn catalog(uri: &str) -> Catalog {

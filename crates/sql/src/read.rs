@@ -76,15 +76,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
         self.params.push(value);
         self.text.push('$');
-        self.number(self.params.len());
-    }
-
-    /// Numbers stand in every statement: they are written without the formatting machinery.
-    fn number(&mut self, number: usize) {
-        if number >= 10 {
-            self.number(number / 10);
-        }
-        self.text.push(char::from(b'0' + (number % 10) as u8));
+        self.text.push_str(itoa::Buffer::new().format(self.params.len()));
     }
 
     /// Writes the name by which a level's relation goes.

@@ -5,7 +5,7 @@ use crate::error::{DbError, Error, ErrorKind};
 use crate::input::Input;
 use crate::message;
 use crate::output::Output;
-use crate::statements::{self, Statements};
+use crate::statements::Statements;
 use crate::stream::Stream;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
@@ -215,21 +215,21 @@ impl Connection {
                 Some(known) => (known.number, false, known.columns.clone()),
                 None => {
                     let (number, evicted) = self.statements.insert(query.text);
-                    let name = statements::name(number);
                     let buffer = self.output.buffer();
                     if let Some(evicted) = evicted {
-                        frontend::close(b'S', &statements::name(evicted), buffer)?;
+                        frontend::close(b'S', itoa::Buffer::new().format(evicted), buffer)?;
                     }
-                    frontend::parse(&name, query.text, [], buffer)?;
-                    frontend::describe(b'S', &name, buffer)?;
+                    let mut name = itoa::Buffer::new();
+                    let name = name.format(number);
+                    frontend::parse(name, query.text, [], buffer)?;
+                    frontend::describe(b'S', name, buffer)?;
                     (number, true, None)
                 }
             };
-            let name = StatementName::new(number);
             let buffer = self.output.buffer();
             let bound = frontend::bind(
                 "",
-                name.as_str(),
+                itoa::Buffer::new().format(number),
                 [],
                 query.params,
                 |value: &Cow<'_, str>, buffer| {
@@ -456,34 +456,6 @@ impl Connection {
                 },
             }
         }
-    }
-}
-
-/// The name of a prepared statement, written without an allocation.
-struct StatementName {
-    digits: [u8; 24],
-    start: usize,
-}
-
-impl StatementName {
-    fn new(mut number: u64) -> Self {
-        let mut digits = [0; 24];
-        let mut start = digits.len();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
-        }
-        start -= 1;
-        digits[start] = b't';
-        Self { digits, start }
-    }
-
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
     }
 }
 

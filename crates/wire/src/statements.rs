@@ -17,7 +17,7 @@ pub(crate) struct Statements {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
-    /// The server's name for it is `t` and this number.
+    /// The server's name for it is this number.
     pub(crate) number: u64,
     /// The types of its columns, once the server has told.
     pub(crate) columns: Option<Arc<[Oid]>>,
@@ -46,10 +46,6 @@ impl Hasher for TextHasher {
         // the table looks at the highest and the lowest bits
         self.0 ^ (self.0 >> 32)
     }
-}
-
-pub(crate) fn name(number: u64) -> String {
-    format!("t{number}")
 }
 
 impl Statements {
