@@ -1,10 +1,10 @@
 //! The snapshot, and how requests look things up in it.
 
-use crate::function::Function;
+use crate::function::{Function, MediaHandler};
 use crate::relation::Relation;
-use crate::relationship::Relationship;
+use crate::relationship::{Link, Relationship};
 use crate::session::Session;
-use crate::types::Type;
+use crate::types::{Representation, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
@@ -18,9 +18,12 @@ pub struct RelationId(pub(crate) u32);
 pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
     pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, RelationId>>,
+    pub(crate) by_row_type: HashMap<Oid, RelationId>,
     pub(crate) relationships: Vec<Vec<Relationship>>,
     pub(crate) types: HashMap<Oid, Type>,
     pub(crate) functions: HashMap<Arc<str>, Vec<Function>>,
+    pub(crate) media_handlers: Vec<MediaHandler>,
+    pub(crate) representations: HashMap<Oid, Representation>,
     pub(crate) session: Session,
 }
 
@@ -28,6 +31,9 @@ pub struct Catalog {
 const SIMILAR_RELATIONS_MAX: usize = 500;
 /// How alike two names must be for one to be offered for the other (1 is equal).
 const SIMILARITY_MIN: f64 = 0.75;
+
+/// The same for relations that may be related.
+const RELATED_SIMILARITY_MIN: f64 = 0.33;
 
 impl Catalog {
     /// A relation by its place.
@@ -45,10 +51,19 @@ impl Catalog {
         self.by_name.get(schema)?.get(name).copied()
     }
 
-    /// The relationships that start at a relation and stay within its schema.
-    pub fn relationships(&self, origin: RelationId) -> impl Iterator<Item = &Relationship> {
-        let schema = &self.relation(origin).schema;
-        self.relationships[origin.0 as usize].iter().filter(move |known| self.relation(known.target).schema == *schema)
+    /// The relation whose row type this is.
+    pub fn of_row_type(&self, row_type: Oid) -> Option<RelationId> {
+        self.by_row_type.get(&row_type).copied()
+    }
+
+    /// The relationships that start at a relation and are offered in a schema: both ends must lie there, or the
+    /// function (embedding §2.2).
+    pub fn relationships(&self, origin: RelationId, schema: &str) -> impl Iterator<Item = &Relationship> {
+        let here = *self.relation(origin).schema == *schema;
+        self.relationships[origin.0 as usize].iter().filter(move |known| match &known.link {
+            Link::Function { schema: of_function, .. } => **of_function == *schema,
+            Link::Key(_) | Link::Junction { .. } => here && *self.relation(known.target).schema == *schema,
+        })
     }
 
     /// How many relationships there are, both directions counted.
@@ -64,6 +79,27 @@ impl Catalog {
     /// The functions of a name in any schema that was loaded.
     pub fn functions(&self, name: &str) -> &[Function] {
         self.functions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The functions of a schema that requests may call by a name.
+    pub fn callable(&self, schema: &str, name: &str) -> impl Iterator<Item = &Function> {
+        self.functions(name).iter().filter(move |known| *known.schema == *schema && known.is_callable())
+    }
+
+    /// All functions of a schema that requests may call.
+    pub fn all_callable(&self, schema: &str) -> impl Iterator<Item = &Function> {
+        let here = move |known: &&Function| *known.schema == *schema && known.is_callable();
+        self.functions.values().flatten().filter(here)
+    }
+
+    /// The aggregates that make media types of rows.
+    pub fn media_handlers(&self) -> &[MediaHandler] {
+        &self.media_handlers
+    }
+
+    /// How the values of a domain travel, if by functions of its own.
+    pub fn representation(&self, domain: Oid) -> Option<&Representation> {
+        self.representations.get(&domain)
     }
 
     /// How many functions there are.
@@ -95,7 +131,7 @@ impl Catalog {
 }
 
 /// The candidate most like `name`, if it is alike enough; of equals, the first by name.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>, least: f64) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>, least: f64) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     candidates
         .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
@@ -105,14 +141,25 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>,
 }
 
 impl Catalog {
-    /// A relation related to `origin`, or any relation of its schema, whose name is most like `name`.
-    pub fn nearest_related(&self, origin: RelationId, name: &str) -> Option<&str> {
-        let related = self.relationships(origin).map(|known| &*self.relation(known.target).name);
-        nearest(name, related, 0.33)
+    /// A relation related to `origin` whose name is most like `name`.
+    pub fn nearest_related(&self, origin: RelationId, schema: &str, name: &str) -> Option<&str> {
+        let related = self.relationships(origin, schema).map(|known| &*self.relation(known.target).name);
+        nearest(name, related, RELATED_SIMILARITY_MIN)
+    }
+
+    /// The relation of a schema, other than `name` itself, whose name is most like it.
+    pub fn nearest_other(&self, schema: &str, name: &str) -> Option<&str> {
+        let names = self.by_name.get(schema).filter(|names| names.len() < SIMILAR_RELATIONS_MAX)?;
+        nearest(name, names.keys().map(|known| &**known).filter(|known| *known != name), RELATED_SIMILARITY_MIN)
     }
 
     /// Whether any relationship starts at a relation.
-    pub fn has_relationships(&self, origin: RelationId) -> bool {
-        self.relationships(origin).next().is_some()
+    pub fn has_relationships(&self, origin: RelationId, schema: &str) -> bool {
+        self.relationships(origin, schema).next().is_some()
+    }
+
+    /// The function of a schema whose name is most like `name`, if one is like it.
+    pub fn nearest_function(&self, schema: &str, name: &str) -> Option<&str> {
+        nearest(name, self.all_callable(schema).map(|known| &*known.name), SIMILARITY_MIN)
     }
 }

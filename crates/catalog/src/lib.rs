@@ -18,15 +18,18 @@
 mod catalog;
 mod function;
 mod loader;
+mod part;
 mod relation;
 mod relationship;
 mod session;
 mod types;
+mod view;
 
-pub use catalog::{Catalog, RelationId};
-pub use function::{Function, Parameter, Volatility};
-pub use loader::{LoadError, Loader, Part};
+pub use catalog::{Catalog, RelationId, nearest};
+pub use function::{Function, MediaHandler, Parameter, Returns, Volatility};
+pub use loader::{LoadError, Loader};
+pub use part::Part;
 pub use relation::{Column, Relation, RelationKind};
-pub use relationship::{Cardinality, Junction, Relationship};
+pub use relationship::{Cardinality, Key, Link, Relationship};
 pub use session::{Session, Setting};
-pub use types::{Attribute, Type, TypeKind};
+pub use types::{Attribute, Representation, Type, TypeKind};

@@ -1,175 +1,17 @@
-//! The SQL that reads the system catalogs, and the snapshot made from its rows.
+//! The snapshot, made from the rows of the system catalogs.
 
 use crate::catalog::{Catalog, RelationId};
-use crate::function::{Function, Parameter, Volatility};
+use crate::function::{Function, MediaHandler, Parameter, Returns, Volatility};
+use crate::part::Part;
 use crate::relation::{Column, Relation, RelationKind};
-use crate::relationship::{ForeignKey, derive};
-use crate::types::{Attribute, Type, TypeKind};
+use crate::relationship::{ForeignKey, Keys};
+use crate::types::{Attribute, Representation, Type, TypeKind};
+use crate::view::{self, ViewColumns};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use thalweg_rows::oid::Oid;
+use thalweg_rows::oid::{self, Oid};
 use thalweg_rows::{Columns, Cursor, Demand, Malformed, RowSink, RowView};
-
-/// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
-/// granted.
-macro_rules! role_settings {
-    ($may_be_set:literal) => {
-        concat!(
-            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
-             from pg_auth_members m
-             join pg_roles r on r.oid = m.roleid
-             join pg_roles me on me.oid = m.member and me.rolname = session_user
-             cross join lateral unnest(r.rolconfig) as s (setting)
-             join pg_settings p on p.name = split_part(s.setting, '=', 1)
-             where ",
-            $may_be_set,
-            " order by 1, 2"
-        )
-    };
-}
-
-/// One query of the load. Each is set-based: its cost grows with the rows it returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Schemas that exist, of those that are to be read.
-    Schemas,
-    /// Types.
-    Types,
-    /// Attributes of composite types.
-    Attributes,
-    /// Labels of enums.
-    Labels,
-    /// Relations of the exposed schemas.
-    Relations,
-    /// Columns of the exposed schemas' relations.
-    Columns,
-    /// Primary, unique and foreign keys.
-    Constraints,
-    /// Functions of the exposed schemas and of the extra search path.
-    Functions,
-    /// Session settings, and what the database can see of them.
-    Session,
-    /// Settings of the roles that requests may run as.
-    RoleSettings,
-}
-
-impl Part {
-    /// All parts, in the order in which they must be loaded.
-    pub const ALL: [Self; 10] = [
-        Self::Schemas,
-        Self::Types,
-        Self::Attributes,
-        Self::Labels,
-        Self::Relations,
-        Self::Columns,
-        Self::Constraints,
-        Self::Functions,
-        Self::Session,
-        Self::RoleSettings,
-    ];
-
-    /// The statement for a version of PostgreSQL.
-    fn sql(self, version_num: u32) -> &'static str {
-        match self {
-            Self::Schemas => "select n.nspname from pg_namespace n where n.nspname = any($1::text[])",
-            // Row types of relations are left out: there are as many as relations.
-            Self::Types => {
-                "select t.oid, n.nspname, t.typname, t.typtype::text, t.typbasetype,
-                        case when t.typsubscript = 'array_subscript_handler'::regproc and t.typlen = -1
-                                  and t.typname not in ('int2vector', 'oidvector')
-                             then t.typelem else 0::oid end
-                 from pg_type t join pg_namespace n on n.oid = t.typnamespace
-                 left join pg_type e on e.oid = t.typelem and t.typcategory = 'A'
-                 left join pg_class c on c.oid = coalesce(nullif(t.typrelid, 0), e.typrelid)
-                 where t.typtype <> 'p' and (c.oid is null or c.relkind = 'c')"
-            }
-            Self::Attributes => {
-                "select c.reltype, a.attname, a.atttypid
-                 from pg_attribute a join pg_class c on c.oid = a.attrelid
-                 where c.relkind = 'c' and a.attnum > 0 and not a.attisdropped
-                 order by c.reltype, a.attnum"
-            }
-            Self::Labels => "select enumtypid, enumlabel from pg_enum order by enumtypid, enumsortorder",
-            Self::Relations => {
-                "select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
-                        case when c.relkind in ('r', 'p') then 28
-                             when c.relkind = 'm' then 0
-                             else pg_relation_is_updatable(c.oid, true) end,
-                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end
-                 from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                 left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
-                 where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
-                 order by n.nspname, c.relname"
-            }
-            Self::Columns => {
-                "select a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull or t.typnotnull,
-                        case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
-                        a.attgenerated <> '' or a.attidentity = 'a', a.attidentity <> '', d.description
-                 from pg_attribute a
-                 join pg_class c on c.oid = a.attrelid
-                 join pg_namespace n on n.oid = c.relnamespace
-                 join pg_type t on t.oid = a.atttypid
-                 left join pg_attrdef e on a.atthasdef and e.adrelid = a.attrelid and e.adnum = a.attnum
-                 left join pg_description d
-                        on d.objoid = a.attrelid and d.objsubid = a.attnum and d.classoid = 'pg_class'::regclass
-                 where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')
-                   and not c.relispartition and a.attnum > 0 and not a.attisdropped
-                 order by a.attrelid, a.attnum"
-            }
-            // What partitions inherit has a parent and is left out.
-            Self::Constraints => {
-                "select contype::text, conname, conrelid, confrelid,
-                        array_to_string(conkey, ','), array_to_string(confkey, ',')
-                 from pg_constraint where contype in ('p', 'u', 'f') and (contype <> 'f' or conparentid = 0)
-                 order by contype = 'f', conrelid, conname"
-            }
-            Self::Functions => {
-                "select n.nspname, p.proname, p.prorettype, p.proretset, p.provolatile::text, p.pronargs::int4,
-                        p.pronargdefaults::int4, p.provariadic <> 0, array_to_string(p.proargtypes, ','),
-                        p.proargnames, array_to_string(p.proargmodes, ','), d.description
-                 from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                 left join pg_description d on d.objoid = p.oid and d.objsubid = 0 and d.classoid = 'pg_proc'::regclass
-                 where n.nspname = any($1::text[]) and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
-                   and p.prorettype <> 'event_trigger'::regtype
-                 order by n.nspname, p.proname, p.oid"
-            }
-            // 2077, 3294: current_setting; 2084: pg_show_all_settings; 2078: set_config. Expressions are
-            // stored as trees that name functions by these OIDs, function bodies as text or as such trees.
-            Self::Session => {
-                "with bodies as (
-                   select l.lanname, p.prosrc, p.prosqlbody::text as tree
-                   from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
-                   where l.lanname not in ('internal', 'c') and n.nspname not in ('pg_catalog', 'information_schema')
-                 ), trees as (
-                   select tree from bodies where tree is not null
-                   union all select r.ev_action::text from pg_rewrite r where r.ev_class >= 16384
-                   union all select adbin::text from pg_attrdef
-                   union all select polqual::text from pg_policy
-                   union all select polwithcheck::text from pg_policy
-                   union all select conbin::text from pg_constraint where conbin is not null
-                   union all select tgqual::text from pg_trigger where tgqual is not null
-                   union all select indexprs::text from pg_index where indexprs is not null
-                   union all select indpred::text from pg_index where indpred is not null
-                 )
-                 select current_setting('server_version_num')::int4, current_setting('TimeZone'),
-                        current_setting('IntervalStyle') = 'postgres', current_setting('bytea_output') = 'hex',
-                        current_setting('extra_float_digits')::int4 > 0,
-                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
-                               '(current_setting|pg_settings|show_all_settings|\\mshow\\M|\\mexecute\\M)')
-                          or exists(select from trees where tree ~ ':funcid (2077|3294|2084|2078)\\M'),
-                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
-                               '(set_config|\\mexecute\\M|\\mdiscard\\M|\\mreset\\M|\\mrole\\M|search_path|\\msession\\M|\\mtransaction\\M|authorization|\\mset\\M[^;]*\\mtime *zone)')
-                          or exists(select from trees where tree ~ ':funcid 2078\\M')"
-            }
-            Self::RoleSettings if version_num >= 150_000 => role_settings!(
-                "p.context = 'user'
-                 or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))"
-            ),
-            Self::RoleSettings => role_settings!("p.context = 'user'"),
-        }
-    }
-}
 
 /// PostgreSQL's pages, unless it was built otherwise; sizes are estimates in any case.
 const PAGE_BYTES: u64 = 8192;
@@ -204,15 +46,8 @@ pub struct Loader {
     names: HashSet<Arc<str>>,
     catalog: Catalog,
     by_oid: HashMap<Oid, RelationId>,
-    foreign_keys: Vec<RawKey>,
-}
-
-#[derive(Debug)]
-struct RawKey {
-    name: Arc<str>,
-    from: RelationId,
-    to: RelationId,
-    columns: Vec<(u16, u16)>,
+    views: HashMap<Oid, ViewColumns>,
+    keys: Keys,
 }
 
 impl Loader {
@@ -227,7 +62,8 @@ impl Loader {
             names: HashSet::new(),
             catalog: Catalog::default(),
             by_oid: HashMap::new(),
-            foreign_keys: Vec::new(),
+            views: HashMap::new(),
+            keys: Keys::default(),
         }
     }
 
@@ -239,8 +75,8 @@ impl Loader {
     /// The parameter of a part's statement, as the text of a `text[]`.
     pub fn parameter(&self, part: Part) -> Option<String> {
         match part {
-            Part::Schemas | Part::Functions => Some(array_literal(&self.all_schemas)),
-            Part::Relations | Part::Columns => Some(array_literal(&self.exposed)),
+            Part::Schemas | Part::Functions | Part::Views => Some(array_literal(&self.all_schemas)),
+            Part::Relations | Part::Columns | Part::MediaHandlers => Some(array_literal(&self.exposed)),
             _ => None,
         }
     }
@@ -255,16 +91,14 @@ impl Loader {
         if let Some(missing) = self.all_schemas.iter().find(|schema| !self.found_schemas.contains(schema.as_str())) {
             return Err(LoadError::MissingSchema(missing.clone()));
         }
-        let keys: Vec<ForeignKey> = self
-            .foreign_keys
-            .drain(..)
-            .map(|raw| ForeignKey { name: raw.name, from: raw.from, to: raw.to, columns: raw.columns })
-            .collect();
+        let views = view::trace(&self.views);
+        self.keys.give(&mut self.catalog.relations, &views);
         let mut catalog = self.catalog;
         catalog.relationships = catalog.relations.iter().map(|_| Vec::new()).collect();
-        for relationship in derive(&catalog.relations, &keys) {
+        for relationship in self.keys.derive(&catalog.relations, &self.by_oid, &views) {
             catalog.relationships[relationship.origin.0 as usize].push(relationship);
         }
+        catalog.relate_by_functions(&self.exposed);
         for relation in &mut catalog.relations {
             relation.columns.shrink_to_fit();
         }
@@ -304,8 +138,29 @@ impl Loader {
             }
             Part::Relations => self.take_relation(row)?,
             Part::Columns => self.take_column(row)?,
+            Part::Views => {
+                let (oid, tree) = (row.oid()?, row.text()?);
+                self.views.insert(oid, view::select_list(tree));
+            }
             Part::Constraints => self.take_constraint(row)?,
             Part::Functions => self.take_function(row)?,
+            Part::MediaHandlers => {
+                let (domain, schema, name) = (row.oid()?, row.text()?, row.text()?);
+                let (schema, name) = (self.intern(schema), self.intern(name));
+                let of = Some(row.oid()?).filter(|&of| of != oid::ANYELEMENT);
+                self.catalog.media_handlers.push(MediaHandler { domain, schema, name, of });
+            }
+            Part::Representations => {
+                let (source, target) = (row.oid()?, row.oid()?);
+                let (schema, name) = (row.text()?, row.text()?);
+                let function = Some((self.intern(schema), self.intern(name)));
+                let (domain, set): (_, fn(&mut Representation) -> &mut _) = match (source, target) {
+                    (domain, oid::JSON) => (domain, |of| &mut of.to_json),
+                    (oid::JSON, domain) => (domain, |of| &mut of.from_json),
+                    (_, domain) => (domain, |of| &mut of.from_text),
+                };
+                *set(self.catalog.representations.entry(domain).or_default()) = function;
+            }
             Part::Session => {
                 let session = &mut self.catalog.session;
                 session.server_version_num = row.i32()? as u32;
@@ -315,6 +170,7 @@ impl Loader {
                 session.floats_shortest = row.bool()?;
                 session.settings_are_read = row.bool()?;
                 session.state_is_changed = row.bool()?;
+                session.response_is_set = row.bool()?;
             }
             Part::RoleSettings => {
                 let (role, name, value) = (row.text()?, row.text()?, row.text()?);
@@ -336,7 +192,9 @@ impl Loader {
             (_, element) => TypeKind::Array(element),
         };
         let (schema, name) = (self.intern(schema), self.intern(name));
-        self.catalog.types.insert(oid, Type { schema, name, kind });
+        let format = row.text()?;
+        let format = self.intern(format);
+        self.catalog.types.insert(oid, Type { schema, name, format, kind });
         Ok(())
     }
 
@@ -348,8 +206,10 @@ impl Loader {
         let comment = row.optional_text()?.map(Into::into);
         let events = row.i32()?;
         let pages = row.optional_i32()?;
+        let row_security = row.bool()?;
         let id = RelationId(self.catalog.relations.len() as u32);
         self.by_oid.insert(oid, id);
+        self.catalog.by_row_type.insert(row_type, id);
         self.catalog.by_name.entry(schema.clone()).or_default().insert(name.clone(), id);
         self.catalog.relations.push(Relation {
             oid,
@@ -359,9 +219,9 @@ impl Loader {
             kind,
             columns: Vec::new(),
             primary_key: Vec::new(),
-            unique: Vec::new(),
             comment,
             size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
+            row_security,
             // bits by command: 8 insert, 4 update, 16 delete
             writable: (events & 8 != 0, events & 4 != 0, events & 16 != 0),
         });
@@ -379,6 +239,7 @@ impl Loader {
             default: row.optional_text()?.map(Into::into),
             generated: row.bool()?,
             identity: row.bool()?,
+            type_modifier: row.i32()?,
             comment: row.optional_text()?.map(Into::into),
         };
         self.catalog.relations[id.0 as usize].columns.push(column);
@@ -388,36 +249,21 @@ impl Loader {
     fn take_constraint(&mut self, mut row: Reader<'_>) -> Result<(), Malformed> {
         let (kind, name) = (row.text()?, row.text()?);
         let (from, to) = (row.oid()?, row.oid()?);
-        let Some(&from) = self.by_oid.get(&from) else { return Ok(()) };
-        let Some(columns) = self.column_indexes(from, row.optional_text()?) else { return Ok(()) };
+        let columns = numbers(row.optional_text()?);
         match kind {
             "f" => {
-                let Some(&to) = self.by_oid.get(&to) else { return Ok(()) };
-                let Some(targets) = self.column_indexes(to, row.optional_text()?) else { return Ok(()) };
                 let name = self.intern(name);
-                let columns = columns.into_iter().zip(targets).collect();
-                self.foreign_keys.push(RawKey { name, from, to, columns });
+                let columns = columns.into_iter().zip(numbers(row.optional_text()?)).collect();
+                self.keys.foreign.push(ForeignKey { name, from, to, columns });
             }
             kind => {
-                let relation = &mut self.catalog.relations[from.0 as usize];
                 if kind == "p" {
-                    relation.primary_key = columns.clone();
+                    self.keys.primary.insert(from, columns.clone());
                 }
-                relation.unique.push(columns);
+                self.keys.unique.entry(from).or_default().push(columns);
             }
         }
         Ok(())
-    }
-
-    fn column_indexes(&self, relation: RelationId, numbers: Option<&str>) -> Option<Vec<u16>> {
-        let columns = &self.catalog.relations[relation.0 as usize].columns;
-        numbers?
-            .split(',')
-            .map(|number| {
-                let number = number.parse::<i16>().ok()?;
-                columns.binary_search_by_key(&number, |column| column.number).ok().map(|at| at as u16)
-            })
-            .collect()
     }
 
     fn take_function(&mut self, mut row: Reader<'_>) -> Result<(), Malformed> {
@@ -430,11 +276,19 @@ impl Loader {
             _ => Volatility::Volatile,
         };
         let (count, defaults, variadic) = (row.i32()? as usize, row.i32()? as usize, row.bool()?);
-        let types: Vec<Oid> = row.text()?.split(',').filter_map(|oid| oid.parse().ok()).collect();
+        let types: Vec<Oid> = numbers(Some(row.text()?));
         let names = row.text_array()?;
         let modes: Vec<&str> = row.optional_text()?.map(|modes| modes.split(',').collect()).unwrap_or_default();
+        let all_types: Vec<Oid> = numbers(row.optional_text()?);
+        let returns_one = row.bool()?;
+        let settings = row.text_array()?;
+        let settings =
+            settings.iter().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into()));
+        let settings = settings.collect();
+        let comment = row.optional_text()?.map(Into::into);
         // Names stand for all arguments, types only for those that a call gives.
-        let mut given = (0..).filter(|&at: &usize| modes.get(at).is_none_or(|mode| matches!(*mode, "i" | "b" | "v")));
+        let mode = |at: usize| modes.get(at).copied().unwrap_or("i");
+        let mut given = (0..).filter(|&at: &usize| matches!(mode(at), "i" | "b" | "v"));
         let parameters = (0..count)
             .map(|at| {
                 let name = given.next().and_then(|at| names.get(at)).map_or("", |name| name);
@@ -446,11 +300,54 @@ impl Loader {
                 }
             })
             .collect();
-        let comment = row.optional_text()?.map(Into::into);
-        let function =
-            Function { schema, name: name.clone(), parameters, result_type, returns_set, volatility, comment };
+        let returned = all_types.iter().enumerate().filter(|&(at, _)| matches!(mode(at), "o" | "b" | "t"));
+        let returned: Vec<Attribute> = returned
+            .map(|(at, &type_oid)| {
+                // an argument without a name is known by its place among those that are returned
+                let name = names.get(at).copied().unwrap_or("");
+                Attribute { name: self.intern(name), type_oid }
+            })
+            .collect();
+        let returned = returned
+            .into_iter()
+            .enumerate()
+            .map(|(at, attribute)| match &*attribute.name {
+                "" => Attribute { name: self.intern(&format!("column{}", at + 1)), ..attribute },
+                _ => attribute,
+            })
+            .collect::<Vec<_>>();
+        let returns = self.returns(result_type, returned);
+        let function = Function {
+            schema,
+            name: name.clone(),
+            parameters,
+            returns,
+            result_type,
+            returns_set,
+            returns_one,
+            volatility,
+            settings,
+            comment,
+        };
         self.catalog.functions.entry(name).or_default().push(function);
         Ok(())
+    }
+
+    /// What a function returns; the types of the catalog are known already.
+    fn returns(&self, result_type: Oid, returned: Vec<Attribute>) -> Returns {
+        if !returned.is_empty() {
+            return Returns::Columns(returned);
+        }
+        let mut base = result_type;
+        while let Some(Type { kind: TypeKind::Domain(below), .. }) = self.catalog.types.get(&base) {
+            base = *below;
+        }
+        match self.catalog.types.get(&base).map(|known| &known.kind) {
+            _ if result_type == oid::VOID => Returns::Void,
+            _ if base == oid::RECORD => Returns::Record,
+            Some(TypeKind::Composite(_)) => Returns::Row(base),
+            _ => Returns::Scalar(result_type),
+        }
     }
 }
 
@@ -523,6 +420,11 @@ impl<'a> Reader<'a> {
             })
             .collect()
     }
+}
+
+/// Numbers between commas.
+fn numbers<T: std::str::FromStr>(list: Option<&str>) -> Vec<T> {
+    list.unwrap_or_default().split(',').filter_map(|number| number.parse().ok()).collect()
 }
 
 /// The text of a `text[]`.

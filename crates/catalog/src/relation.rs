@@ -18,14 +18,14 @@ pub struct Relation {
     pub kind: RelationKind,
     /// Its columns in their order, dropped ones left out.
     pub columns: Vec<Column>,
-    /// The primary key's columns as indexes into `columns`.
+    /// The primary key's columns as indexes into `columns`; of a view, those that stand for a table's key.
     pub primary_key: Vec<u16>,
-    /// The column sets of its unique constraints, the primary key among them.
-    pub unique: Vec<Vec<u16>>,
     /// Its comment.
     pub comment: Option<Box<str>>,
     /// How large PostgreSQL knew its rows to be when it last looked, in bytes; `None` if it never did.
     pub size_bytes: Option<u64>,
+    /// Whether policies decide which rows a role sees.
+    pub row_security: bool,
     /// Whether rows can be inserted, updated and deleted, privileges apart.
     pub writable: (bool, bool, bool),
 }
@@ -49,6 +49,16 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
+    /// Whether it is defined by a query.
+    pub fn is_view(self) -> bool {
+        matches!(self, Self::View | Self::MaterializedView)
+    }
+
+    /// Whether reading its rows runs nothing but PostgreSQL's own code, policies apart.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::Table | Self::PartitionedTable | Self::MaterializedView)
+    }
+
     pub(crate) fn of(relkind: &[u8]) -> Option<Self> {
         Some(match relkind {
             b"r" => Self::Table,
@@ -78,6 +88,8 @@ pub struct Column {
     pub generated: bool,
     /// Whether it is an identity column.
     pub identity: bool,
+    /// What its type was declared with, such as a length, in PostgreSQL's encoding; −1 for nothing.
+    pub type_modifier: i32,
     /// Its comment.
     pub comment: Option<Box<str>>,
 }

@@ -22,6 +22,9 @@ pub struct Session {
     /// Whether any function of the database may change the role, the search path or the transaction's mode
     /// for the session, so that a connection's state cannot be taken for what was last set.
     pub state_is_changed: bool,
+    /// Whether any function, view, policy, default, check or trigger of the database may set a response's status or
+    /// headers.
+    pub response_is_set: bool,
     /// `ALTER ROLE … SET` of the roles that the connecting role may become, by role.
     pub role_settings: HashMap<Box<str>, Vec<Setting>>,
 }

@@ -10,8 +10,21 @@ pub struct Type {
     pub schema: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
+    /// Its name as SQL writes it, such as `character varying`, with its schema where that is not `pg_catalog`.
+    pub format: Arc<str>,
     /// What it is made of.
     pub kind: TypeKind,
+}
+
+/// The functions through which the values of a domain travel, by schema and name (representation §13).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Representation {
+    /// Makes the JSON of a result.
+    pub to_json: Option<(Arc<str>, Arc<str>)>,
+    /// Reads what a column is compared with.
+    pub from_text: Option<(Arc<str>, Arc<str>)>,
+    /// Reads what is written to a column.
+    pub from_json: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// What a type is made of.

@@ -16,6 +16,9 @@ const CHUNK_ROOM_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 8;
 /// What a first chunk has room for: most responses are small.
 const FIRST_CHUNK_BYTES: usize = 1024;
 
+const FEATURES_START: &[u8] = b"{\"type\":\"FeatureCollection\",\"features\":[";
+const FEATURES_NONE: &[u8] = b"{\"type\":\"FeatureCollection\",\"features\":[]}";
+
 /// What rows are turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
@@ -25,6 +28,14 @@ pub enum Target {
     Object,
     /// Comma-separated values under a header line.
     Csv,
+    /// The JSON value in the first row's first column; `null` without rows.
+    Value,
+    /// A JSON array of the values in the first column.
+    Values,
+    /// A GeoJSON feature collection of the features in the first column.
+    Features,
+    /// The bytes of the first column, a line a row.
+    Raw,
 }
 
 /// A sink that writes rows into the current chunk and pauses when that is full.
@@ -43,15 +54,20 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder of rows of a shape; `timestamptz` is written in the zone.
     pub fn new(shape: &Shape, target: Target, zone: Zone) -> Self {
+        Self::stripping(shape, target, zone, false)
+    }
+
+    /// An encoder that may leave out members of objects whose value is null.
+    pub fn stripping(shape: &Shape, target: Target, zone: Zone, stripped: bool) -> Self {
         let header = match target {
             Target::Csv => {
                 let names: Vec<&[u8]> = shape.fields.iter().map(|field| field.name.as_bytes()).collect();
                 names.join(&b","[..])
             }
-            Target::Array | Target::Object => Vec::new(),
+            _ => Vec::new(),
         };
         Self {
-            writer: ValueWriter { program: Program::compile(shape), zone },
+            writer: ValueWriter { program: Program::compile(shape), zone, stripped },
             target,
             header,
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
@@ -97,10 +113,13 @@ impl Encoder {
     /// Takes the last of it, once there are no more rows.
     pub fn finish(&mut self) -> Vec<u8> {
         match (self.target, self.rows) {
-            (Target::Array, 0) => self.chunk.extend_from_slice(b"[]"),
-            (Target::Array, _) => self.chunk.push(b']'),
+            (Target::Array | Target::Values, 0) => self.chunk.extend_from_slice(b"[]"),
+            (Target::Array | Target::Values, _) => self.chunk.push(b']'),
+            (Target::Features, 0) => self.chunk.extend_from_slice(FEATURES_NONE),
+            (Target::Features, _) => self.chunk.extend_from_slice(b"]}"),
+            (Target::Object | Target::Value, 0) => self.chunk.extend_from_slice(b"null"),
             (Target::Csv, 0) => self.chunk.push(b'\n'),
-            (Target::Csv | Target::Object, _) => {}
+            (Target::Csv | Target::Object | Target::Value | Target::Raw, _) => {}
         }
         std::mem::take(&mut self.chunk)
     }
@@ -131,7 +150,20 @@ impl RowSink for Encoder {
                 }
             }
             Target::Object if first => self.writer.object(&mut self.chunk, row)?,
-            Target::Object => return Ok(Demand::More),
+            Target::Value if first => self.writer.first(&mut self.chunk, row)?,
+            Target::Object | Target::Value => return Ok(Demand::More),
+            Target::Values => {
+                append(&mut self.chunk, if first { b"[" } else { b",\n" });
+                self.writer.first(&mut self.chunk, row)?;
+            }
+            Target::Features => {
+                append(&mut self.chunk, if first { FEATURES_START } else { b",\n" });
+                self.writer.first(&mut self.chunk, row)?;
+            }
+            Target::Raw => {
+                append(&mut self.chunk, if first { b"" } else { b"\n" });
+                append(&mut self.chunk, row.columns().column()?.unwrap_or_default());
+            }
             Target::Csv => {
                 if first {
                     self.chunk.extend_from_slice(&self.header);

@@ -30,7 +30,8 @@ pub(crate) enum Node {
     Scalar(Scalar),
     Array(Box<Node>),
     Row(Vec<Slot>),
-    Rows(Vec<Slot>),
+    /// An array where null stands for no element.
+    List(Box<Node>),
 }
 
 impl Program {
@@ -68,6 +69,6 @@ pub(crate) fn node(codec: &Codec, keys: &mut Literals) -> Node {
         Codec::Scalar(scalar) => Node::Scalar(*scalar),
         Codec::Array(element) => Node::Array(Box::new(node(element, keys))),
         Codec::Row(fields) => Node::Row(slots(fields, keys)),
-        Codec::Rows(fields) => Node::Rows(slots(fields, keys)),
+        Codec::List(element) => Node::List(Box::new(node(element, keys))),
     }
 }

@@ -16,6 +16,8 @@ type WriteElement<'a> = dyn Fn(&mut Vec<u8>, Option<&[u8]>) -> Result<(), Encode
 pub(crate) struct ValueWriter {
     pub(crate) program: Program,
     pub(crate) zone: Zone,
+    /// Whether members of objects whose value is null are left out.
+    pub(crate) stripped: bool,
 }
 
 impl ValueWriter {
@@ -23,6 +25,14 @@ impl ValueWriter {
     #[inline]
     pub(crate) fn object(&self, out: &mut Vec<u8>, row: RowView<'_>) -> Result<(), EncodeError> {
         let mut columns = row.columns();
+        if self.stripped {
+            let start = out.len();
+            for slot in &self.program.slots {
+                self.member(out, slot, columns.column()?)?;
+            }
+            close_stripped(out, start);
+            return Ok(());
+        }
         for slot in &self.program.slots {
             self.program.key(out, slot);
             // what most columns are, without a call
@@ -36,27 +46,32 @@ impl ValueWriter {
         Ok(())
     }
 
+    /// Appends the value in a row's first column.
+    pub(crate) fn first(&self, out: &mut Vec<u8>, row: RowView<'_>) -> Result<(), EncodeError> {
+        match self.program.slots.first() {
+            Some(slot) => self.value(out, &slot.node, row.columns().column()?),
+            // a function that returns nothing
+            None => {
+                append(out, b"null");
+                Ok(())
+            }
+        }
+    }
+
     /// Appends a value.
     #[inline]
     pub(crate) fn value(&self, out: &mut Vec<u8>, node: &Node, bytes: Option<&[u8]>) -> Result<(), EncodeError> {
         match (bytes, node) {
-            (None, Node::Rows(_)) => append(out, b"[]"),
+            (None, Node::List(_)) => append(out, b"[]"),
             (None, _) => append(out, b"null"),
             (Some(bytes), Node::Digits) if bytes.last().is_some_and(u8::is_ascii_digit) => append(out, bytes),
             (Some(bytes), Node::Output | Node::Digits) => write_string(out, bytes),
             (Some(bytes), Node::Flag) => append(out, if bytes == b"t" { b"true" } else { b"false" }),
             (Some(bytes), Node::Scalar(scalar)) => self.scalar(out, *scalar, bytes)?,
-            (Some(bytes), Node::Array(element)) => {
+            (Some(bytes), Node::Array(element) | Node::List(element)) => {
                 self.array(out, bytes, &|out, bytes| self.value(out, element, bytes))?;
             }
             (Some(bytes), Node::Row(slots)) => self.row(out, slots, bytes)?,
-            (Some(bytes), Node::Rows(slots)) => self.array(out, bytes, &|out, bytes| match bytes {
-                Some(bytes) => self.row(out, slots, bytes),
-                None => {
-                    out.extend_from_slice(b"null");
-                    Ok(())
-                }
-            })?,
         }
         Ok(())
     }
@@ -67,15 +82,37 @@ impl ValueWriter {
         if cursor.i32()? as usize != slots.len() {
             return Err(EncodeError::Stale);
         }
+        let start = out.len();
         for slot in slots {
             let type_oid = cursor.u32()?;
             if slot.type_oid != 0 && slot.type_oid != type_oid {
                 return Err(EncodeError::Stale);
             }
+            let bytes = cursor.value()?;
+            if self.stripped {
+                self.member(out, slot, bytes)?;
+                continue;
+            }
             self.program.key(out, slot);
-            self.value(out, &slot.node, cursor.value()?)?;
+            self.value(out, &slot.node, bytes)?;
         }
-        close_object(out, slots);
+        if self.stripped {
+            close_stripped(out, start);
+        } else {
+            close_object(out, slots);
+        }
+        Ok(())
+    }
+
+    /// A member of an object, unless its value is null, which a JSON value may be too.
+    fn member(&self, out: &mut Vec<u8>, slot: &Slot, bytes: Option<&[u8]>) -> Result<(), EncodeError> {
+        let before = out.len();
+        self.program.key(out, slot);
+        let value = out.len();
+        self.value(out, &slot.node, bytes)?;
+        if &out[value..] == b"null" {
+            out.truncate(before);
+        }
         Ok(())
     }
 
@@ -173,6 +210,15 @@ fn level(
     }
     out.push(b']');
     Ok(())
+}
+
+/// Closes an object from which members were left out, the first perhaps.
+fn close_stripped(out: &mut Vec<u8>, start: usize) {
+    match out.get_mut(start) {
+        Some(first) => *first = b'{',
+        None => out.push(b'{'),
+    }
+    out.push(b'}');
 }
 
 fn close_object(out: &mut Vec<u8>, slots: &[Slot]) {

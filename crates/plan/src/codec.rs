@@ -16,7 +16,13 @@ pub(crate) fn codec_of(context: &Context<'_>, type_oid: Oid) -> Option<Codec> {
 
 /// The codec and type of a cast's result, known for the built-in names only.
 pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<(Codec, Oid)> {
-    let type_oid = match name.to_ascii_lowercase().as_str() {
+    let type_oid = type_of_cast(name)?;
+    Some((codec_of(context, type_oid)?, type_oid))
+}
+
+/// The type that a cast names, if it is a built-in one.
+pub(crate) fn type_of_cast(name: &str) -> Option<Oid> {
+    Some(match name.to_ascii_lowercase().as_str() {
         "bool" | "boolean" => oid::BOOL,
         "int2" | "smallint" => oid::INT2,
         "int4" | "int" | "integer" => oid::INT4,
@@ -33,8 +39,7 @@ pub(crate) fn codec_of_cast(context: &Context<'_>, name: &str) -> Option<(Codec,
         "json" => oid::JSON,
         "jsonb" => oid::JSONB,
         _ => return None,
-    };
-    Some((codec_of(context, type_oid)?, type_oid))
+    })
 }
 
 /// The type below any domains over it.

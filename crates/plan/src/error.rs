@@ -52,6 +52,30 @@ pub enum ErrorKind {
         /// The embed.
         target: String,
     },
+    /// A parameter names an embed by its bare name although it has an alias (`PGRST108`).
+    TargetName {
+        /// The bare name.
+        name: String,
+        /// The alias.
+        alias: String,
+    },
+    /// Two embeds of one level have the same key (42712).
+    DuplicateEmbed(String),
+    /// No function of the name takes these arguments (`PGRST202`).
+    Function {
+        /// The schema that was searched.
+        schema: String,
+        /// The name.
+        name: String,
+        /// The arguments' names in order.
+        arguments: Vec<String>,
+        /// The function most like it.
+        nearest: Option<String>,
+    },
+    /// Several functions take these arguments (`PGRST203`): their signatures.
+    Overloads(Vec<String>),
+    /// `max-affected` for a function that returns no set (`PGRST128`).
+    NoSet,
     /// Aggregates are off (`PGRST123`).
     Aggregates,
     /// Understood, and not done (`PGRST127`).
@@ -92,7 +116,9 @@ impl fmt::Display for PlanError {
             ErrorKind::Relation { schema, name, .. } => {
                 write!(f, "Could not find the table '{schema}.{name}' in the schema cache")
             }
-            ErrorKind::NotEmbedded(name) => write!(f, "'{name}' is not an embedded resource in this request"),
+            ErrorKind::NotEmbedded(name) | ErrorKind::TargetName { name, .. } => {
+                write!(f, "'{name}' is not an embedded resource in this request")
+            }
             ErrorKind::Relationship { origin, target, .. } => {
                 write!(f, "Could not find a relationship between '{origin}' and '{target}' in the schema cache")
             }
@@ -100,6 +126,21 @@ impl fmt::Display for PlanError {
                 write!(f, "Could not embed because more than one relationship was found for '{origin}' and '{target}'")
             }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
+            ErrorKind::DuplicateEmbed(name) => write!(f, "table name \"{name}\" specified more than once"),
+            ErrorKind::Function { schema, name, arguments, .. } => {
+                write!(f, "Could not find the function {schema}.{name}")?;
+                match arguments.as_slice() {
+                    [] => f.write_str(" without parameters")?,
+                    names => write!(f, "({})", names.join(", "))?,
+                }
+                f.write_str(" in the schema cache")
+            }
+            ErrorKind::Overloads(signatures) => {
+                write!(f, "Could not choose the best candidate function between: {}", signatures.join(", "))
+            }
+            ErrorKind::NoSet => f.write_str(
+                "Function must return SETOF or TABLE when max-affected preference is used with handling=strict",
+            ),
             ErrorKind::Aggregates => f.write_str("Use of aggregate functions is not allowed"),
             ErrorKind::NotImplemented(_) => f.write_str("Feature not implemented"),
             ErrorKind::MediaType(asked) => write!(f, "None of these media types are available: {asked}"),

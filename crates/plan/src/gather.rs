@@ -7,8 +7,8 @@
 
 use crate::codec::base_type;
 use crate::plan::Context;
-use crate::read::{Condition, EmbedRead, Read};
-use thalweg_catalog::{Relation, RelationKind};
+use crate::read::{Condition, EmbedRead, From, Read};
+use thalweg_catalog::{Link, Relation, RelationKind};
 use thalweg_rows::oid;
 
 /// How large the relations below the root may be together, in bytes.
@@ -17,33 +17,39 @@ const HELD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Whether all rows of the root are read, and every level below it is small and joined by plain keys.
 pub(crate) fn pays(context: &Context<'_>, root: &Read<'_>) -> bool {
     let whole = root.conditions.is_empty() && root.limit_rows.is_none() && root.offset_rows.is_none();
+    let is_relation = matches!(root.from, From::Relation(_));
     let mut bytes = 0;
-    whole && !root.embeds.is_empty() && root.embeds.iter().all(|embed| fits(context, root, embed, &mut bytes))
+    whole
+        && is_relation
+        && !root.is_grouped()
+        && !root.embeds.is_empty()
+        && root.embeds.iter().all(|embed| fits(context, root, embed, &mut bytes))
 }
 
 fn fits(context: &Context<'_>, outer: &Read<'_>, embed: &EmbedRead<'_>, bytes: &mut u64) -> bool {
     let read = &embed.read;
-    *bytes = bytes.saturating_add(read.relation.size_bytes.unwrap_or(u64::MAX));
-    let plain = embed.junction.is_none() && !embed.inner && !embed.spread && !read.outputs.is_empty();
+    *bytes = bytes.saturating_add(embed.target.size_bytes.unwrap_or(u64::MAX));
+    let plain = !embed.inner && !embed.spread && !read.outputs.is_empty() && !read.is_grouped();
     let windowed = read.limit_rows.is_some() || read.offset_rows.is_some();
     let asks = read.conditions.iter().any(|condition| !matches!(condition, Condition::Filter { .. }));
-    let related_order = outer.order.iter().any(|term| matches!(term.key, crate::read::OrderKey::Related(..)));
+    let related_order = outer.order.iter().any(|term| !matches!(term.key, crate::read::OrderKey::Column(_)));
     plain
         && !windowed
         && !asks
         && !related_order
         && *bytes <= HELD_BYTES_MAX
-        && matches!(read.relation.kind, RelationKind::Table | RelationKind::MaterializedView)
-        && same_keys(context, outer.relation, embed)
+        && matches!(embed.target.kind, RelationKind::Table | RelationKind::MaterializedView)
+        && same_keys(context, embed)
         && read.embeds.iter().all(|below| fits(context, read, below, bytes))
 }
 
 /// Keys are compared by their bytes: both sides must have the same type, and one in which equal values have equal
 /// output forms.
-fn same_keys(context: &Context<'_>, outer: &Relation, embed: &EmbedRead<'_>) -> bool {
-    embed.relationship.columns.iter().all(|&(of_outer, of_inner)| {
-        let of_outer = base_type(context, outer.columns[usize::from(of_outer)].type_oid);
-        let of_inner = base_type(context, embed.read.relation.columns[usize::from(of_inner)].type_oid);
+fn same_keys(context: &Context<'_>, embed: &EmbedRead<'_>) -> bool {
+    let Link::Key(key) = &embed.relationship.link else { return false };
+    let type_of = |relation: &Relation, at: u16| base_type(context, relation.columns[usize::from(at)].type_oid);
+    key.columns.iter().all(|&(of_outer, of_inner)| {
+        let (of_outer, of_inner) = (type_of(embed.origin, of_outer), type_of(embed.target, of_inner));
         of_outer == of_inner && matches!(of_outer, oid::INT2 | oid::INT4 | oid::INT8 | oid::UUID)
     })
 }

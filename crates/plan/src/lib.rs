@@ -15,15 +15,20 @@
 //! Pure: a [`Plan`] borrows the request and the catalog snapshot, and holds nothing that SQL generation
 //! could have to refuse.
 
+mod call;
 mod codec;
+mod columns;
 mod embed;
 mod error;
 mod gather;
+mod level;
 mod media;
 mod plan;
 mod read;
 
+pub use call::{Argument, Call, Form, function};
 pub use error::{Candidate, ErrorKind, PlanError};
-pub use media::{Delivery, Media};
+pub use level::relation;
+pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media};
 pub use plan::{Context, Plan, plan};
-pub use read::{ColumnRef, Condition, EmbedRead, Order, OrderKey, Output, Read, Source};
+pub use read::{ColumnRef, Condition, EmbedRead, From, FunctionName, Order, OrderKey, Output, Read, Value};

@@ -1,17 +1,57 @@
-//! The media type of the response, and how it is delivered (representation §1).
+//! The media type of the response, and how it is delivered (representation §§1, 4, 12).
 
+use crate::call::Form;
 use crate::error::{ErrorKind, PlanError};
-use thalweg_request::MediaType;
+use crate::plan::Context;
+use crate::read::{From, Read};
+use std::borrow::Cow;
+use thalweg_catalog::{Catalog, MediaHandler, Relation, Returns, Type, TypeKind};
+use thalweg_request::{ApiRequest, Item, MediaType};
+use thalweg_rows::Format;
+use thalweg_rows::oid::{self, Oid};
 
 /// What the rows are turned into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
-    /// An array of objects.
-    Json,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Media<'a> {
+    /// An array of objects, or what a function's result is as JSON.
+    Json {
+        /// Whether null members are left out.
+        stripped: bool,
+    },
     /// One object; an error unless there is exactly one row.
-    Object,
+    Object {
+        /// Whether null members are left out.
+        stripped: bool,
+    },
     /// Comma-separated values.
     Csv,
+    /// A GeoJSON feature collection, of features that PostGIS writes.
+    GeoJson,
+    /// A value that the database makes.
+    Handler(Handler<'a>),
+    /// How PostgreSQL would run the statement for another media type.
+    Explain {
+        /// That media type.
+        of: Box<Media<'a>>,
+        /// As JSON, not as text.
+        json: bool,
+        /// EXPLAIN's options, of [`EXPLAIN_OPTIONS`].
+        options: Vec<&'static str>,
+    },
+}
+
+/// The options of EXPLAIN that a request may ask for.
+pub const EXPLAIN_OPTIONS: [&str; 5] = ["analyze", "verbose", "settings", "buffers", "wal"];
+
+/// Who makes a value of a media type that is the database's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handler<'a> {
+    /// The aggregate, and the relation whose rows it takes; `None` where a function's result is the value.
+    pub aggregate: Option<(&'a MediaHandler, Option<&'a Relation>)>,
+    /// The media type.
+    pub content_type: Cow<'a, str>,
+    /// The format in which the value is its bytes.
+    pub format: Format,
 }
 
 /// When the head of the response may be sent.
@@ -25,38 +65,186 @@ pub enum Delivery {
     HeadOnly,
 }
 
-impl Media {
+/// What the choice of a media type depends on.
+struct Choice<'c, 'a> {
+    context: &'c Context<'a>,
+    read: &'c Read<'a>,
+    /// Whether all columns and nothing else are selected, so that the rows are the relation's.
+    is_whole: bool,
+}
+
+impl<'a> Media<'a> {
     /// The first accepted media type that can be made.
-    pub(crate) fn negotiate(accept: &[MediaType<'_>]) -> Result<Self, PlanError> {
-        accept.iter().find_map(Self::of).ok_or_else(|| {
-            let asked: Vec<&str> = accept.iter().map(|media| media.text).collect();
+    pub(crate) fn negotiate(
+        context: &Context<'a>,
+        request: &ApiRequest<'a>,
+        read: &Read<'a>,
+        form: Form,
+    ) -> Result<Self, PlanError> {
+        let is_whole = matches!(request.query.select.as_slice(), [Item::All]);
+        let choice = Choice { context, read, is_whole };
+        let first = request.accept.iter().find_map(|media| choice.make(media));
+        // a function that returns nothing answers nothing, whatever is accepted
+        let media = first.or((form == Form::Nothing).then_some(Self::Json { stripped: false }));
+        media.ok_or_else(|| {
+            let asked: Vec<&str> = request.accept.iter().map(|media| media.text).collect();
             ErrorKind::MediaType(asked.join(", ")).into()
         })
     }
 
-    fn of(media: &MediaType<'_>) -> Option<Self> {
-        // Null members are not stripped yet: to leave them in would be another media type than the one asked for.
-        let stripped = media.parameter("nulls").is_some_and(|value| value.eq_ignore_ascii_case("stripped"));
-        let is_any = |names: [&str; 2]| names.iter().any(|name| media.is(name));
-        if media.is("*/*") || media.is("application/json") {
-            Some(Self::Json)
-        } else if media.is("text/csv") {
-            Some(Self::Csv)
-        } else if !stripped && is_any(["application/vnd.pgrst.object", "application/vnd.pgrst.object+json"]) {
-            Some(Self::Object)
-        } else if !stripped && is_any(["application/vnd.pgrst.array", "application/vnd.pgrst.array+json"]) {
-            Some(Self::Json)
-        } else {
-            None
+    /// The `Content-Type` of a response.
+    pub fn content_type(&self) -> Cow<'a, str> {
+        let name = self.name();
+        match (self, &*name) {
+            (
+                Self::Handler(_),
+                "application/json" | "application/geo+json" | "text/csv" | "text/plain" | "text/xml",
+            ) => {}
+            (Self::Handler(_), _) => return name,
+            _ => {}
+        }
+        match self {
+            // what most responses have, without an allocation
+            Self::Json { stripped: false } => Cow::Borrowed("application/json; charset=utf-8"),
+            _ => Cow::Owned(format!("{name}; charset=utf-8")),
         }
     }
 
-    /// The `Content-Type` of a response.
-    pub fn content_type(self) -> &'static str {
+    /// The media type with its parameters.
+    fn name(&self) -> Cow<'a, str> {
+        Cow::Borrowed(match self {
+            Self::Json { stripped: false } => "application/json",
+            Self::Json { stripped: true } => "application/vnd.pgrst.array+json;nulls=stripped",
+            Self::Object { stripped: false } => "application/vnd.pgrst.object+json",
+            Self::Object { stripped: true } => "application/vnd.pgrst.object+json;nulls=stripped",
+            Self::Csv => "text/csv",
+            Self::GeoJson => "application/geo+json",
+            Self::Handler(handler) => return handler.content_type.clone(),
+            Self::Explain { of, json, options } => {
+                let suffix = if *json { "json" } else { "text" };
+                let options = match options.as_slice() {
+                    [] => String::new(),
+                    options => format!("; options={}", options.join("|")),
+                };
+                let text = format!("application/vnd.pgrst.plan+{suffix}; for=\"{}\"{options}", of.name());
+                return Cow::Owned(text);
+            }
+        })
+    }
+
+    /// Whether null members are left out.
+    pub fn is_stripped(&self) -> bool {
         match self {
-            Self::Json => "application/json; charset=utf-8",
-            Self::Object => "application/vnd.pgrst.object+json; charset=utf-8",
-            Self::Csv => "text/csv; charset=utf-8",
+            Self::Json { stripped } | Self::Object { stripped } => *stripped,
+            Self::Explain { of, .. } => of.is_stripped(),
+            Self::Csv | Self::GeoJson | Self::Handler(_) => false,
         }
     }
+
+    /// The media type whose statement runs.
+    pub fn of_statement(&self) -> &Self {
+        match self {
+            Self::Explain { of, .. } => of,
+            other => other,
+        }
+    }
+}
+
+impl<'a> Choice<'_, 'a> {
+    fn make(&self, media: &MediaType<'a>) -> Option<Media<'a>> {
+        let is_any = |names: &[&str]| names.iter().any(|name| media.is(name));
+        let plan_json = is_any(&["application/vnd.pgrst.plan+json"]);
+        if plan_json || is_any(&["application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text"]) {
+            if !self.context.plans_are_on {
+                return None;
+            }
+            let of = media.parameter("for").unwrap_or("application/json");
+            let of = self.of_rows(&MediaType::of(of))?;
+            let asked = media.parameter("options").unwrap_or_default();
+            let is_asked = |option: &&str| asked.split('|').any(|asked| asked.trim() == *option);
+            let options = EXPLAIN_OPTIONS.into_iter().filter(is_asked).collect();
+            return Some(Media::Explain { of: Box::new(of), json: plan_json, options });
+        }
+        self.of_rows(media)
+    }
+
+    /// The vendor's own types cannot be taken over by the database; others can.
+    fn of_rows(&self, media: &MediaType<'a>) -> Option<Media<'a>> {
+        let is_any = |names: [&str; 2]| names.iter().any(|name| media.is(name));
+        let stripped = media.parameter("nulls").is_some_and(|value| value.eq_ignore_ascii_case("stripped"));
+        if is_any(["application/vnd.pgrst.object", "application/vnd.pgrst.object+json"]) {
+            return Some(Media::Object { stripped });
+        }
+        let is_array = is_any(["application/vnd.pgrst.array", "application/vnd.pgrst.array+json"]);
+        if is_array && stripped {
+            return Some(Media::Json { stripped });
+        }
+        let name = if is_array { "application/json" } else { media.name };
+        self.handler(name).or_else(|| match name {
+            name if name.eq_ignore_ascii_case("application/json") || name == "*/*" => {
+                Some(Media::Json { stripped: false })
+            }
+            name if name.eq_ignore_ascii_case("text/csv") => Some(Media::Csv),
+            name if name.eq_ignore_ascii_case("application/geo+json") => Some(Media::GeoJson),
+            _ => None,
+        })
+    }
+
+    /// A handler of the relation or function for any type, for this one, or of any rows for this one.
+    fn handler(&self, name: &str) -> Option<Media<'a>> {
+        let own = self.is_whole.then(|| self.own("*/*").or_else(|| self.own(name))).flatten();
+        own.or_else(|| self.aggregate(None, name)).map(Media::Handler)
+    }
+
+    fn own(&self, name: &str) -> Option<Handler<'a>> {
+        if let From::Call(call) = &self.read.from
+            && let Returns::Scalar(domain) = call.function.returns
+            && !call.function.returns_set
+            && let Some(known) = named(self.context.catalog, domain, name)
+        {
+            return Some(handler(self.context.catalog, known, None));
+        }
+        self.aggregate(Some(self.read.from.relation()?), name)
+    }
+
+    fn aggregate(&self, of: Option<&'a Relation>, name: &str) -> Option<Handler<'a>> {
+        let has_rows = match &self.read.from {
+            From::Relation(_) => true,
+            From::Call(call) => !matches!(call.function.returns, Returns::Scalar(_) | Returns::Record | Returns::Void),
+        };
+        let catalog = self.context.catalog;
+        catalog.media_handlers().iter().filter(|_| has_rows).find_map(|known| {
+            let domain = named(catalog, known.domain, name)?;
+            (known.of == of.map(|relation| relation.row_type)).then(|| handler(catalog, domain, Some((known, of))))
+        })
+    }
+}
+
+/// The domain, if its name is this media type.
+fn named<'a>(catalog: &'a Catalog, domain: Oid, name: &str) -> Option<&'a Type> {
+    let known = catalog.type_of(domain)?;
+    let is_domain = matches!(known.kind, TypeKind::Domain(_));
+    (is_domain && known.name.eq_ignore_ascii_case(name)).then_some(known)
+}
+
+fn handler<'a>(
+    catalog: &Catalog,
+    domain: &'a Type,
+    aggregate: Option<(&'a MediaHandler, Option<&'a Relation>)>,
+) -> Handler<'a> {
+    let mut base = domain;
+    let mut base_oid = 0;
+    while let TypeKind::Domain(below) = base.kind {
+        base_oid = below;
+        match catalog.type_of(below) {
+            Some(known) => base = known,
+            None => break,
+        }
+    }
+    let content_type = match &*domain.name {
+        "*/*" => Cow::Borrowed("application/octet-stream"),
+        name => Cow::Owned(name.to_ascii_lowercase()),
+    };
+    let format = if base_oid == oid::BYTEA { Format::Binary } else { Format::Text };
+    Handler { aggregate, content_type, format }
 }

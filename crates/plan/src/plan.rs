@@ -1,13 +1,16 @@
 //! The plan of a request.
 
+use crate::call::Form;
 use crate::error::{ErrorKind, PlanError};
 use crate::gather;
+use crate::level;
 use crate::media::{Delivery, Media};
-use crate::read::{self, Output, Read};
+use crate::read::{EmbedRead, From, Output, Read, Value};
 use std::sync::Arc;
 use thalweg_catalog::Catalog;
-use thalweg_request::{ApiRequest, Count};
-use thalweg_rows::Shape;
+use thalweg_request::{ApiRequest, Count, Handling};
+use thalweg_rows::oid;
+use thalweg_rows::{Codec, Field, Format, Scalar, Shape};
 
 /// What a plan depends on besides the request.
 #[derive(Debug, Clone, Copy)]
@@ -22,51 +25,168 @@ pub struct Context<'a> {
     pub zone_is_known: bool,
     /// Whether the request runs under settings that change how values are written.
     pub formats_are_changed: bool,
+    /// `db-aggregates-enabled`
+    pub aggregates_are_on: bool,
+    /// `db-plan-enabled`
+    pub plans_are_on: bool,
+    /// `url-use-legacy-target-names`
+    pub legacy_target_names: bool,
+    /// Whether a function runs before every request, which may set the response's status and headers.
+    pub has_pre_request: bool,
 }
 
-/// A read, resolved.
+/// A read or a call, resolved.
 #[derive(Debug)]
 pub struct Plan<'a> {
     /// The schema it runs in.
     pub schema: &'a str,
     /// The root level.
     pub read: Read<'a>,
-    /// What becomes of the rows.
-    pub media: Media,
+    /// What becomes of what a function returns; of a relation, rows.
+    pub form: Form,
+    /// What the rows are turned into.
+    pub media: Media<'a>,
     /// When the head may be sent.
     pub delivery: Delivery,
     /// How the total is found.
     pub count: Option<Count>,
+    /// How many rows a call may return.
+    pub affected_max: Option<i64>,
+    /// Whether the database may set the response's status and headers.
+    pub response_is_set: bool,
     /// Whether its levels are better fetched flat and joined by Thalweg.
     pub gathers: bool,
+    /// The bare names that address embeds with an alias, each with the alias.
+    pub deprecated_names: Vec<(String, String)>,
 }
 
-/// Resolves a request for the rows of `relation`.
-pub fn plan<'a>(request: &'a ApiRequest<'a>, relation: &str, context: Context<'a>) -> Result<Plan<'a>, PlanError> {
-    let schema = context.schema;
-    let id = context.catalog.find(schema, relation).ok_or_else(|| ErrorKind::Relation {
-        schema: schema.to_owned(),
-        name: relation.to_owned(),
-        nearest: context.catalog.nearest_relation(schema, relation).map(str::to_owned),
-    })?;
-    // The rows do not depend on the media type but for CSV, whose fields PostgreSQL writes. What can be wrong
-    // with the select is reported before what can be wrong with the media type.
-    let media = Media::negotiate(&request.accept);
-    let read = read::root(&context, id, request, matches!(media, Ok(Media::Csv)))?;
-    let media = media?;
-    let delivery = match media {
-        _ if request.head_only => Delivery::HeadOnly,
-        Media::Object => Delivery::Buffered,
-        Media::Json | Media::Csv => Delivery::Streamed,
+/// Resolves a request for rows.
+pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Plan<'a>, PlanError> {
+    let (mut read, form, deprecated_names) = level::root(&context, request)?;
+    let media = Media::negotiate(&context, request, &read, form)?;
+    let is_call = matches!(read.from, From::Call(_));
+    let strict = request.preferences.handling == Some(Handling::Strict);
+    let affected_max = request.preferences.max_affected.filter(|_| strict && is_call);
+    if affected_max.is_some() && !matches!(form, Form::Rows | Form::Values) {
+        return Err(ErrorKind::NoSet.into());
+    }
+    match media.of_statement() {
+        Media::Csv => read.write_output_forms(),
+        Media::GeoJson => read.embeds.iter_mut().for_each(EmbedRead::write_json),
+        Media::Handler(handler) if handler.aggregate.is_some() => {
+            read.embeds.iter_mut().for_each(EmbedRead::write_json);
+        }
+        Media::Json { stripped: true } | Media::Object { stripped: true } => read.strip(),
+        _ => {}
+    }
+    let response_is_set =
+        context.catalog.session().response_is_set && (context.has_pre_request || read.may_run_functions());
+    let delivery = match (&media, form) {
+        _ if request.head_only && matches!(form, Form::Rows | Form::Values) => Delivery::HeadOnly,
+        // one row is not worth a count
+        _ if request.head_only || response_is_set || affected_max.is_some() => Delivery::Buffered,
+        (Media::Object { .. }, _) | (_, Form::Nothing | Form::Row | Form::Value) => Delivery::Buffered,
+        _ => Delivery::Streamed,
     };
-    let gathers = media == Media::Json && delivery == Delivery::Streamed && gather::pays(&context, &read);
-    Ok(Plan { schema, read, media, delivery, count: request.preferences.count, gathers })
+    let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
+    let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
+    let gathers = plain && gather::pays(&context, &read);
+    Ok(Plan {
+        schema: context.schema,
+        read,
+        form,
+        media,
+        delivery,
+        count,
+        affected_max,
+        response_is_set,
+        gathers,
+        deprecated_names,
+    })
 }
 
 impl Plan<'_> {
     /// What the rows of the plan's statement look like.
     pub fn shape(&self) -> Shape {
-        Shape { fields: self.read.outputs.iter().map(Output::column).collect() }
+        let one = |name: &str, codec, type_oid| Shape { fields: vec![Field { name: shared(name), codec, type_oid }] };
+        match &self.media {
+            Media::Explain { .. } => one("QUERY PLAN", Codec::Output, 0),
+            Media::GeoJson => one("feature", Codec::Scalar(Scalar::Json), oid::JSON),
+            Media::Handler(handler) => {
+                let codec = match handler.format {
+                    Format::Text => Codec::Output,
+                    Format::Binary => Codec::Scalar(Scalar::Bytea),
+                };
+                one("value", codec, 0)
+            }
+            _ => Shape { fields: self.read.outputs.iter().map(Output::column).collect() },
+        }
+    }
+
+    /// Whether its statement makes one value of all rows, behind their number.
+    pub fn is_made_of_rows(&self) -> bool {
+        matches!(&self.media, Media::Handler(handler) if handler.aggregate.is_some())
+    }
+
+    /// The call, if it is one.
+    pub fn call(&self) -> Option<&crate::call::Call<'_>> {
+        match &self.read.from {
+            From::Call(call) => Some(call),
+            From::Relation(_) => None,
+        }
+    }
+}
+
+impl Read<'_> {
+    /// Lets values come in the form in which PostgreSQL shows them, as in CSV; embeds stay JSON.
+    fn write_output_forms(&mut self) {
+        // arrays of what is related are JSON, as embeds are
+        let is_list = |output: &Output<'_>| match (&output.value, &output.codec) {
+            (Value::Lifted(..), Codec::Array(element)) => matches!(**element, Codec::Row(_)) || output.type_oid == 0,
+            (_, codec) => matches!(codec, Codec::List(_)),
+        };
+        for output in &mut self.outputs {
+            if !matches!(output.value, Value::Embed(_)) && !is_list(output) {
+                (output.codec, output.to_json, output.base_oid, output.type_oid) = (Codec::Output, false, 0, 0);
+            }
+        }
+        for below in self.embeds.iter_mut().filter(|below| below.spread && below.is_to_one()) {
+            below.read.write_output_forms();
+        }
+    }
+
+    /// Leaves null members out of objects, down to those in JSON values, which PostgreSQL has to write anew.
+    fn strip(&mut self) {
+        fn holds_json(codec: &Codec) -> bool {
+            match codec {
+                Codec::Scalar(scalar) => matches!(scalar, Scalar::Json | Scalar::Jsonb),
+                Codec::Array(element) | Codec::List(element) => holds_json(element),
+                Codec::Row(fields) => fields.iter().any(|field| holds_json(&field.codec)),
+                Codec::Output | Codec::Digits | Codec::Flag => false,
+            }
+        }
+        self.embeds.iter_mut().for_each(|below| below.read.strip());
+        for output in &mut self.outputs {
+            match output.value {
+                Value::Embed(index) => output.codec = self.embeds[index].codec(),
+                // what is lifted from one row has been stripped there
+                Value::Lifted(index, at) if self.embeds[index].is_to_one() => {
+                    let inner = &self.embeds[index].read.outputs[at];
+                    (output.codec, output.type_oid, output.base_oid) =
+                        (inner.codec.clone(), inner.type_oid, inner.base_oid);
+                    continue;
+                }
+                Value::Column { .. } | Value::Row | Value::Scalar | Value::Lifted(..) => {
+                    let scalar = matches!(output.codec, Codec::Scalar(_));
+                    if !scalar && holds_json(&output.codec) {
+                        (output.codec, output.type_oid, output.base_oid) =
+                            (Codec::Scalar(Scalar::Json), oid::JSON, oid::JSON);
+                        output.to_json = !matches!(output.value, Value::Lifted(..));
+                    }
+                }
+            }
+            output.stripped = matches!(output.codec, Codec::Scalar(Scalar::Json | Scalar::Jsonb));
+        }
     }
 }
 

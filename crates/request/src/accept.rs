@@ -10,6 +10,11 @@ pub struct MediaType<'a> {
 }
 
 impl<'a> MediaType<'a> {
+    /// A media type as it is written, without a weight.
+    pub fn of(text: &'a str) -> Self {
+        Self { text, name: text.split(';').next().unwrap_or(text).trim() }
+    }
+
     /// Whether type and subtype are `name`, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
@@ -39,9 +44,8 @@ pub fn accepted(header: Option<&str>) -> Vec<MediaType<'_>> {
                 }
                 None => (entry, 1.0),
             };
-            let name = text.split(';').next().unwrap_or(text).trim();
             let count = |c: char| text.matches(c).count() as i32;
-            (weight, count(';') - count('*'), MediaType { text, name })
+            (weight, count(';') - count('*'), MediaType::of(text))
         })
         .collect();
     entries.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));

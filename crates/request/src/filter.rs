@@ -181,6 +181,13 @@ pub(crate) fn top_level<'a>(field: Field<'a>, text: &'a str) -> Result<Filter<'a
     Ok(Filter { field, negated, operation })
 }
 
+/// Whether a value is a filter's rather than an argument's. What begins like one of the operators with a grammar of
+/// their own is taken for one, even if it is none.
+pub(crate) fn is_operation(text: &str) -> bool {
+    ["in.", "is.", "not."].iter().any(|start| text.starts_with(start))
+        || operation(&mut Scanner::new("filter", text), Place::TopLevel).is_ok()
+}
+
 /// Reads the value of `and` or `or`.
 pub(crate) fn tree<'a>(negated: bool, all: bool, text: &'a str) -> Result<Tree<'a>, RequestError> {
     let mut scanner = Scanner::new("logic tree", text).shifted(if all { 3 } else { 2 });
@@ -270,6 +277,7 @@ fn operation<'a>(scanner: &mut Scanner<'a>, place: Place) -> Result<(bool, Opera
         }
         _ => {
             let Some(operator) = Comparison::named(name) else {
+                let scanner = if matches!(name, "in" | "is" | "isdistinct") { &ahead } else { &*scanner };
                 return Err(scanner.expected(if negated { "operator (eq, gt, ...)" } else { EXPECTED }));
             };
             let quantifier = match operator.quantifiable() {

@@ -34,18 +34,27 @@ pub use order::{Direction, Nulls, OrderBy, OrderTerm};
 pub use params::Params;
 pub use path::Resource;
 pub use prefer::{Count, Handling, Preferences, TxEnd};
-pub use query::{At, Query};
+pub use query::{At, Query, Unreserved};
 pub use select::{Aggregate, Embed, Item, Join};
 pub use window::{EmbedWindow, Window};
 
 /// How many levels of embeds or of parentheses a request may have.
 pub const NESTING_LEVELS_MAX: usize = 100;
 
+/// What a request asks for rows of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// A relation by its name.
+    Relation(&'a str),
+    /// What a function of this name returns.
+    Function(&'a str),
+}
+
 /// A request to read, understood but not yet resolved against any catalog.
 #[derive(Debug)]
 pub struct ApiRequest<'a> {
-    /// What the path names.
-    pub resource: Resource<'a>,
+    /// What it asks for rows of.
+    pub target: Target<'a>,
     /// The query string.
     pub query: Query<'a>,
     /// The rows of the root relation that are asked for.

@@ -67,19 +67,16 @@ fn term<'a>(scanner: &mut Scanner<'a>) -> Result<OrderTerm<'a>, RequestError> {
     } else {
         OrderBy::Field(field)
     };
-    let direction = if scanner.eat_word(".asc") {
-        Some(Direction::Asc)
-    } else if scanner.eat_word(".desc") {
-        Some(Direction::Desc)
-    } else {
-        None
-    };
-    let nulls = if scanner.eat_word(".nullsfirst") {
-        Some(Nulls::First)
-    } else if scanner.eat_word(".nullslast") {
-        Some(Nulls::Last)
-    } else {
-        None
-    };
+    let (mut direction, mut nulls) = (None, None);
+    while nulls.is_none() && scanner.eat(".") {
+        match direction {
+            None if scanner.eat_word("asc") => direction = Some(Direction::Asc),
+            None if scanner.eat_word("desc") => direction = Some(Direction::Desc),
+            _ if scanner.eat_word("nullsfirst") => nulls = Some(Nulls::First),
+            _ if scanner.eat_word("nullslast") => nulls = Some(Nulls::Last),
+            None => return Err(scanner.expected("\"asc\", \"desc\", \"nullsfirst\" or \"nullslast\"")),
+            Some(_) => return Err(scanner.expected("\"nullsfirst\" or \"nullslast\"")),
+        }
+    }
     Ok(OrderTerm { by, direction, nulls })
 }

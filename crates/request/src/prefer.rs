@@ -13,6 +13,8 @@ pub struct Preferences<'a> {
     pub tx: Option<TxEnd>,
     /// `timezone=…`, not checked here.
     pub timezone: Option<&'a str>,
+    /// `max-affected=…`
+    pub max_affected: Option<i64>,
     invalid: Vec<&'a str>,
 }
 
@@ -64,7 +66,10 @@ impl<'a> Preferences<'a> {
                 | "resolution=ignore-duplicates" => {}
                 _ => match item.split_once('=') {
                     Some(("timezone", zone)) => found.timezone = found.timezone.or(Some(zone)),
-                    Some(("max-affected", rows)) if rows.parse::<i64>().is_ok() => {}
+                    Some(("max-affected", rows)) => match rows.parse() {
+                        Ok(rows) => found.max_affected = found.max_affected.or(Some(rows)),
+                        Err(_) => found.invalid.push(item),
+                    },
                     _ => found.invalid.push(item),
                 },
             }

@@ -33,14 +33,30 @@ pub struct Query<'a> {
     pub windows: Vec<At<'a, EmbedWindow>>,
     /// `limit` and `offset` of the root.
     pub root_window: EmbedWindow,
+    /// `columns`: the keys of the payload that are used.
+    pub columns: Option<Vec<Cow<'a, str>>>,
+    /// `on_conflict`: the columns that decide what is a conflict.
+    pub on_conflict: Option<Vec<Cow<'a, str>>>,
+    /// Arguments of a function, by name, in their order.
+    pub arguments: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+/// What pairs mean that are neither reserved nor filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreserved {
+    /// Nothing: they are an error.
+    Filters,
+    /// They are arguments of a function (functions §2).
+    FiltersOrArguments,
 }
 
 impl<'a> Query<'a> {
-    /// Reads the parameters. The first failure is reported in the protocol's order: orders, trees, select,
-    /// filters.
-    pub fn parse(params: &'a Params<'_>) -> Result<Self, RequestError> {
+    /// Reads the parameters. The first failure is reported in the protocol's order: orders, trees, columns, select,
+    /// filters, `on_conflict`.
+    pub fn parse(params: &'a Params<'_>, unreserved: Unreserved) -> Result<Self, RequestError> {
         let mut query = Self::default();
         let (mut select_text, mut filters) = (None, Vec::new());
+        let (mut columns, mut on_conflict) = (None, None);
         let (mut orders, mut trees) = (Vec::new(), Vec::new());
         for (key, value) in params.iter() {
             let (level, last) = match key.rsplit_once('.') {
@@ -49,7 +65,8 @@ impl<'a> Query<'a> {
             };
             match (key, last) {
                 ("select", _) => select_text = select_text.or(Some(value)),
-                ("columns" | "on_conflict", _) => {}
+                ("columns", _) => columns = columns.or(Some(value)),
+                ("on_conflict", _) => on_conflict = on_conflict.or(Some(value)),
                 (_, "order") => orders.push((level, value)),
                 (_, "limit") => window(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?,
                 (_, "offset") => window(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?,
@@ -74,11 +91,17 @@ impl<'a> Query<'a> {
             };
             query.trees.push(At { path: level_path("logic path", level)?, what: filter::tree(negated, all, value)? });
         }
+        query.columns = columns.map(|text| names("columns parameter", text)).transpose()?;
         query.select = select_text.map_or_else(|| Ok(vec![Item::All]), select::select)?;
         for (key, value) in filters {
             let (path, field) = filter_key(key)?;
-            query.filters.push(At { path, what: filter::top_level(field, value)? });
+            if unreserved == Unreserved::FiltersOrArguments && !filter::is_operation(value) {
+                query.arguments.push((field.name, value));
+            } else {
+                query.filters.push(At { path, what: filter::top_level(field, value)? });
+            }
         }
+        query.on_conflict = on_conflict.map(|text| names("on_conflict parameter", text)).transpose()?;
         Ok(query)
     }
 }
@@ -116,6 +139,23 @@ fn level_path<'a>(parameter: &'static str, level: Option<&'a str>) -> Result<Vec
     Ok(path)
 }
 
+/// Names between commas.
+fn names<'a>(parameter: &'static str, text: &'a str) -> Result<Vec<Cow<'a, str>>, RequestError> {
+    let mut scanner = Scanner::new(parameter, text);
+    let mut names = Vec::new();
+    loop {
+        scanner.blanks();
+        names.push(scanner.name()?);
+        scanner.blanks();
+        if scanner.at_end() {
+            return Ok(names);
+        }
+        if !scanner.eat(",") {
+            return Err(scanner.expected("\",\" or end of input"));
+        }
+    }
+}
+
 fn filter_key(key: &str) -> Result<(Vec<Cow<'_, str>>, filter::Field<'_>), RequestError> {
     let mut scanner = Scanner::new("tree path", key);
     let mut path = Vec::new();
@@ -135,7 +175,7 @@ mod tests {
 
     fn error(query: &str) -> (String, String) {
         let params = Params::decode(query).unwrap();
-        match Query::parse(&params).unwrap_err().kind().clone() {
+        match Query::parse(&params, Unreserved::Filters).unwrap_err().kind().clone() {
             ErrorKind::Syntax { parameter, text, column, details } => {
                 (format!("{parameter} ({text}) {column}"), details)
             }
@@ -150,7 +190,7 @@ mod tests {
              &t.not.and=(b.is.NULL)&limit=abc&offset=4;id=neq.1&flag",
         )
         .unwrap();
-        let query = Query::parse(&params).unwrap();
+        let query = Query::parse(&params, Unreserved::Filters).unwrap();
         let paths: Vec<Vec<&str>> =
             query.filters.iter().map(|at| at.path.iter().map(|name| name.as_ref()).collect()).collect();
         assert_eq!(paths, [vec!["t"], vec![]]);
@@ -184,11 +224,11 @@ mod tests {
         assert_eq!(error("id=gte50").0, "filter (gte50) 4");
         assert_eq!(
             error("id=50"),
-            ("filter (50) 1".into(), "unexpected '5' expecting \"not\" or operator (eq, gt, ...)".into())
+            ("filter (50) 1".into(), "unexpected \"5\" expecting \"not\" or operator (eq, gt, ...)".into())
         );
         assert_eq!(error("select=id,").0, "select parameter (id,) 4");
         assert_eq!(error("select=a(b").0, "select parameter (a(b) 4");
-        assert_eq!(error("order=id.up").0, "order (id.up) 3");
+        assert_eq!(error("order=id.up").0, "order (id.up) 4");
         assert_eq!(error("or=()").0, "logic tree (()) 4");
         assert_eq!(error("and=(id.eq.1").0, "logic tree ((id.eq.1) 12");
         assert_eq!(error("id=neq(any).{1}").0, "filter (neq(any).{1}) 4");
@@ -197,18 +237,32 @@ mod tests {
         assert_eq!(error("id=50&order=").0, "order () 1");
     }
 
+    #[test]
+    fn what_is_no_operation_is_an_argument() {
+        let text = "a=1&id=gt.5&id=6&x.b=eq5&c=&d=neq(any).x&e=fts(&select=id&order=id";
+        let params = Params::decode(text).unwrap();
+        let query = Query::parse(&params, Unreserved::FiltersOrArguments).unwrap();
+        let arguments: Vec<_> = query.arguments.iter().map(|(name, value)| (name.as_ref(), *value)).collect();
+        assert_eq!(arguments, [("a", "1"), ("id", "6"), ("b", "eq5"), ("c", ""), ("d", "neq(any).x"), ("e", "fts(")]);
+        assert_eq!(query.filters.len(), 1);
+        for wrong in ["a=in.5", "a=is.x", "a=not.x", "columns=", "on_conflict=a,"] {
+            let params = Params::decode(wrong).unwrap();
+            assert!(Query::parse(&params, Unreserved::FiltersOrArguments).is_err(), "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_query_makes_a_panic(query in "([a-z.!():,&=*\"\\\\{}>\\[\\] -]|not|and|or|in|is|eq|select=|order=|%2[0-9]){0,80}") {
             if let Ok(params) = Params::decode(&query) {
-                let _ = Query::parse(&params);
+                let _ = Query::parse(&params, Unreserved::Filters);
             }
         }
 
         #[test]
         fn nor_does_any_text(query: String) {
             if let Ok(params) = Params::decode(&query) {
-                let _ = Query::parse(&params);
+                let _ = Query::parse(&params, Unreserved::FiltersOrArguments);
                 params.canonical();
             }
         }

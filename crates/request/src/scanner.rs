@@ -75,7 +75,9 @@ impl<'a> Scanner<'a> {
 
     pub(crate) fn expected(&self, what: &str) -> RequestError {
         let found = match self.peek() {
-            Some(c) => format!("unexpected {c:?}"),
+            // the quotes are those that clients of the protocol know
+            Some(c) if what.contains("end of input") => format!("unexpected {c:?}"),
+            Some(c) => format!("unexpected {:?}", c.to_string()),
             None => "unexpected end of input".to_owned(),
         };
         self.error(format!("{found} expecting {what}"))

@@ -173,6 +173,9 @@ fn item<'a>(scanner: &mut Scanner<'a>, depth: usize) -> Result<Item<'a>, Request
     Ok(Item::Column { field, alias, cast: inner_cast, aggregate })
 }
 
+/// How many parameters an embed may have: a hint and a kind of join.
+const PARAMETERS_MAX: usize = 2;
+
 fn embed<'a>(
     scanner: &mut Scanner<'a>,
     alias: Option<Cow<'a, str>>,
@@ -181,15 +184,16 @@ fn embed<'a>(
     depth: usize,
 ) -> Result<Item<'a>, RequestError> {
     let (mut hint, mut join) = (None, None);
-    while scanner.eat("!") {
-        if join.is_none() && scanner.eat_word("inner") {
-            join = Some(Join::Inner);
-        } else if join.is_none() && scanner.eat_word("left") {
-            join = Some(Join::Left);
-        } else if hint.is_none() {
-            hint = Some(scanner.name()?);
+    for _ in 0..PARAMETERS_MAX {
+        if !scanner.eat("!") {
+            break;
+        }
+        if scanner.eat_word("inner") {
+            join = join.or(Some(Join::Inner));
+        } else if scanner.eat_word("left") {
+            join = join.or(Some(Join::Left));
         } else {
-            return Err(scanner.expected("\"(\""));
+            hint = hint.or(Some(scanner.name()?));
         }
     }
     scanner.expect("(")?;

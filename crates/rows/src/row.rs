@@ -142,6 +142,11 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
+    /// The columns that have not been read, as a row.
+    pub fn rest(&self) -> RowView<'a> {
+        RowView { columns: self.left, body: self.cursor.rest() }
+    }
+
     /// The next column; an error where the row has no more.
     #[inline]
     pub fn column(&mut self) -> Result<Option<&'a [u8]>, Malformed> {

@@ -86,8 +86,8 @@ pub enum Codec {
     Array(Box<Codec>),
     /// A composite value in binary: a column of a row type, or one embedded row.
     Row(Arc<[Field]>),
-    /// An array of rows: an embed to many. Null is the empty array.
-    Rows(Arc<[Field]>),
+    /// An array in binary where null stands for no element: an embed to many, whose elements are rows.
+    List(Box<Codec>),
 }
 
 impl Codec {

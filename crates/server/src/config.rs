@@ -39,6 +39,36 @@ pub struct Config {
     pub server_unix_socket: Option<PathBuf>,
     /// How long a client may take nothing of a response before it loses its connection. No key sets it yet.
     pub client_stall_timeout: Duration,
+    /// `db-aggregates-enabled`: whether requests may aggregate.
+    pub db_aggregates_enabled: bool,
+    /// `db-plan-enabled`: whether requests may ask how they would be run.
+    pub db_plan_enabled: bool,
+    /// `db-root-spec`: the function that answers `/`.
+    pub db_root_spec: Option<String>,
+    /// `db-pre-request`: the function that runs before every request, with its schema if that was said.
+    pub db_pre_request: Option<(Option<String>, String)>,
+    /// `db-hoisted-tx-settings`: the settings of a function that hold for the whole transaction.
+    pub db_hoisted_tx_settings: Vec<String>,
+    /// `db-tx-end`: whether requests may say how their transaction ends.
+    pub db_tx_end_is_theirs: bool,
+    /// `db-request-settings`, a key of Thalweg's own: what a session is told of a request.
+    pub db_request_settings: RequestSettings,
+    /// `app.settings.*`: what SQL can read of the configuration.
+    pub app_settings: Vec<(String, String)>,
+    /// `openapi-mode`: what the description of `/` covers.
+    pub openapi_mode: OpenApiMode,
+    /// `openapi-security-active`: whether it mentions tokens.
+    pub openapi_security_active: bool,
+    /// `openapi-server-proxy-uri`: where clients find the server.
+    pub openapi_server_proxy_uri: Option<String>,
+    /// `server-cors-allowed-origins`: all where it is not set.
+    pub server_cors_allowed_origins: Option<Vec<String>>,
+    /// `server-trace-header`: a header that is sent back as it came.
+    pub server_trace_header: Option<String>,
+    /// `client-error-verbosity`: whether errors have details and a hint.
+    pub client_errors_are_verbose: bool,
+    /// `url-use-legacy-target-names`: whether an embed's bare name addresses it although it has an alias.
+    pub url_use_legacy_target_names: bool,
     /// `log-level`
     pub log_level: LogLevel,
     /// What is odd about the configuration, in words for the log.
@@ -54,6 +84,28 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
+}
+
+/// What a database session is told of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestSettings {
+    /// What something in the database can see.
+    Auto,
+    /// Everything, for each transaction.
+    Always,
+    /// Role, search path and access mode only.
+    Never,
+}
+
+/// What the description of `/` covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenApiMode {
+    /// What the role may use.
+    FollowPrivileges,
+    /// Everything.
+    IgnorePrivileges,
+    /// There is none.
+    Disabled,
 }
 
 /// Why a configuration cannot be used.
@@ -77,7 +129,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The keys that have an effect, with the older names that are read where the newer is not set.
-const KEYS: [(&str, Option<&str>); 15] = [
+const KEYS: [(&str, Option<&str>); 30] = [
     ("db-uri", None),
     ("db-schemas", Some("db-schema")),
     ("db-anon-role", None),
@@ -93,6 +145,21 @@ const KEYS: [(&str, Option<&str>); 15] = [
     ("server-port", None),
     ("server-unix-socket", None),
     ("log-level", None),
+    ("db-aggregates-enabled", None),
+    ("db-plan-enabled", None),
+    ("db-root-spec", Some("root-spec")),
+    ("db-pre-request", Some("pre-request")),
+    ("db-hoisted-tx-settings", None),
+    ("db-tx-end", None),
+    ("db-request-settings", None),
+    ("openapi-mode", None),
+    ("openapi-security-active", None),
+    ("openapi-server-proxy-uri", None),
+    ("server-cors-allowed-origins", None),
+    ("server-trace-header", None),
+    ("client-error-verbosity", None),
+    ("url-use-legacy-target-names", None),
+    ("server-timing-enabled", None),
 ];
 
 impl Default for Config {
@@ -113,6 +180,27 @@ impl Default for Config {
             server_port: 3000,
             server_unix_socket: None,
             client_stall_timeout: Duration::from_secs(30),
+            db_aggregates_enabled: false,
+            db_plan_enabled: false,
+            db_root_spec: None,
+            db_pre_request: None,
+            db_hoisted_tx_settings: [
+                "statement_timeout",
+                "plan_filter.statement_cost_limit",
+                "default_transaction_isolation",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            db_tx_end_is_theirs: false,
+            db_request_settings: RequestSettings::Auto,
+            app_settings: Vec::new(),
+            openapi_mode: OpenApiMode::FollowPrivileges,
+            openapi_security_active: false,
+            openapi_server_proxy_uri: None,
+            server_cors_allowed_origins: None,
+            server_trace_header: None,
+            client_errors_are_verbose: true,
+            url_use_legacy_target_names: true,
             log_level: LogLevel::Error,
             warnings: Vec::new(),
         }
@@ -177,6 +265,32 @@ impl Config {
             }),
             None => None,
         };
+        let flag = |key: &str, default: bool| text(key).map_or(default, |value| boolean(&value));
+        let choice = |key: &'static str, words: &[&str]| -> Result<usize, ConfigError> {
+            let Some(value) = text(key) else { return Ok(0) };
+            let at = words.iter().position(|word| *word == value);
+            at.ok_or_else(|| ConfigError::new(format!("Invalid {key}: {value}. Check your configuration.")))
+        };
+        let db_request_settings = match choice("db-request-settings", &["auto", "always", "never"])? {
+            0 => RequestSettings::Auto,
+            1 => RequestSettings::Always,
+            _ => RequestSettings::Never,
+        };
+        let openapi_mode = match choice("openapi-mode", &["follow-privileges", "ignore-privileges", "disabled"])? {
+            0 => OpenApiMode::FollowPrivileges,
+            1 => OpenApiMode::IgnorePrivileges,
+            _ => OpenApiMode::Disabled,
+        };
+        let ends = ["commit", "rollback", "commit-allow-override", "rollback-allow-override"];
+        let db_tx_end_is_theirs = choice("db-tx-end", &ends)? >= 2;
+        let client_errors_are_verbose = choice("client-error-verbosity", &["verbose", "minimal"])? == 0;
+        let openapi_server_proxy_uri = text("openapi-server-proxy-uri");
+        if openapi_server_proxy_uri.as_deref().is_some_and(|uri| crate::openapi::Proxy::parse(uri).is_none()) {
+            return Err(ConfigError::new("Malformed proxy uri, a correct example: https://example.com:8443/basePath"));
+        }
+        let app_settings = values
+            .iter()
+            .filter_map(|(key, value)| key.starts_with("app.settings.").then(|| (key.clone(), value.clone())));
         let log_level = match text("log-level").as_deref() {
             None | Some("error") => LogLevel::Error,
             Some("crit") => LogLevel::Crit,
@@ -206,6 +320,25 @@ impl Config {
                 .unwrap_or(default.server_port),
             server_unix_socket: text("server-unix-socket").map(PathBuf::from),
             client_stall_timeout: default.client_stall_timeout,
+            db_aggregates_enabled: flag("db-aggregates-enabled", default.db_aggregates_enabled),
+            db_plan_enabled: flag("db-plan-enabled", default.db_plan_enabled),
+            db_root_spec: text("db-root-spec"),
+            db_pre_request: text("db-pre-request").map(|name| match name.split_once('.') {
+                Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
+                None => (None, name),
+            }),
+            db_hoisted_tx_settings: text("db-hoisted-tx-settings")
+                .map_or(default.db_hoisted_tx_settings, |value| list(&value)),
+            db_tx_end_is_theirs,
+            db_request_settings,
+            app_settings: app_settings.collect(),
+            openapi_mode,
+            openapi_security_active: flag("openapi-security-active", default.openapi_security_active),
+            openapi_server_proxy_uri,
+            server_cors_allowed_origins: text("server-cors-allowed-origins").map(|value| list(&value)),
+            server_trace_header: text("server-trace-header"),
+            client_errors_are_verbose,
+            url_use_legacy_target_names: flag("url-use-legacy-target-names", default.url_use_legacy_target_names),
             log_level,
             warnings: values.keys().filter_map(|key| warning(key)).collect(),
         })
@@ -217,24 +350,15 @@ fn boolean(value: &str) -> bool {
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-const NOT_YET: [&str; 38] = [
+const NOT_YET: [&str; 18] = [
     "admin-server-host",
     "admin-server-port",
     "admin-server-unix-socket",
     "admin-server-unix-socket-mode",
-    "client-error-verbosity",
-    "db-aggregates-enabled",
     "db-config",
-    "db-hoisted-tx-settings",
-    "db-plan-enabled",
     "db-pool-automatic-recovery",
     "db-pre-config",
-    "db-pre-request",
-    "pre-request",
     "db-prepared-statements",
-    "db-root-spec",
-    "root-spec",
-    "db-tx-end",
     "jwt-aud",
     "jwt-cache-max-entries",
     "jwt-role-claim-key",
@@ -243,25 +367,16 @@ const NOT_YET: [&str; 38] = [
     "jwt-secret-is-base64",
     "secret-is-base64",
     "log-query",
-    "openapi-mode",
-    "openapi-security-active",
-    "openapi-server-proxy-uri",
-    "server-cors-allowed-origins",
     "server-reuseport",
-    "server-timing-enabled",
-    "server-trace-header",
     "server-unix-socket-mode",
-    "url-use-legacy-target-names",
-    "jwt-cache-max-lifetime",
-    "db-prefer-tx",
-    "openapi-security",
-    "server-timing",
 ];
 
 fn warning(key: &str) -> Option<String> {
     if KEYS.iter().any(|(known, older)| *known == key || *older == Some(key)) {
         None
-    } else if NOT_YET.contains(&key) || key.starts_with("app.settings.") {
+    } else if key.starts_with("app.settings.") {
+        None
+    } else if NOT_YET.contains(&key) {
         Some(format!("the configuration key {key} has no effect yet"))
     } else {
         Some(format!("unknown configuration key {key}"))

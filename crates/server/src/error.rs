@@ -2,6 +2,7 @@
 
 use crate::body::Body;
 use bytes::Bytes;
+use hyper::ext::ReasonPhrase;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
@@ -20,10 +21,29 @@ pub(crate) struct ApiError {
     details: Details,
     hint: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// The reason phrase, where it is not the standard one.
+    reason: Option<String>,
     /// Whether the schema cache may have fallen behind the database.
     pub(crate) stale: Stale,
     /// Whether the request can be answered in another way, which keeps less in memory.
     pub(crate) held_too_much: bool,
+}
+
+/// MESSAGE of an error that SQL made itself.
+#[derive(serde::Deserialize)]
+struct RaisedMessage {
+    code: String,
+    message: String,
+    details: Option<String>,
+    hint: Option<String>,
+}
+
+/// DETAIL of an error that SQL made itself.
+#[derive(serde::Deserialize)]
+struct RaisedDetail {
+    status: u16,
+    status_text: Option<String>,
+    headers: std::collections::BTreeMap<String, String>,
 }
 
 /// What an error says about the schema cache.
@@ -54,6 +74,7 @@ impl ApiError {
             details: Details::Null,
             hint: None,
             headers: Vec::new(),
+            reason: None,
             stale: Stale::No,
             held_too_much: false,
         }
@@ -94,6 +115,30 @@ impl ApiError {
         Self::new(406, "PGRST116", message).details(format!("The result contains {rows} rows"))
     }
 
+    /// None of the accepted media types can be made.
+    pub(crate) fn media_type(accept: &[thalweg_request::MediaType<'_>]) -> Self {
+        let asked: Vec<&str> = accept.iter().map(|media| media.text).collect();
+        Self::new(406, "PGRST107", format!("None of these media types are available: {}", asked.join(", ")))
+    }
+
+    /// `response.headers` is not what it must be.
+    pub(crate) fn headers_of_sql() -> Self {
+        let message =
+            "response.headers guc must be a JSON array composed of objects with a single key and a string value";
+        Self::new(500, "PGRST111", message)
+    }
+
+    /// `response.status` is not what it must be.
+    pub(crate) fn status_of_sql() -> Self {
+        Self::new(500, "PGRST112", "response.status guc must be a valid status code")
+    }
+
+    /// A call returned more rows than the client allows.
+    pub(crate) fn too_many(rows: u64) -> Self {
+        let message = "Query result exceeds max-affected preference constraint";
+        Self::new(400, "PGRST124", message).details(format!("The query affects {rows} rows"))
+    }
+
     pub(crate) fn offset_beyond(offset: u64, total: u64) -> Self {
         Self::new(416, "PGRST103", "Requested range not satisfiable")
             .details(format!("An offset of {offset} was requested, but there are only {total} rows."))
@@ -106,6 +151,9 @@ impl ApiError {
 
     /// What PostgreSQL reported (errors §5). `anonymous` tells whether the request ran as the anonymous role.
     fn database(error: &DbError, anonymous: bool) -> Self {
+        if error.code == "PGRST" {
+            return Self::raised(error);
+        }
         let status = status_of(&error.code, &error.message, anonymous);
         let mut api = Self::new(status, "", error.message.clone());
         api.code = Cow::Owned(error.code.clone());
@@ -115,11 +163,52 @@ impl ApiError {
             "42703" | "42P01" => Stale::Perhaps,
             _ => Stale::No,
         };
+        if error.code.starts_with("PT") {
+            api.reason = Some(error.message.clone());
+        }
         match status {
             401 => api.header(WWW_AUTHENTICATE, "Bearer"),
             503 => api.header(RETRY_AFTER, "1"),
             _ => api,
         }
+    }
+
+    /// An error that SQL made itself (functions §8.1).
+    fn raised(error: &DbError) -> Self {
+        const MESSAGE: &str = "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error";
+        let malformed = |what: &str, text: Option<&str>, keys: &str| {
+            let details = match text {
+                Some(text) => format!("Invalid JSON value for {what}: '{text}'"),
+                None => "DETAIL is missing in the RAISE statement".to_owned(),
+            };
+            Self::new(500, "PGRST121", MESSAGE)
+                .details(details)
+                .hint(format!("{what} must be a JSON object with {keys}"))
+        };
+        const MESSAGE_KEYS: &str = "obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.";
+        const DETAIL_KEYS: &str = "obligatory keys: 'status', 'headers' and optional key: 'status_text'.";
+        let Ok(message) = serde_json::from_str::<RaisedMessage>(&error.message) else {
+            return malformed("MESSAGE", Some(&error.message), MESSAGE_KEYS);
+        };
+        let Some(detail) = error.detail.as_deref() else { return malformed("DETAIL", None, DETAIL_KEYS) };
+        let Ok(raised) = serde_json::from_str::<RaisedDetail>(detail) else {
+            return malformed("DETAIL", Some(detail), DETAIL_KEYS);
+        };
+        let Ok(status) = StatusCode::from_u16(raised.status) else {
+            return malformed("DETAIL", Some(detail), DETAIL_KEYS);
+        };
+        let mut api = Self::new(500, "", message.message);
+        api.status = status;
+        api.code = Cow::Owned(message.code);
+        api.details = message.details.map_or(Details::Null, Details::Text);
+        api.hint = message.hint;
+        api.reason = raised.status_text;
+        for (name, value) in raised.headers {
+            if let (Ok(name), Ok(value)) = (name.parse(), HeaderValue::from_str(&value)) {
+                api.headers.push((name, value));
+            }
+        }
+        api
     }
 
     fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
@@ -149,21 +238,23 @@ impl ApiError {
         }
     }
 
-    /// Body and headers.
-    pub(crate) fn respond(&self) -> Response<Body> {
+    /// Body and headers; without details and hint where clients are not to see them.
+    pub(crate) fn respond(&self, verbose: bool) -> Response<Body> {
         let mut body = Vec::with_capacity(256);
         body.extend_from_slice(b"{\"code\":");
         write_string(&mut body, self.code.as_bytes());
-        body.extend_from_slice(b",\"details\":");
-        match &self.details {
-            Details::Null => body.extend_from_slice(b"null"),
-            Details::Text(text) => write_string(&mut body, text.as_bytes()),
-            Details::Json(json) => body.extend_from_slice(json),
-        }
-        body.extend_from_slice(b",\"hint\":");
-        match &self.hint {
-            None => body.extend_from_slice(b"null"),
-            Some(hint) => write_string(&mut body, hint.as_bytes()),
+        if verbose {
+            body.extend_from_slice(b",\"details\":");
+            match &self.details {
+                Details::Null => body.extend_from_slice(b"null"),
+                Details::Text(text) => write_string(&mut body, text.as_bytes()),
+                Details::Json(json) => body.extend_from_slice(json),
+            }
+            body.extend_from_slice(b",\"hint\":");
+            match &self.hint {
+                None => body.extend_from_slice(b"null"),
+                Some(hint) => write_string(&mut body, hint.as_bytes()),
+            }
         }
         body.extend_from_slice(b",\"message\":");
         write_string(&mut body, self.message.as_bytes());
@@ -177,6 +268,9 @@ impl ApiError {
             headers.insert(HeaderName::from_static("proxy-status"), value);
         }
         headers.extend(self.headers.iter().cloned());
+        if let Some(reason) = self.reason.as_deref().and_then(|text| ReasonPhrase::try_from(text.as_bytes()).ok()) {
+            response.extensions_mut().insert(reason);
+        }
         *response.body_mut() = Body::whole(body.into());
         response
     }
@@ -223,6 +317,27 @@ impl From<PlanError> for ApiError {
             }
             Kind::NotEmbedded(name) => Self::new(400, "PGRST108", message)
                 .hint(format!("Verify that '{name}' is included in the 'select' query parameter.")),
+            Kind::TargetName { name, alias } => Self::new(400, "PGRST108", message)
+                .details("Target names are not allowed in filters if they have an alias")
+                .hint(format!("Change '{name}' to '{alias}' in filters, orders or limits.")),
+            Kind::DuplicateEmbed(_) => Self::new(400, "42712", message),
+            Kind::Function { schema, name, arguments, nearest } => {
+                let with = match arguments.as_slice() {
+                    [] => "without parameters".to_owned(),
+                    [only] => format!("with parameter {only}"),
+                    several => format!("with parameters {}", several.join(", ")),
+                };
+                let mut api = Self::new(404, "PGRST202", message).details(format!(
+                    "Searched for the function {schema}.{name} {with}, but no matches were found in the schema cache."
+                ));
+                api.hint = nearest.as_ref().map(|nearest| format!("Perhaps you meant to call the function {nearest}"));
+                api
+            }
+            Kind::Overloads(_) => Self::new(300, "PGRST203", message).hint(
+                "Try renaming the parameters or the function itself in the database so function overloading can be \
+                 resolved",
+            ),
+            Kind::NoSet => Self::new(400, "PGRST128", message),
             Kind::Relationship { origin, target, hint, schema, suggestion } => {
                 let using = hint.as_ref().map_or(String::new(), |hint| format!(" using the hint '{hint}'"));
                 let mut api = Self::new(400, "PGRST200", message).details(format!(

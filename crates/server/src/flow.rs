@@ -1,9 +1,11 @@
 //! The whole request, one line a stage.
 
 use crate::body::Body;
+use crate::config::OpenApiMode;
 use crate::cors;
 use crate::error::{ApiError, Stale};
-use crate::respond;
+use crate::respond::{self, Facts};
+use crate::root;
 use crate::run::{Ran, Run, Statements};
 use crate::session::{RequestFacts, SessionState};
 use crate::state::{Snapshot, State};
@@ -11,10 +13,11 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
+use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Plan, plan};
-use thalweg_request::{ApiRequest, Count, Params, Preferences, Query, Resource, Window, accepted};
+use thalweg_request::{ApiRequest, Params, Preferences, Query, Resource, Target, Unreserved, Window, accepted};
 
 const ACCEPT_PROFILE: &str = "accept-profile";
 
@@ -40,7 +43,6 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
         // relations have grown since PostgreSQL last looked: it joins them itself
         outcome = attempt(state, parts, &mut bill, false).await;
     }
-    let cross_origin = parts.headers.contains_key(header::ORIGIN);
     let (mut response, code, rows) = match outcome {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
@@ -48,7 +50,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
             if error.status.as_u16() == 503 && error.code != "PGRST003" {
                 state.reloader.trigger();
             }
-            let mut response = error.respond();
+            let mut response = error.respond(state.config.client_errors_are_verbose);
             if parts.method == Method::HEAD {
                 *response.body_mut() = Body::whole(Bytes::new());
             }
@@ -60,7 +62,14 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
     if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing())) {
         headers.insert(HeaderName::from_static("server-timing"), timing);
     }
-    cors::expose(cross_origin, headers);
+    if let Some(Ok(name)) = state.config.server_trace_header.as_deref().map(str::parse::<HeaderName>) {
+        let traced = parts.headers.get(&name).cloned().unwrap_or(HeaderValue::from_static(""));
+        headers.insert(name, traced);
+    }
+    // a preflight's answer says what it says
+    if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
+        cors::expose(&state.config, &parts.headers, headers);
+    }
     Answer { response, bill, code, rows }
 }
 
@@ -68,30 +77,36 @@ type Outcome = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
 async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool) -> Outcome {
-    if let Some(response) = cors::preflight(&parts.method, &parts.headers) {
+    if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
     let role = authenticate(state, &parts.headers)?;
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
     let schema = schema(state, &parts.headers)?;
-    let relation = match relation(&snapshot, schema, &resource, parts)? {
-        Asked::Rows(relation) => relation,
-        Asked::Options(response) => return Ok((*response, None)),
-    };
+    let asked = asked(state, &resource, parts)?;
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
-    let request = read_request(parts, resource.clone(), &params)?;
+    let target = match asked {
+        Asked::Rows(target) => target,
+        Asked::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
+        Asked::Options(target) => return options(&snapshot, schema, target, &params),
+    };
+    let request = read_request(parts, target, &params)?;
     bill.lap(Stage::Parse);
-    let mut plan = plan(&request, relation, context(state, &snapshot, schema, role, &request))?;
-    check_preferences(&request.preferences)?;
+    let mut plan = plan(&request, context(state, &snapshot, schema, role, &request))?;
+    request.preferences.check()?;
     plan.gathers &= may_gather;
-    let statements = Statements::of(&plan);
-    let session = SessionState::of(&snapshot, plan.schema, role, facts(parts, &request));
+    let statements = Statements::of(&plan, state.config.db_max_rows);
+    let function = plan.call().map(|call| call.function);
+    let facts = facts(parts, request.preferences.timezone, function);
+    let session = SessionState::of(&state.config, &snapshot, plan.schema, role, facts);
     bill.lap(Stage::Plan);
     let connection = state.pool.get(session.key).await?;
     bill.lap(Stage::Wait);
     let zone = snapshot.zone.clone().unwrap_or(Zone::UTC);
-    let rows = Run { plan: &plan, statements: &statements, session: &session, zone, anonymous: true };
+    let pre_request = state.pre_request.as_deref();
+    let (anonymous, head_only) = (true, request.head_only);
+    let rows = Run { plan: &plan, statements: &statements, session: &session, pre_request, zone, anonymous, head_only };
     let result = rows.run(connection, bill).await.map_err(|mut error| {
         // what neither the schema cache nor the database knows is the client's mistake
         if error.stale == Stale::Perhaps && !plan.read.knows_all_columns() {
@@ -111,50 +126,71 @@ fn authenticate<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, Ap
     state.config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
 }
 
+/// What a request asks for.
 enum Asked<'a> {
-    Rows(&'a str),
-    Options(Box<Response<Body>>),
+    /// Rows.
+    Rows(Target<'a>),
+    /// What can be done with something; `None` is the root.
+    Options(Option<Target<'a>>),
+    /// What there is.
+    Description,
 }
 
-/// The relation whose rows are asked for; everything else is answered here.
-fn relation<'a>(
-    snapshot: &Snapshot,
-    schema: &str,
-    resource: &'a Resource<'_>,
-    parts: &Parts,
-) -> Result<Asked<'a>, ApiError> {
-    const READABLE: &str = "OPTIONS,GET,HEAD";
-    let unsupported = || ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {}", parts.method));
-    match (resource, &parts.method) {
-        (Resource::Root, &Method::OPTIONS) => Ok(Asked::Options(Box::new(respond::options(READABLE)))),
-        (Resource::Root, &Method::GET | &Method::HEAD) => {
-            let names: Vec<String> = snapshot
-                .catalog
-                .relations()
-                .iter()
-                .filter(|relation| *relation.schema == *schema)
-                .take(20)
-                .map(|relation| format!("/{}", relation.name))
-                .collect();
-            Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled")
-                .hint(format!("Relations of schema '{schema}': {}", names.join(" "))))
+/// What a path and a method ask for (url-grammar §1).
+fn asked<'a>(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Result<Asked<'a>, ApiError> {
+    let method = &parts.method;
+    let target = match (resource, &state.config.db_root_spec) {
+        (Resource::Root, _) if state.config.openapi_mode == OpenApiMode::Disabled => {
+            return Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled"));
         }
-        (Resource::Relation(name), &Method::GET | &Method::HEAD) => Ok(Asked::Rows(name)),
-        (Resource::Relation(name), &Method::OPTIONS) => match snapshot.catalog.find(schema, name) {
-            Some(_) => Ok(Asked::Options(Box::new(respond::options(READABLE)))),
-            None => Ok(Asked::Rows(name)),
-        },
-        (Resource::Function(_), &Method::GET | &Method::HEAD | &Method::POST | &Method::OPTIONS) => {
-            Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Functions cannot be called yet."))
-        }
-        (Resource::Function(_), method) => {
+        (Resource::Root, Some(name)) => Some(Target::Function(name)),
+        (Resource::Root, None) => None,
+        (Resource::Relation(name), _) => Some(Target::Relation(name)),
+        (Resource::Function(name), _) => Some(Target::Function(name)),
+    };
+    let not_yet = |what: &str| Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint(what));
+    match (target, method) {
+        (target, &Method::OPTIONS) => Ok(Asked::Options(target)),
+        (None, &Method::GET | &Method::HEAD) => Ok(Asked::Description),
+        (Some(target), &Method::GET | &Method::HEAD) => Ok(Asked::Rows(target)),
+        (Some(Target::Function(_)), &Method::POST) => not_yet("Functions cannot be called by POST yet."),
+        (Some(Target::Function(_)), method) => {
             Err(ApiError::new(405, "PGRST101", format!("Cannot use the {method} method on RPC")))
         }
-        (Resource::Relation(_), &Method::POST | &Method::PATCH | &Method::PUT | &Method::DELETE) => {
-            Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint("Relations cannot be written to yet."))
+        (Some(Target::Relation(_)), &Method::POST | &Method::PATCH | &Method::PUT | &Method::DELETE) => {
+            not_yet("Relations cannot be written to yet.")
         }
-        _ => Err(unsupported()),
+        (_, method) => Err(ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}"))),
     }
+}
+
+/// What can be done with something (representation §8, functions §1).
+fn options(snapshot: &Snapshot, schema: &str, target: Option<Target<'_>>, params: &Params<'_>) -> Outcome {
+    let catalog = &snapshot.catalog;
+    let allowed = match target {
+        None => "OPTIONS,GET,HEAD".to_owned(),
+        Some(Target::Relation(name)) => {
+            let relation = thalweg_plan::relation(catalog, schema, name)?;
+            allowed(relation)
+        }
+        Some(Target::Function(name)) => {
+            Query::parse(params, Unreserved::Filters)?;
+            match thalweg_plan::function(catalog, schema, name)?.volatility {
+                Volatility::Volatile => "OPTIONS,POST".to_owned(),
+                Volatility::Stable | Volatility::Immutable => "OPTIONS,GET,HEAD,POST".to_owned(),
+            }
+        }
+    };
+    Ok((respond::options(&allowed), None))
+}
+
+fn allowed(relation: &Relation) -> String {
+    let (insert, update, delete) = relation.writable;
+    let has_key = !relation.primary_key.is_empty();
+    let methods = [(insert, ",POST"), (insert && update && has_key, ",PUT"), (update, ",PATCH"), (delete, ",DELETE")];
+    let mut allowed = String::from("OPTIONS,GET,HEAD");
+    methods.iter().filter(|(can, _)| *can).for_each(|(_, method)| allowed.push_str(method));
+    allowed
 }
 
 /// The schema that `Accept-Profile` names, else the default one.
@@ -170,34 +206,23 @@ fn schema<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError
 }
 
 /// Understands the query string and the headers.
-fn read_request<'a>(
-    parts: &'a Parts,
-    resource: Resource<'a>,
-    params: &'a Params<'a>,
-) -> Result<ApiRequest<'a>, ApiError> {
+fn read_request<'a>(parts: &'a Parts, target: Target<'a>, params: &'a Params<'a>) -> Result<ApiRequest<'a>, ApiError> {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let query = Query::parse(params)?;
+    let unreserved = match target {
+        Target::Relation(_) => Unreserved::Filters,
+        Target::Function(_) => Unreserved::FiltersOrArguments,
+    };
+    let query = Query::parse(params, unreserved)?;
     let range = if parts.method == Method::GET { text(header::RANGE) } else { None };
     let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     Ok(ApiRequest {
-        resource,
+        target,
         window: Window::intersect(query.root_window, range)?,
         query,
         preferences: Preferences::parse(prefer),
         accept: accepted(text(header::ACCEPT)),
         head_only: parts.method == Method::HEAD,
     })
-}
-
-/// What nobody knows is an error if the client says so; what is known and not done always is.
-fn check_preferences(preferences: &Preferences<'_>) -> Result<(), ApiError> {
-    preferences.check()?;
-    if matches!(preferences.count, Some(Count::Planned | Count::Estimated)) {
-        return Err(
-            ApiError::new(501, "PGRST127", "Feature not implemented").hint("Only count=exact can be counted yet.")
-        );
-    }
-    Ok(())
 }
 
 /// What the plan depends on besides the request.
@@ -209,25 +234,32 @@ fn context<'a>(
     request: &ApiRequest<'_>,
 ) -> Context<'a> {
     const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
+    let config = &state.config;
     let of_role = snapshot.catalog.session().role_settings.get(role);
     let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
     Context {
         catalog: &snapshot.catalog,
         schema,
-        rows_max: state.config.db_max_rows,
+        rows_max: config.db_max_rows,
         zone_is_known: snapshot.zone.is_some(),
         formats_are_changed: request.preferences.timezone.is_some()
+            || state.pre_request.is_some()
+            || config.db_hoisted_tx_settings.iter().any(|name| changes(name))
             || of_role.is_some_and(|settings| settings.iter().any(|(name, _)| changes(name))),
+        aggregates_are_on: config.db_aggregates_enabled,
+        plans_are_on: config.db_plan_enabled,
+        legacy_target_names: config.url_use_legacy_target_names,
+        has_pre_request: state.pre_request.is_some(),
     }
 }
 
-fn facts<'a>(parts: &'a Parts, request: &ApiRequest<'a>) -> RequestFacts<'a> {
-    RequestFacts {
-        method: parts.method.as_str(),
-        path: parts.uri.path(),
-        headers: &parts.headers,
-        timezone: request.preferences.timezone,
-    }
+fn facts<'a>(parts: &'a Parts, timezone: Option<&'a str>, function: Option<&'a Function>) -> RequestFacts<'a> {
+    RequestFacts { method: parts.method.as_str(), path: parts.uri.path(), headers: &parts.headers, timezone, function }
+}
+
+/// Whether responses say which schema they are from.
+fn shows_profile(state: &State, parts: &Parts) -> bool {
+    state.config.db_schemas.len() > 1 || parts.headers.contains_key(ACCEPT_PROFILE)
 }
 
 /// The response to what has come of a request.
@@ -239,15 +271,47 @@ fn respond(
     plan: &Plan<'_>,
     ran: Ran,
 ) -> Outcome {
-    let show_profile = state.config.db_schemas.len() > 1 || parts.headers.contains_key(ACCEPT_PROFILE);
     let mut body = ran.body;
     if let Some(range) = ran.range
         && let Some(total) = range.total.filter(|&total| range.offset > total)
     {
         // answered like a success, but with the error as its body
-        body = ApiError::offset_beyond(range.offset, total).respond().into_body();
+        body = ApiError::offset_beyond(range.offset, total).respond(state.config.client_errors_are_verbose).into_body();
+        if request.head_only {
+            body = Body::whole(Bytes::new());
+        }
     }
-    let path = parts.uri.path();
-    let response = respond::read(plan, params, path, &request.preferences, show_profile, ran.range, body);
+    let facts = Facts {
+        params,
+        path: parts.uri.path(),
+        preferences: &request.preferences,
+        head_only: request.head_only,
+        shows_profile: shows_profile(state, parts),
+        tx_end_is_theirs: state.config.db_tx_end_is_theirs,
+    };
+    let mut response = respond::read(plan, &facts, ran.range, body);
+    if !matches!(plan.media, thalweg_plan::Media::Explain { .. }) {
+        respond::set_by_sql(&mut response, ran.set_by_sql)?;
+    }
     Ok((response, Some(ran.rows)))
+}
+
+/// The description of a schema (representation §10).
+async fn describe(
+    state: &State,
+    snapshot: &Snapshot,
+    schema: &str,
+    role: &str,
+    parts: &Parts,
+    bill: &mut Bill,
+) -> Outcome {
+    let accept = accepted(parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()));
+    let names = ["*/*", "application/json", "application/openapi+json"];
+    if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
+        return Err(ApiError::media_type(&accept));
+    }
+    let session = SessionState::of(&state.config, snapshot, schema, role, facts(parts, None, None));
+    let document = root::describe(state, snapshot, &session, schema, bill).await?;
+    let profile = shows_profile(state, parts).then_some(schema);
+    Ok((respond::description(document, profile, parts.method == Method::HEAD), None))
 }

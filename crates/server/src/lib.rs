@@ -25,15 +25,17 @@ mod flow;
 mod lenient;
 mod listener;
 mod log;
+mod openapi;
 mod pipeline;
 mod reload;
 mod respond;
+mod root;
 mod run;
 mod schema_cache;
 mod server;
 mod session;
 mod state;
 
-pub use config::{Config, ConfigError, LogLevel};
+pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
 pub use log::start as start_logging;
 pub use server::{Server, ServerBuilder, ServerError};

@@ -11,10 +11,18 @@ pub(crate) enum Role {
     Session,
     /// Counts all rows.
     Total,
+    /// Tells how many rows the planner expects.
+    Estimate,
+    /// Counts all rows, and those that the response would have.
+    HeadAndTotal,
+    /// Tells which status and headers SQL has set.
+    Response,
     /// Counts the rows that the response would have.
     Head,
     /// Returns the rows, of the level with this index where they come flat.
     Rows(usize),
+    /// Returns the rows, each behind the total and whether it is one.
+    RowsAndTotal,
 }
 
 /// Hands each statement's rows to where they belong.
@@ -23,14 +31,51 @@ pub(crate) struct Replies {
     at: usize,
     /// The types that each statement's columns must have; 0 is any.
     announced: Vec<Vec<Oid>>,
-    pub(crate) total: Option<u64>,
+    /// Whether a column before the others of a result says of how many rows it was made.
+    made_of_rows: bool,
+    /// Above this, a count has been cut off.
+    count_max: Option<u64>,
+    counted: Option<u64>,
+    estimated: Option<u64>,
     pub(crate) head: Option<u64>,
+    /// `response.headers` and `response.status`, as SQL has set them.
+    pub(crate) set_by_sql: (Option<String>, Option<String>),
     pub(crate) encoder: Encoder,
 }
 
 impl Replies {
-    pub(crate) fn new(roles: Vec<Role>, announced: Vec<Vec<Oid>>, encoder: Encoder) -> Self {
-        Self { roles, at: 0, announced, total: None, head: None, encoder }
+    pub(crate) fn new(
+        roles: Vec<Role>,
+        announced: Vec<Vec<Oid>>,
+        encoder: Encoder,
+        count_max: Option<u64>,
+        made_of_rows: bool,
+    ) -> Self {
+        Self {
+            made_of_rows,
+            roles,
+            at: 0,
+            announced,
+            count_max,
+            counted: None,
+            estimated: None,
+            head: None,
+            set_by_sql: (None, None),
+            encoder,
+        }
+    }
+
+    /// How many rows there are in all, as far as it was asked: counted, or else estimated (representation §5).
+    pub(crate) fn total(&self) -> Option<u64> {
+        match (self.counted, self.estimated) {
+            (Some(counted), Some(_)) if self.count_max.is_some_and(|most| counted <= most) => Some(counted),
+            (counted, estimated) => counted.max(estimated),
+        }
+    }
+
+    /// Whether the total is exactly what has been counted.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.counted.is_some() && self.estimated.is_none()
     }
 
     /// How many rows the response has.
@@ -48,7 +93,12 @@ impl RowSink for Replies {
 
     /// The columns must have the types for which the encoder was made, before any of them is read.
     fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), EncodeError> {
-        let Role::Rows(level) = self.role() else { return Ok(()) };
+        let (level, types) = match self.role() {
+            Role::Rows(level) => (level, types),
+            Role::RowsAndTotal => (0, types.get(TOTAL_COLUMNS..).unwrap_or_default()),
+            _ => return Ok(()),
+        };
+        let types = types.get(usize::from(self.made_of_rows)..).unwrap_or_default();
         let fits = |(expected, found): (&Oid, &Oid)| *expected == 0 || expected == found;
         let expected = self.announced.get(level).map_or(&[][..], Vec::as_slice);
         if expected.len() != types.len() || !expected.iter().zip(types).all(fits) {
@@ -58,15 +108,38 @@ impl RowSink for Replies {
     }
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
-        let count = |row: RowView<'_>| -> Result<u64, EncodeError> {
-            let value = row.columns().column()?.unwrap_or_default();
-            Ok(Cursor::new(value).i64()?.max(0) as u64)
+        let count = |value: Option<&[u8]>| -> Result<u64, EncodeError> {
+            Ok(Cursor::new(value.unwrap_or_default()).i64()?.max(0) as u64)
         };
+        let mut columns = row.columns();
         match self.role() {
             Role::Session => {}
-            Role::Total => self.total = Some(count(row)?),
-            Role::Head => self.head = Some(count(row)?),
+            Role::Total => self.counted = Some(count(columns.column()?)?),
+            Role::Estimate => self.estimated = planned_rows(columns.column()?.unwrap_or_default()),
+            Role::Head => self.head = Some(count(columns.column()?)?),
+            Role::HeadAndTotal => {
+                self.counted = Some(count(columns.column()?)?);
+                self.head = Some(count(columns.column()?)?);
+            }
+            Role::Response => {
+                let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                self.set_by_sql = (text(columns.column()?), text(columns.column()?));
+            }
+            Role::Rows(_) if self.made_of_rows => {
+                self.head = Some(count(columns.column()?)?);
+                return self.encoder.row(columns.rest());
+            }
             Role::Rows(_) => return self.encoder.row(row),
+            Role::RowsAndTotal => {
+                self.counted = Some(count(columns.column()?)?);
+                let found = columns.column()?.is_some();
+                if self.made_of_rows {
+                    self.head = Some(count(columns.column()?)?);
+                }
+                if found {
+                    return self.encoder.row(columns.rest());
+                }
+            }
         }
         Ok(Demand::More)
     }
@@ -75,7 +148,7 @@ impl RowSink for Replies {
     fn restart(&mut self) -> bool {
         let clean = self.encoder.restart();
         if clean {
-            (self.at, self.total, self.head) = (0, None, None);
+            (self.at, self.counted, self.estimated, self.head) = (0, None, None, None);
         }
         clean
     }
@@ -86,4 +159,15 @@ impl RowSink for Replies {
         }
         self.at += 1;
     }
+}
+
+/// How many columns stand before those of a row: the total, and whether there is a row.
+const TOTAL_COLUMNS: usize = 2;
+
+/// The row estimate of a plan's topmost node, from EXPLAIN's JSON, in which that node's comes first.
+fn planned_rows(plan: &[u8]) -> Option<u64> {
+    const KEY: &str = "\"Plan Rows\": ";
+    let plan = std::str::from_utf8(plan).ok()?;
+    let digits = &plan[plan.find(KEY)? + KEY.len()..];
+    digits[..digits.find(|c: char| !c.is_ascii_digit())?].parse().ok()
 }

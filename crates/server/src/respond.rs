@@ -2,75 +2,161 @@
 
 use crate::body::Body;
 use crate::content_range::ContentRange;
+use crate::error::ApiError;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::{Response, StatusCode};
-use thalweg_plan::Plan;
-use thalweg_request::{Count, Handling, Params, Preferences};
+use hyper::{HeaderMap, Response, StatusCode};
+use thalweg_plan::{Delivery, Form, Plan};
+use thalweg_request::{Count, Handling, Params, Preferences, TxEnd};
 
-/// The response to a read (representation §8). `range` is `None` where the number of rows is not known yet.
-pub(crate) fn read(
-    plan: &Plan<'_>,
-    params: &Params<'_>,
-    path: &str,
-    preferences: &Preferences<'_>,
-    show_profile: bool,
-    range: Option<ContentRange>,
-    body: Body,
-) -> Response<Body> {
+/// What a response to a read depends on besides its plan.
+pub(crate) struct Facts<'a> {
+    pub(crate) params: &'a Params<'a>,
+    pub(crate) path: &'a str,
+    pub(crate) preferences: &'a Preferences<'a>,
+    pub(crate) head_only: bool,
+    /// Whether the schema is named.
+    pub(crate) shows_profile: bool,
+    /// Whether clients may say how their transaction ends.
+    pub(crate) tx_end_is_theirs: bool,
+}
+
+/// The response to a read or a call (representation §8). `range` is `None` where the number of rows is not known yet.
+pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRange>, body: Body) -> Response<Body> {
     let size = body.size_bytes();
-    let mut response = Response::new(body);
+    let is_empty = plan.form == Form::Nothing && range.is_some();
+    let explains = matches!(plan.media, thalweg_plan::Media::Explain { .. });
+    let mut response = Response::new(if is_empty { Body::whole(Bytes::new()) } else { body });
     *response.status_mut() = range.map_or(StatusCode::OK, ContentRange::status);
+    if is_empty {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     let headers = response.headers_mut();
     headers.reserve(10);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(plan.media.content_type()));
-    if let Some(size) = size.filter(|_| plan.delivery != thalweg_plan::Delivery::HeadOnly) {
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+    if !is_empty {
+        match plan.media.content_type() {
+            std::borrow::Cow::Borrowed(name) if name.len() == JSON.len() => {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+            }
+            name => text(headers, header::CONTENT_TYPE, name.into_owned()),
+        }
+        if let Some(size) = size.filter(|_| plan.delivery != Delivery::HeadOnly && !facts.head_only) {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+        }
     }
     if let Some(range) = range {
         headers.insert(header::CONTENT_RANGE, range.value());
     }
-    let query = params.canonical();
-    let separator = if query.is_empty() { "" } else { "?" };
-    text(headers, header::CONTENT_LOCATION, [path, separator, &query].concat());
-    if show_profile {
+    if plan.call().is_none() && !explains {
+        let query = facts.params.canonical();
+        let separator = if query.is_empty() { "" } else { "?" };
+        text(headers, header::CONTENT_LOCATION, [facts.path, separator, &query].concat());
+    }
+    if facts.shows_profile && !is_empty {
         text(headers, HeaderName::from_static("content-profile"), plan.schema.to_owned());
     }
-    if let Some(applied) = applied(preferences) {
+    if let Some(applied) = applied(plan, facts).filter(|_| !explains) {
         text(headers, HeaderName::from_static("preference-applied"), applied);
     }
-    headers.insert(header::VARY, HeaderValue::from_static("Accept, Prefer, Range"));
+    if !plan.deprecated_names.is_empty() {
+        let pairs: Vec<String> =
+            plan.deprecated_names.iter().map(|(name, alias)| format!("'{name}' to '{alias}'")).collect();
+        let warning = format!(
+            "299 PostgRESTv{} \"Target names are deprecated in filters, orders or limits if they have an alias. Change {}.\"",
+            env!("CARGO_PKG_VERSION"),
+            pairs.join(", ")
+        );
+        text(headers, header::WARNING, warning);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response
 }
 
-/// What of the preferences was recognised and has a meaning for reads (representation §9).
-fn applied(preferences: &Preferences<'_>) -> Option<String> {
+const JSON: &str = "application/json; charset=utf-8";
+const VARY: &str = "Accept, Prefer, Range";
+
+/// What of the preferences was recognised and has a meaning here (representation §9).
+fn applied(plan: &Plan<'_>, facts: &Facts<'_>) -> Option<String> {
+    let preferences = facts.preferences;
     let count = preferences.count.map(|count| match count {
         Count::Exact => "count=exact".to_owned(),
         Count::Planned => "count=planned".to_owned(),
         Count::Estimated => "count=estimated".to_owned(),
+    });
+    let tx = preferences.tx.filter(|_| facts.tx_end_is_theirs).map(|tx| match tx {
+        TxEnd::Commit => "tx=commit".to_owned(),
+        TxEnd::Rollback => "tx=rollback".to_owned(),
     });
     let handling = preferences.handling.map(|handling| match handling {
         Handling::Strict => "handling=strict".to_owned(),
         Handling::Lenient => "handling=lenient".to_owned(),
     });
     let timezone = preferences.timezone.map(|zone| format!("timezone={zone}"));
-    let parts: Vec<String> = [count, handling, timezone].into_iter().flatten().collect();
+    let most = plan.affected_max.map(|rows| format!("max-affected={rows}"));
+    let parts: Vec<String> = [count, tx, handling, timezone, most].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The response to OPTIONS: what can be done here.
-pub(crate) fn options(allowed: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::whole(Bytes::new()));
+/// Puts in what SQL has set: a status, and headers in place of those of the same name (functions §7).
+pub(crate) fn set_by_sql(
+    response: &mut Response<Body>,
+    (headers, status): (Option<String>, Option<String>),
+) -> Result<(), ApiError> {
+    if let Some(headers) = headers.filter(|text| !text.is_empty()) {
+        let set = parse_headers(&headers).ok_or_else(ApiError::headers_of_sql)?;
+        set.iter().for_each(|(name, _)| _ = response.headers_mut().remove(name));
+        for (name, value) in set {
+            response.headers_mut().append(name, value);
+        }
+    }
+    if let Some(status) = status.filter(|text| !text.is_empty()) {
+        let digits = status.trim_start();
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let code = digits[..end].parse().ok().and_then(|code| StatusCode::from_u16(code).ok());
+        *response.status_mut() = code.filter(|code| code.as_u16() >= 200).ok_or_else(ApiError::status_of_sql)?;
+    }
+    Ok(())
+}
+
+/// A JSON array of objects, each with one key and a string.
+fn parse_headers(text: &str) -> Option<Vec<(HeaderName, HeaderValue)>> {
+    let objects: Vec<std::collections::BTreeMap<String, String>> = serde_json::from_str(text).ok()?;
+    let one = |object: std::collections::BTreeMap<String, String>| {
+        let mut members = object.into_iter();
+        let (name, value) = members.next().filter(|_| members.len() == 0)?;
+        Some((name.parse().ok()?, HeaderValue::from_bytes(value.as_bytes()).ok()?))
+    };
+    objects.into_iter().map(one).collect()
+}
+
+/// The description of the API.
+pub(crate) fn description(document: String, profile: Option<&str>, head_only: bool) -> Response<Body> {
+    let size = document.len();
+    let mut response = Response::new(Body::whole(if head_only { Bytes::new() } else { document.into() }));
     let headers = response.headers_mut();
-    headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept, Prefer, Range"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/openapi+json; charset=utf-8"));
+    if !head_only {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+    }
+    if let Some(profile) = profile {
+        text(headers, HeaderName::from_static("content-profile"), profile.to_owned());
+    }
+    headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response
 }
 
-fn text(headers: &mut header::HeaderMap, name: HeaderName, value: String) {
+/// The response to OPTIONS: what can be done here.
+pub(crate) fn options(allowed: &str) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::new()));
+    let headers = response.headers_mut();
+    text(headers, header::ALLOW, allowed.to_owned());
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    headers.insert(header::VARY, HeaderValue::from_static(VARY));
+    response
+}
+
+fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {
     // A value that a header cannot hold is left out.
     if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
         headers.insert(name, value);

@@ -4,13 +4,14 @@ use crate::body::{Body, Flowing};
 use crate::content_range::ContentRange;
 use crate::error::ApiError;
 use crate::pipeline::{Replies, Role};
-use crate::session::SessionState;
+use crate::session::{ONE_SNAPSHOT, SessionState};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use thalweg_encode::{Encoder, Target, Zone};
 use thalweg_gauge::{Bill, Stage};
-use thalweg_plan::{Delivery, Media, Plan};
+use thalweg_plan::{Delivery, Form, Media, Plan};
+use thalweg_request::Count;
 use thalweg_rows::{Format, Level, Shape};
 use thalweg_sql::Statement;
 use thalweg_wire::{Progress, Query as WireQuery};
@@ -20,47 +21,73 @@ const HELD_BACK_BYTES: usize = 1024 * 1024;
 
 /// The SQL of a request.
 pub(crate) struct Statements<'a> {
-    total: Option<Statement<'a>>,
-    main: Vec<(Role, Statement<'a>, Vec<Format>)>,
+    main: Vec<(Role, Statement<'a>)>,
     /// How the main statements' rows join, where there are several.
     levels: Vec<Level>,
+    /// Above this, rows are not counted one by one.
+    count_max: Option<u64>,
 }
 
-/// What several statements that must see one snapshot begin with, before any of them.
-const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
-
 impl<'a> Statements<'a> {
-    pub(crate) fn of(plan: &'a Plan<'a>) -> Self {
-        let formats = |statement: &Statement<'_>| {
-            statement.shape.fields.iter().map(|field| field.codec.format()).collect::<Vec<_>>()
-        };
+    pub(crate) fn of(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Self {
         let (mut main, mut levels) = (Vec::with_capacity(1), Vec::new());
+        let is_call = plan.call().is_some();
+        let count_max = rows_max.filter(|_| plan.count == Some(Count::Estimated) && !is_call);
+        // the total of a call comes with its rows, since the function runs once
+        let in_one =
+            is_call && matches!(plan.count, Some(Count::Exact | Count::Estimated)) && plan.form != Form::Nothing;
+        if !is_call {
+            if matches!(plan.count, Some(Count::Exact | Count::Estimated)) {
+                main.push((Role::Total, thalweg_sql::count(plan, count_max.map(|most| most.saturating_add(1)))));
+            }
+            if matches!(plan.count, Some(Count::Planned | Count::Estimated)) {
+                main.push((Role::Estimate, thalweg_sql::estimate(plan)));
+            }
+        }
         match plan.delivery {
-            Delivery::HeadOnly => main.push((Role::Head, thalweg_sql::head(plan), vec![Format::Binary])),
+            Delivery::HeadOnly if in_one => main.push((Role::HeadAndTotal, thalweg_sql::head_and_total(plan))),
+            Delivery::HeadOnly => main.push((Role::Head, thalweg_sql::head(plan))),
+            Delivery::Streamed | Delivery::Buffered if in_one => {
+                main.push((Role::RowsAndTotal, thalweg_sql::rows_and_total(plan)));
+            }
             Delivery::Streamed | Delivery::Buffered if plan.gathers => {
                 for (at, (statement, level)) in thalweg_sql::gathered(plan).into_iter().enumerate() {
-                    let formats = formats(&statement);
-                    main.push((Role::Rows(at), statement, formats));
+                    main.push((Role::Rows(at), statement));
                     levels.push(level);
                 }
             }
-            Delivery::Streamed | Delivery::Buffered => {
-                let statement = thalweg_sql::rows(plan);
-                let formats = formats(&statement);
-                main.push((Role::Rows(0), statement, formats));
-            }
+            Delivery::Streamed | Delivery::Buffered => main.push((Role::Rows(0), thalweg_sql::rows(plan))),
         }
-        Self { total: plan.count.map(|_| thalweg_sql::count(plan)), main, levels }
+        Self { main, levels, count_max }
     }
 }
+
+/// The formats of a statement's columns, by what it is for.
+fn formats(role: Role, statement: &Statement<'_>, made_of_rows: bool) -> Vec<Format> {
+    let made_of = made_of_rows.then_some(Format::Binary);
+    let fields = made_of.into_iter().chain(statement.shape.fields.iter().map(|field| field.codec.format()));
+    match role {
+        Role::Session | Role::Estimate | Role::Response => vec![Format::Text],
+        Role::Total | Role::Head | Role::HeadAndTotal => vec![Format::Binary],
+        Role::Rows(_) => fields.collect(),
+        Role::RowsAndTotal => [Format::Binary; 2].into_iter().chain(fields).collect(),
+    }
+}
+
+/// What the database may have said of the response's head.
+const SET_BY_SQL: &str = "SELECT current_setting('response.headers', true), current_setting('response.status', true)";
 
 /// One pipeline.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) statements: &'a Statements<'a>,
     pub(crate) session: &'a SessionState<'a>,
+    /// A call of the function that runs before every request.
+    pub(crate) pre_request: Option<&'a str>,
     pub(crate) zone: Zone,
     pub(crate) anonymous: bool,
+    /// Whether only the head is asked for.
+    pub(crate) head_only: bool,
 }
 
 /// What has come of a pipeline when the head can be sent.
@@ -68,6 +95,8 @@ pub(crate) struct Ran {
     pub(crate) range: Option<ContentRange>,
     pub(crate) body: Body,
     pub(crate) rows: u64,
+    /// `response.headers` and `response.status`, as SQL has set them.
+    pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
 
 impl Run<'_> {
@@ -75,9 +104,11 @@ impl Run<'_> {
     /// or depends on its last row, else until as much is held back as may be.
     pub(crate) async fn run(self, mut connection: thalweg_wire::Pooled, bill: &mut Bill) -> Result<Ran, ApiError> {
         let in_state = self.session.key != 0 && connection.session_key() == self.session.key;
-        let (mut queries, mut roles) = (Vec::with_capacity(3), Vec::with_capacity(3));
-        if !self.statements.levels.is_empty() {
-            queries.push(WireQuery { text: ONE_SNAPSHOT, params: &[], formats: &[Format::Text] });
+        let (mut queries, mut roles) = (Vec::with_capacity(4), Vec::with_capacity(4));
+        let isolation = self.session.isolation();
+        let isolation = isolation.or((!self.statements.levels.is_empty()).then_some(ONE_SNAPSHOT));
+        if let Some(isolation) = isolation {
+            queries.push(WireQuery { text: isolation, params: &[], formats: &[Format::Text] });
             roles.push(Role::Session);
         }
         let set_state = if in_state { None } else { Some(self.session.set()) };
@@ -85,26 +116,40 @@ impl Run<'_> {
             queries.push(WireQuery { text: &set.text, params: &set.params, formats: &[Format::Binary] });
             roles.push(Role::Session);
         }
-        if let Some(total) = &self.statements.total {
-            queries.push(WireQuery { text: &total.text, params: &total.params, formats: &[Format::Binary] });
-            roles.push(Role::Total);
+        if let Some(call) = self.pre_request {
+            queries.push(WireQuery { text: call, params: &[], formats: &[Format::Text] });
+            roles.push(Role::Session);
         }
-        for (role, statement, formats) in &self.statements.main {
+        let formats: Vec<Vec<Format>> = self
+            .statements
+            .main
+            .iter()
+            .map(|(role, statement)| formats(*role, statement, self.plan.is_made_of_rows()))
+            .collect();
+        for ((role, statement), formats) in self.statements.main.iter().zip(&formats) {
             queries.push(WireQuery { text: &statement.text, params: &statement.params, formats });
             roles.push(*role);
         }
-        let target = match self.plan.media {
-            Media::Json => Target::Array,
-            Media::Object => Target::Object,
-            Media::Csv => Target::Csv,
-        };
+        if self.plan.response_is_set {
+            queries.push(WireQuery { text: SET_BY_SQL, params: &[], formats: &[Format::Text] });
+            roles.push(Role::Response);
+        }
+        let returns = |role: Role| matches!(role, Role::Rows(_) | Role::RowsAndTotal);
         let types = |shape: &Shape| shape.fields.iter().map(|field| field.type_oid).collect();
-        let announced = self.statements.main.iter().map(|(_, statement, _)| types(&statement.shape)).collect();
-        let encoder = match self.statements.main.as_slice() {
-            [(_, only, _)] if self.statements.levels.is_empty() => Encoder::new(&only.shape, target, self.zone.clone()),
-            _ => Encoder::gathered(&self.statements.levels, self.zone.clone()),
+        let mut returning =
+            self.statements.main.iter().filter(|(role, _)| returns(*role)).map(|(_, statement)| statement);
+        let announced = returning.clone().map(|statement| types(&statement.shape)).collect();
+        let stripped = self.plan.media.is_stripped();
+        let encoder = match (returning.next(), self.statements.levels.as_slice()) {
+            (only, []) => {
+                let none = Shape::default();
+                let shape = only.map_or(&none, |statement| &statement.shape);
+                Encoder::stripping(shape, target(self.plan), self.zone.clone(), stripped)
+            }
+            (_, levels) => Encoder::gathered(levels, self.zone.clone()),
         };
-        let mut replies = Replies::new(roles, announced, encoder);
+        let mut replies =
+            Replies::new(roles, announced, encoder, self.statements.count_max, self.plan.is_made_of_rows());
         // until the transaction has ended well, nobody knows which state it leaves
         let kept_key = connection.session_key();
         connection.set_session_key(0);
@@ -133,7 +178,7 @@ impl Run<'_> {
                 let rows = replies.rows();
                 let range = self.range_of_total(&replies);
                 let body = Body::flowing(held, Flowing { connection, replies, session_key: self.session.key });
-                return Ok(Ran { range, body, rows });
+                return Ok(Ran { range, body, rows, set_by_sql: (None, None) });
             }
             progress = poll_fn(|cx| connection.poll_step(cx, &mut replies)).await;
             bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
@@ -143,23 +188,53 @@ impl Run<'_> {
             tracing::debug!(severity = notice.severity, code = notice.code, "PostgreSQL: {}", notice.message);
         }
         drop(connection);
-        let rows = replies.rows();
-        if self.plan.media == Media::Object && rows != 1 {
+        let (rows, total) = (replies.rows(), replies.total());
+        let is_set = matches!(self.plan.form, Form::Rows | Form::Values);
+        if matches!(self.plan.media, Media::Object { .. }) && rows != 1 && is_set {
             return Err(ApiError::not_singular(rows));
         }
-        if self.plan.delivery != Delivery::HeadOnly {
+        if self.plan.affected_max.is_some_and(|most| i64::try_from(rows).is_ok_and(|rows| rows > most)) {
+            return Err(ApiError::too_many(rows));
+        }
+        if !self.head_only && self.plan.form != Form::Nothing {
             held.push_back(replies.encoder.finish().into());
         }
-        let offset = self.plan.read.offset_rows.map_or(0, i64::unsigned_abs);
-        let range = ContentRange { offset, rows, total: replies.total };
-        Ok(Ran { range: Some(range), body: Body::chunks(held), rows })
+        let range = match self.plan.media {
+            Media::Explain { .. } => None,
+            _ if is_set => Some(ContentRange { offset: self.offset(), rows, total }),
+            // one value or row: there, unless filters exclude it
+            _ => {
+                let asked = matches!(self.plan.count, Some(Count::Exact | Count::Estimated));
+                let total = if self.plan.form == Form::Nothing && asked { Some(1) } else { total };
+                Some(ContentRange { offset: self.offset(), rows: 1, total })
+            }
+        };
+        let set_by_sql = std::mem::take(&mut replies.set_by_sql);
+        Ok(Ran { range, body: Body::chunks(held), rows, set_by_sql })
+    }
+
+    fn offset(&self) -> u64 {
+        self.plan.read.offset_rows.map_or(0, i64::unsigned_abs)
     }
 
     /// How many rows will come, if the total says so before they have.
     fn range_of_total(&self, replies: &Replies) -> Option<ContentRange> {
-        let total = replies.total?;
-        let offset = self.plan.read.offset_rows.map_or(0, i64::unsigned_abs);
+        let total = replies.total().filter(|_| replies.is_exact())?;
+        let offset = self.offset();
         let limit = self.plan.read.limit_rows.map_or(u64::MAX, i64::unsigned_abs);
         Some(ContentRange { offset, rows: total.saturating_sub(offset).min(limit), total: Some(total) })
+    }
+}
+
+/// What the encoder makes of the rows.
+fn target(plan: &Plan<'_>) -> Target {
+    match (&plan.media, plan.form) {
+        (Media::Explain { .. } | Media::Handler(_), _) => Target::Raw,
+        (Media::GeoJson, _) => Target::Features,
+        (Media::Csv, _) => Target::Csv,
+        (_, Form::Value | Form::Nothing) | (Media::Object { .. }, Form::Values) => Target::Value,
+        (_, Form::Row) | (Media::Object { .. }, Form::Rows) => Target::Object,
+        (Media::Json { .. }, Form::Values) => Target::Values,
+        (Media::Json { .. }, Form::Rows) => Target::Array,
     }
 }

@@ -147,6 +147,10 @@ impl ServerBuilder {
         };
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
+            pre_request: config
+                .db_pre_request
+                .as_ref()
+                .map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name)),
             config,
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),

@@ -4,10 +4,12 @@
 //! Where nothing in the database can see a request or change a session's state, the state is set once a connection
 //! and kept. Else it is set for each transaction, in the same round trip.
 
+use crate::config::{Config, RequestSettings};
 use crate::state::Snapshot;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use thalweg_catalog::{Function, Setting};
 use thalweg_json::write_string;
 
 /// The state of a session that a request needs.
@@ -17,7 +19,10 @@ pub(crate) struct SessionState<'a> {
     schema: &'a str,
     role: &'a str,
     snapshot: &'a Snapshot,
+    config: &'a Config,
     facts: RequestFacts<'a>,
+    /// Whether SQL is told of the request.
+    tells: bool,
 }
 
 /// A statement that puts a session into a state.
@@ -33,7 +38,20 @@ pub(crate) struct RequestFacts<'a> {
     pub(crate) headers: &'a hyper::HeaderMap,
     /// `Prefer: timezone`
     pub(crate) timezone: Option<&'a str>,
+    /// The function that is called.
+    pub(crate) function: Option<&'a Function>,
 }
+
+/// The isolation levels that a function or role may ask for, as they stand in SQL.
+const ISOLATION_LEVELS: [(&str, &str); 4] = [
+    ("serializable", "SET transaction_isolation TO 'serializable'"),
+    ("repeatable read", ONE_SNAPSHOT),
+    ("read committed", "SET transaction_isolation TO 'read committed'"),
+    ("read uncommitted", "SET transaction_isolation TO 'read uncommitted'"),
+];
+
+/// What several statements that must see one snapshot begin with, before any of them.
+pub(crate) const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
 
 const KEEP: &str = "SELECT set_config('search_path', $1, false), set_config('role', $2, false), \
                     set_config('default_transaction_read_only', 'on', false), \
@@ -41,16 +59,46 @@ const KEEP: &str = "SELECT set_config('search_path', $1, false), set_config('rol
 
 impl<'a> SessionState<'a> {
     /// The state for a request of `role` in `schema`.
-    pub(crate) fn of(snapshot: &'a Snapshot, schema: &'a str, role: &'a str, facts: RequestFacts<'a>) -> Self {
+    pub(crate) fn of(
+        config: &'a Config,
+        snapshot: &'a Snapshot,
+        schema: &'a str,
+        role: &'a str,
+        facts: RequestFacts<'a>,
+    ) -> Self {
         let session = snapshot.catalog.session();
-        let is_kept = !session.settings_are_read
+        let tells = match config.db_request_settings {
+            RequestSettings::Auto => session.settings_are_read,
+            RequestSettings::Always => true,
+            RequestSettings::Never => false,
+        };
+        let mut state = Self { key: 0, schema, role, snapshot, config, facts, tells };
+        let is_kept = !tells
             && !session.state_is_changed
             && !session.role_settings.contains_key(role)
-            && facts.timezone.is_none();
-        let mut hasher = DefaultHasher::new();
-        (schema, role).hash(&mut hasher);
-        let key = if is_kept { hasher.finish().max(1) } else { 0 };
-        Self { key, schema, role, snapshot, facts }
+            && state.facts.timezone.is_none()
+            && state.hoisted().next().is_none();
+        if is_kept {
+            let mut hasher = DefaultHasher::new();
+            (schema, role).hash(&mut hasher);
+            state.key = hasher.finish().max(1);
+        }
+        state
+    }
+
+    /// The settings of the called function that hold for the whole transaction.
+    fn hoisted(&self) -> impl Iterator<Item = &'a Setting> {
+        let settings = self.facts.function.map(|function| function.settings.as_slice()).unwrap_or_default();
+        let wanted = &self.config.db_hoisted_tx_settings;
+        settings.iter().filter(move |(name, _)| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+    }
+
+    /// The statement that sets the isolation level, before any other: the called function's, or else the role's.
+    pub(crate) fn isolation(&self) -> Option<&'static str> {
+        let of_role = self.snapshot.catalog.session().role_settings.get(self.role).into_iter().flatten();
+        let asked = self.hoisted().chain(of_role).find(|(name, _)| **name == *"default_transaction_isolation");
+        let (_, level) = asked?;
+        ISOLATION_LEVELS.iter().find(|(known, _)| level.eq_ignore_ascii_case(known)).map(|(_, statement)| *statement)
     }
 
     /// The statement for a connection that is not in this state.
@@ -67,7 +115,7 @@ impl<'a> SessionState<'a> {
             local.set_named(name, value.to_string());
         }
         local.set("role", role);
-        if session.settings_are_read {
+        if self.tells {
             local.set("request.jwt.claims", Cow::Owned(object([("role", self.role)].into_iter())));
             local.set("request.method", Cow::Owned(self.facts.method.to_owned()));
             local.set("request.path", Cow::Owned(self.facts.path.to_owned()));
@@ -76,6 +124,14 @@ impl<'a> SessionState<'a> {
         }
         if let Some(zone) = self.facts.timezone {
             local.set("timezone", Cow::Owned(zone.to_owned()));
+        }
+        for (name, value) in self.hoisted() {
+            local.set_named(name, value.to_string());
+        }
+        if self.tells {
+            for (name, value) in &self.config.app_settings {
+                local.set_named(name, value.clone());
+            }
         }
         local.set("transaction_read_only", Cow::Borrowed("on"));
         SetState { text: Cow::Owned(local.text), params: local.params }

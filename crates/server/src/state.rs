@@ -20,6 +20,8 @@ pub(crate) struct Snapshot {
 /// The state of a server.
 pub(crate) struct State {
     pub(crate) config: Config,
+    /// A call of the function that runs before every request.
+    pub(crate) pre_request: Option<String>,
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,

@@ -9,7 +9,9 @@ use std::fmt::Write;
 use std::path::Path;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
-use thalweg_request::{ApiRequest, Params, Preferences, Query, RequestError, Resource, Window, accepted};
+use thalweg_request::{
+    ApiRequest, Params, Preferences, Query, RequestError, Resource, Target, Unreserved, Window, accepted,
+};
 use thalweg_rows::Format;
 use thalweg_testkit::Database;
 use thalweg_wire::{Config, Connection, Query as WireQuery};
@@ -47,23 +49,32 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let params = Params::decode(query).unwrap();
     let resource = Resource::parse(path).unwrap();
-    let Resource::Relation(relation) = resource.clone() else { return };
-    let request = match request(resource, &params, headers) {
+    let (target, unreserved) = match &resource {
+        Resource::Relation(name) => (Target::Relation(name), Unreserved::Filters),
+        Resource::Function(name) => (Target::Function(name), Unreserved::FiltersOrArguments),
+        Resource::Root => return,
+    };
+    let request = match request(target, unreserved, &params, headers) {
         Ok(request) => request,
         Err(error) => {
             let _ = writeln!(shown, "== request: {error}");
             return;
         }
     };
-    let plan = match plan(&request, &relation, context(catalog)) {
+    let plan = match plan(&request, context(catalog)) {
         Ok(plan) => plan,
         Err(error) => {
             let _ = writeln!(shown, "== plan: {error}");
             return;
         }
     };
-    let _ = writeln!(shown, "== plan: {:?}, {:?}", plan.media, plan.delivery);
-    for statement in plan.count.map(|_| thalweg_sql::count(&plan)).into_iter().chain([thalweg_sql::rows(&plan)]) {
+    let _ = writeln!(shown, "== plan: {}, {:?}, {:?}", plan.media.content_type(), plan.form, plan.delivery);
+    let rows = match (plan.count, plan.call()) {
+        (Some(_), Some(_)) => vec![thalweg_sql::rows_and_total(&plan)],
+        (Some(_), None) => vec![thalweg_sql::count(&plan, None), thalweg_sql::rows(&plan)],
+        (None, _) => vec![thalweg_sql::rows(&plan)],
+    };
+    for statement in rows {
         let _ = writeln!(shown, "== sql\n{}", statement.text);
         for (at, value) in (1..).zip(&statement.params) {
             let _ = writeln!(shown, "${at} = {value}");
@@ -73,14 +84,15 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
 
 /// A request of the library for a request of the wire.
 pub(crate) fn request<'a>(
-    resource: Resource<'a>,
+    target: Target<'a>,
+    unreserved: Unreserved,
     params: &'a Params<'a>,
     headers: &[(&'a str, &'a str)],
 ) -> Result<ApiRequest<'a>, RequestError> {
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let query = Query::parse(params)?;
+    let query = Query::parse(params, unreserved)?;
     Ok(ApiRequest {
-        resource,
+        target,
         window: Window::intersect(query.root_window, header("Range"))?,
         query,
         preferences: Preferences::parse(header("Prefer").into_iter()),
@@ -91,7 +103,17 @@ pub(crate) fn request<'a>(
 
 /// What plans depend on in these tests.
 pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
-    Context { catalog, schema: "api", rows_max: None, zone_is_known: true, formats_are_changed: false }
+    Context {
+        catalog,
+        schema: "api",
+        rows_max: None,
+        zone_is_known: true,
+        formats_are_changed: false,
+        aggregates_are_on: true,
+        plans_are_on: true,
+        legacy_target_names: true,
+        has_pre_request: false,
+    }
 }
 
 pub(crate) fn catalog(uri: &str) -> Catalog {

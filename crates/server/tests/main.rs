@@ -1,6 +1,7 @@
 //! The server over a real socket, on a real PostgreSQL.
 
 mod cases;
+mod differential;
 mod errors;
 mod faults;
 mod gathering;

@@ -155,7 +155,7 @@ fn cross_origin_requests_are_answered() {
     assert_eq!(read.header("access-control-allow-origin"), Some("*"));
     assert!(read.header("access-control-expose-headers").unwrap().contains("Content-Range"));
     assert_eq!(served.get("/t?limit=1").header("access-control-allow-origin"), None);
-    assert_eq!(served.request("OPTIONS", "/t", &[]).header("allow"), Some("OPTIONS,GET,HEAD"));
+    assert_eq!(served.request("OPTIONS", "/t", &[]).header("allow"), Some("OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE"));
 }
 
 #[test]

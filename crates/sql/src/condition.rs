@@ -3,7 +3,8 @@
 use crate::quote::{array_literal, quote};
 use crate::read::{Scope, Writer};
 use std::borrow::Cow;
-use thalweg_plan::{ColumnRef, Condition, Order, OrderKey, Read};
+use std::fmt::Write;
+use thalweg_plan::{ColumnRef, Condition, FunctionName, OrderKey, Read};
 use thalweg_request::{
     Comparison, Direction, Filter, FtsOperator, IsWord, JsonStep, Nulls, Operand, Operation, Quantifier,
 };
@@ -14,9 +15,19 @@ impl<'a> Writer<'a> {
         if column.via_jsonb {
             self.text.push_str("to_jsonb(");
         }
-        self.table(scope);
-        self.text.push('.');
-        quote(&mut self.text, column.name);
+        match column.computed {
+            Some((function, relation)) => {
+                self.name(&function.schema, &function.name);
+                self.text.push('(');
+                self.row_of(scope, relation);
+                self.text.push(')');
+            }
+            None => {
+                self.table(scope);
+                self.text.push('.');
+                quote(&mut self.text, column.name);
+            }
+        }
         if column.via_jsonb {
             self.text.push(')');
         }
@@ -30,7 +41,13 @@ impl<'a> Writer<'a> {
                 // An index is a number of its own alphabet; brackets keep a sign from joining the arrow.
                 Operand::Index(index) => self.text.push_str(&format!("({index})")),
                 Operand::Key(key) => {
-                    self.param(Cow::Borrowed(key));
+                    match self.path_keys.iter().find(|(known, _)| known == key) {
+                        Some((_, number)) => _ = write!(self.text, "${number}"),
+                        None => {
+                            self.param(Cow::Borrowed(key));
+                            self.path_keys.push((key, self.params.len()));
+                        }
+                    }
                     self.text.push_str("::text");
                 }
             }
@@ -55,7 +72,9 @@ impl<'a> Writer<'a> {
 
     fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
         match condition {
-            Condition::Filter { column, filter, to_tsvector } => self.filter(scope, column, filter, *to_tsvector),
+            Condition::Filter { column, filter, to_tsvector, read_by } => {
+                self.filter(scope, column, filter, *to_tsvector, *read_by);
+            }
             Condition::Found(index, wanted) => {
                 if !wanted {
                     self.text.push_str("NOT ");
@@ -80,15 +99,20 @@ impl<'a> Writer<'a> {
         if read.embeds[index].is_to_one() {
             self.text.push('(');
             self.embed_alias(scope, index);
-            self.text.push_str(".\"found\" IS NOT NULL)");
+            self.text.push_str(".found IS NOT NULL)");
         } else {
-            self.text.push_str("EXISTS (SELECT 1");
-            self.related(scope, &read.embeds[index], false);
-            self.text.push(')');
+            self.exists(scope, &read.embeds[index]);
         }
     }
 
-    fn filter(&mut self, scope: Scope<'a>, column: &ColumnRef<'a>, filter: &'a Filter<'a>, to_tsvector: bool) {
+    fn filter(
+        &mut self,
+        scope: Scope<'a>,
+        column: &ColumnRef<'a>,
+        filter: &'a Filter<'a>,
+        to_tsvector: bool,
+        read_by: Option<&'a FunctionName>,
+    ) {
         if filter.negated {
             self.text.push_str("NOT (");
         }
@@ -96,7 +120,15 @@ impl<'a> Writer<'a> {
             Operation::In(elements) => {
                 self.column(scope, column);
                 self.text.push_str(" = ANY(");
-                self.param(Cow::Owned(array_literal(elements)));
+                if let Some((schema, name)) = read_by {
+                    self.text.push_str("ARRAY(SELECT ");
+                    self.name(schema, name);
+                    self.text.push_str("(v) FROM unnest(");
+                    self.param(Cow::Owned(array_literal(elements)));
+                    self.text.push_str("::text[]) AS v)");
+                } else {
+                    self.param(Cow::Owned(array_literal(elements)));
+                }
                 self.text.push(')');
             }
             Operation::Is(word) => {
@@ -139,10 +171,17 @@ impl<'a> Writer<'a> {
                     Some(Quantifier::All) => self.text.push_str("ALL("),
                     None => {}
                 }
+                if let Some((schema, name)) = read_by {
+                    self.name(schema, name);
+                    self.text.push('(');
+                }
                 self.param(match operator {
                     Comparison::Like | Comparison::Ilike if value.contains('*') => Cow::Owned(value.replace('*', "%")),
                     _ => Cow::Borrowed(value),
                 });
+                if read_by.is_some() {
+                    self.text.push_str("::text)");
+                }
                 if quantifier.is_some() {
                     self.text.push(')');
                 }
@@ -160,17 +199,24 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(crate) fn order(&mut self, scope: Scope<'a>, order: &'a [Order<'a>]) {
-        for (at, term) in order.iter().enumerate() {
+    pub(crate) fn order(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
+        for (at, term) in read.order.iter().enumerate() {
             self.text.push_str(if at == 0 { " ORDER BY " } else { ", " });
             match &term.key {
                 OrderKey::Column(column) => self.column(scope, column),
+                OrderKey::Unselected(embed, name) => {
+                    self.embed_alias(scope, *embed);
+                    self.text.push('.');
+                    quote(&mut self.text, name);
+                }
                 OrderKey::Related(embed, output, path) => {
                     if !path.is_empty() {
                         self.text.push_str("to_jsonb(");
                     }
                     self.embed_alias(scope, *embed);
-                    self.text.push_str(&format!(".\"o{output}\""));
+                    // rows are grouped by what is lifted
+                    let column = if read.is_grouped() && read.embeds[*embed].spread { 'c' } else { 'o' };
+                    let _ = write!(self.text, ".{column}{output}");
                     if !path.is_empty() {
                         self.text.push(')');
                     }

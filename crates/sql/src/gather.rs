@@ -4,7 +4,8 @@ use crate::Statement;
 use crate::quote::quote;
 use crate::read::{Scope, Writer};
 use std::sync::Arc;
-use thalweg_plan::{Output, Plan, Read, Source};
+use thalweg_catalog::Link;
+use thalweg_plan::{From, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Level, Member, Shape};
 
 /// One statement a level, the deepest first and the root last, and how their rows join. They must see one snapshot.
@@ -17,17 +18,22 @@ pub fn gathered<'a>(plan: &'a Plan<'a>) -> Vec<(Statement<'a>, Level)> {
 /// Writes a level behind those below it, and returns its index.
 fn level<'a>(read: &'a Read<'a>, link: &[u16], to_one: bool, levels: &mut Vec<(Statement<'a>, Level)>) -> usize {
     let mut writer = Writer::new();
-    let scope = writer.scope(read);
+    let scope = writer.scope(read, None);
     let mut select = Select { fields: Vec::new(), plain: Vec::new() };
     let mut members = Vec::with_capacity(read.outputs.len());
     writer.text.push_str("SELECT ");
     for output in &read.outputs {
-        match &output.source {
-            Source::Embed(index) => {
+        match &output.value {
+            Value::Embed(index) => {
                 let embed = &read.embeds[*index];
-                let inner: Vec<u16> = embed.relationship.columns.iter().map(|&(_, inner)| inner).collect();
+                let pairs = match &embed.relationship.link {
+                    Link::Key(key) => key.columns.as_slice(),
+                    // plans that gather have only keys
+                    Link::Junction { .. } | Link::Function { .. } => &[],
+                };
+                let inner: Vec<u16> = pairs.iter().map(|&(_, inner)| inner).collect();
                 let below = level(&embed.read, &inner, embed.is_to_one(), levels);
-                let outer = embed.relationship.columns.iter().map(|&(outer, _)| outer);
+                let outer = pairs.iter().map(|&(outer, _)| outer);
                 let key = outer.map(|column| select.key_column(&mut writer, scope, read, column)).collect();
                 members.push(Member::Embed { name: output.key.clone(), level: below, key });
             }
@@ -37,7 +43,7 @@ fn level<'a>(read: &'a Read<'a>, link: &[u16], to_one: bool, levels: &mut Vec<(S
     let link: Vec<usize> = link.iter().map(|&column| select.key_column(&mut writer, scope, read, column)).collect();
     writer.from(scope, read, false);
     writer.conditions(scope, read, " WHERE ");
-    writer.order(scope, &read.order);
+    writer.order(scope, read);
     let shape = Shape { fields: select.fields };
     let statement = Statement { text: writer.text, params: writer.params, shape: shape.clone() };
     levels.push((statement, Level { shape, members, link, to_one }));
@@ -60,21 +66,23 @@ impl<'a> Select<'a> {
         output: &'a Output<'a>,
     ) -> usize {
         let field = output.column();
-        if let Source::Column(column, None) = &output.source
+        if let Value::Column { column, cast: None, shown_by: None } = &output.value
             && column.path.is_empty()
+            && column.computed.is_none()
             && matches!(field.codec, Codec::Digits | Codec::Output)
         {
             self.plain.push((column.name, self.fields.len()));
         }
         self.separate(writer);
-        writer.output(scope, read, output);
+        writer.output(scope, read, output, 0, None);
         self.fields.push(field);
         self.fields.len() - 1
     }
 
     /// The index of a column that rows are joined by, added where it is not there yet.
     fn key_column(&mut self, writer: &mut Writer<'a>, scope: Scope<'a>, read: &'a Read<'a>, column: u16) -> usize {
-        let column = &read.relation.columns[usize::from(column)];
+        let From::Relation(relation) = &read.from else { return 0 };
+        let column = &relation.columns[usize::from(column)];
         if let Some(&(_, at)) = self.plain.iter().find(|(name, _)| *name == &*column.name) {
             return at;
         }

@@ -15,14 +15,16 @@
 //! Pure: the same plan gives the same text. Values are parameters, identifiers are quoted in one place
 //! ([`quote`]), and a cast's type name has an alphabet that cannot leave its place.
 
+mod call;
 mod condition;
 mod gather;
 mod quote;
 mod read;
 
+pub use call::pre_request;
 pub use gather::gathered;
 pub use quote::quote;
-pub use read::{count, head, rows};
+pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
 
 use std::borrow::Cow;
 use thalweg_rows::Shape;

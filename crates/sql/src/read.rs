@@ -5,8 +5,8 @@ use crate::quote::quote;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
-use thalweg_catalog::Relation;
-use thalweg_plan::{EmbedRead, OrderKey, Output, Plan, Read, Source};
+use thalweg_catalog::{Key, Link, Relation};
+use thalweg_plan::{ColumnRef, EmbedRead, From, Media, OrderKey, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
 /// The statement for a plan's rows.
@@ -15,7 +15,40 @@ use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 /// are related to-many come as an array of rows, built by a subquery for each outer row.
 pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
-    writer.select(&plan.read);
+    if let Media::Explain { json, options, .. } = &plan.media {
+        let format = if *json { "JSON" } else { "TEXT" };
+        let _ = write!(writer.text, "EXPLAIN (FORMAT {format}");
+        for option in options {
+            let _ = write!(writer.text, ", {option} true");
+        }
+        writer.text.push_str(") ");
+    }
+    writer.main(plan);
+    Statement { text: writer.text, params: writer.params, shape: plan.shape() }
+}
+
+/// The statement that counts the rows of a call that satisfy the conditions, and those that [`rows`] would return; it
+/// runs the function once.
+pub fn head_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
+    let mut writer = Writer::new();
+    writer.kept_call(plan);
+    writer.text.push_str("SELECT thalweg_total.n, (SELECT count(*) FROM (");
+    writer.level(&plan.read, List::Keys);
+    writer.text.push_str(") AS \"rows\") FROM (SELECT count(*) AS n");
+    writer.matching("", plan);
+    writer.text.push_str(") AS thalweg_total");
+    Statement { text: writer.text, params: writer.params, shape: one_count() }
+}
+
+/// The statement for the rows of a call and the total of those that satisfy the conditions, which runs the function
+/// once. Two columns come before those of a row: the total, and whether there is a row.
+pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
+    let mut writer = Writer::new();
+    writer.kept_call(plan);
+    writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT count(*) AS n", plan);
+    writer.text.push_str(") AS thalweg_total LEFT JOIN (SELECT TRUE AS found, thalweg_rows.* FROM (");
+    writer.main(plan);
+    writer.text.push_str(") AS thalweg_rows) AS thalweg_page ON TRUE");
     Statement { text: writer.text, params: writer.params, shape: plan.shape() }
 }
 
@@ -24,19 +57,32 @@ pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
     writer.text.push_str("SELECT count(*) FROM (");
-    writer.select(&plan.read);
+    writer.level(&plan.read, List::Keys);
     writer.text.push_str(") AS \"rows\"");
     Statement { text: writer.text, params: writer.params, shape: one_count() }
 }
 
-/// The statement that counts the rows that satisfy a plan's conditions, whatever its windows.
-pub fn count<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
+/// The statement that counts the rows that satisfy a plan's conditions, whatever its windows, up to a number.
+pub fn count<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statement<'a> {
     let mut writer = Writer::new();
-    let scope = writer.scope(&plan.read);
-    writer.text.push_str("SELECT count(*)");
-    writer.from(scope, &plan.read, false);
-    writer.conditions(scope, &plan.read, " WHERE ");
+    match rows_max {
+        None => writer.matching("SELECT count(*)", plan),
+        Some(rows_max) => {
+            writer.matching("SELECT count(*) FROM (SELECT 1", plan);
+            writer.text.push_str(" LIMIT ");
+            writer.param(Cow::Owned(rows_max.to_string()));
+            writer.text.push_str(") AS \"rows\"");
+        }
+    }
     Statement { text: writer.text, params: writer.params, shape: one_count() }
+}
+
+/// The statement that tells how many rows the planner expects to satisfy a plan's conditions.
+pub fn estimate<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
+    let mut writer = Writer::new();
+    writer.matching("EXPLAIN (FORMAT JSON) SELECT 1", plan);
+    let field = Field { name: Arc::from("QUERY PLAN"), codec: Codec::Output, type_oid: 0 };
+    Statement { text: writer.text, params: writer.params, shape: Shape { fields: vec![field] } }
 }
 
 fn one_count() -> Shape {
@@ -46,20 +92,47 @@ fn one_count() -> Shape {
 pub(crate) struct Writer<'a> {
     pub(crate) text: String,
     pub(crate) params: Vec<Cow<'a, str>>,
+    /// The keys of JSON paths among the parameters: the same key is the same parameter, so that PostgreSQL can tell
+    /// that two expressions are equal.
+    pub(crate) path_keys: Vec<(&'a str, usize)>,
+    /// Whether the rows of the call have been kept by the statement.
+    call_is_kept: bool,
     next: usize,
 }
 
-/// The aliases of a level: of its relation, by name and number, and of its embeds, by number.
+/// The aliases of a level: of its relation, by name and depth, and of its embeds, by number.
 ///
-/// The root's relation goes by its own name, as it will stand in the database's messages; the number of every other
-/// is appended to its name. No two are equal, since the root's gets its number too where it ends like one.
+/// The root's relation goes by its own name, as it will stand in the database's messages; to every other name its depth
+/// is appended. Of those that can be seen from one place no two are equal, since the root's gets its depth too where it
+/// ends like one.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     name: &'a str,
+    depth: usize,
     number: usize,
-    /// Whether the number stands behind the name.
-    numbered: bool,
-    embeds: usize,
+}
+
+/// How the select list of a level is written.
+#[derive(Clone, Copy)]
+enum List<'l> {
+    /// A column for each output, as it travels.
+    Columns,
+    /// A column for each output, by its key, as it is in the database.
+    Keys,
+    /// All outputs as one value: a row, or a JSON object.
+    Row {
+        /// Whether it is an object.
+        json: bool,
+    },
+    /// What a level is joined as: that it was found, its outputs, and what the outer level is ordered by.
+    Joined {
+        /// Whether the outputs are columns, and not one value.
+        lifted: bool,
+        /// Whether they become part of JSON that PostgreSQL writes.
+        json: bool,
+        /// The outputs that the outer level is ordered by.
+        ordered_by: &'l [usize],
+    },
 }
 
 /// PostgreSQL cuts names at 63 bytes, which would take the number off a longer one.
@@ -70,7 +143,13 @@ const TEXT_BYTES: usize = 512;
 
 impl<'a> Writer<'a> {
     pub(crate) fn new() -> Self {
-        Self { text: String::with_capacity(TEXT_BYTES), params: Vec::new(), next: 0 }
+        Self {
+            text: String::with_capacity(TEXT_BYTES),
+            params: Vec::new(),
+            path_keys: Vec::new(),
+            call_is_kept: false,
+            next: 0,
+        }
     }
 
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
@@ -81,108 +160,359 @@ impl<'a> Writer<'a> {
 
     /// Writes the name by which a level's relation goes.
     pub(crate) fn table(&mut self, scope: Scope<'a>) {
-        if scope.number > 0 && scope.name.len() > NUMBERED_NAME_BYTES_MAX {
+        if scope.depth > 0 && scope.name.len() > NUMBERED_NAME_BYTES_MAX {
             let _ = write!(self.text, "thalweg_t{}", scope.number);
             return;
         }
+        let ends_like_one = || scope.name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('_');
         quote(&mut self.text, scope.name);
-        if scope.numbered {
+        if scope.depth > 0 || ends_like_one() {
             self.text.pop();
-            let _ = write!(self.text, "_{}\"", scope.number);
+            let _ = write!(self.text, "_{}\"", scope.depth);
         }
     }
 
     /// Writes the name by which the join of an embed goes.
     pub(crate) fn embed_alias(&mut self, scope: Scope<'a>, index: usize) {
-        let _ = write!(self.text, "thalweg_e{}", scope.embeds + index);
+        let _ = write!(self.text, "thalweg_e{}", scope.number + 1 + index);
     }
 
-    pub(crate) fn scope(&mut self, read: &'a Read<'a>) -> Scope<'a> {
+    /// The aliases of a level, below another or the root.
+    pub(crate) fn scope(&mut self, read: &'a Read<'a>, outer: Option<Scope<'a>>) -> Scope<'a> {
         let number = self.next;
         self.next += 1 + read.embeds.len();
-        let name: &str = &read.relation.name;
-        let ends_like_one = name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('_');
-        Scope { name, number, numbered: number > 0 || ends_like_one, embeds: number + 1 }
+        Scope { name: read.from.name(), depth: outer.map_or(0, |outer| outer.depth + 1), number }
     }
 
-    fn select(&mut self, read: &'a Read<'a>) {
-        let scope = self.scope(read);
-        self.text.push_str("SELECT ");
-        self.outputs(scope, read);
-        self.from(scope, read, true);
-        self.conditions(scope, read, " WHERE ");
-        self.order(scope, &read.order);
-        self.window(read);
-    }
-
-    fn outputs(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
-        for (at, output) in read.outputs.iter().enumerate() {
-            if at > 0 {
-                self.text.push_str(", ");
+    /// The rows of the root, as its media type wants them.
+    fn main(&mut self, plan: &'a Plan<'a>) {
+        match plan.media.of_statement() {
+            Media::GeoJson => {
+                self.text.push_str("SELECT ST_AsGeoJSON(thalweg_row)::json FROM (");
+                self.level(&plan.read, List::Keys);
+                self.text.push_str(") AS thalweg_row");
             }
-            self.output(scope, read, output);
+            Media::Handler(handler) => match handler.aggregate {
+                Some((aggregate, relation)) => {
+                    self.text.push_str("SELECT count(*), ");
+                    self.name(&aggregate.schema, &aggregate.name);
+                    self.text.push_str("(thalweg_row");
+                    if let Some(relation) = relation {
+                        self.text.push_str("::");
+                        self.name(&relation.schema, &relation.name);
+                    }
+                    self.text.push_str(") FROM (");
+                    self.level(&plan.read, List::Keys);
+                    self.text.push_str(") AS thalweg_row");
+                }
+                None => self.level(&plan.read, List::Keys),
+            },
+            _ => self.level(&plan.read, List::Columns),
         }
     }
 
-    pub(crate) fn output(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
+    /// Runs the call once, for all that follows.
+    fn kept_call(&mut self, plan: &'a Plan<'a>) {
+        let scope = self.scope(&plan.read, None);
+        self.text.push_str("WITH thalweg_call AS MATERIALIZED (SELECT *");
+        self.source(scope, &plan.read);
+        self.text.push_str(") ");
+        self.call_is_kept = true;
+        // the rows that were kept go by the function's own name again
+        self.next = 0;
+    }
+
+    /// `FROM … WHERE …` of the root behind a select list.
+    fn matching(&mut self, select: &str, plan: &'a Plan<'a>) {
+        let scope = self.scope(&plan.read, None);
+        self.text.push_str(select);
+        self.from(scope, &plan.read, false);
+        self.conditions(scope, &plan.read, " WHERE ");
+    }
+
+    /// The rows of a level that is linked to none.
+    fn level(&mut self, read: &'a Read<'a>, list: List<'_>) {
+        let scope = self.scope(read, None);
+        self.select(scope, read, list, None);
+    }
+
+    /// The rows of a level, linked to an outer one or not. Where outputs are aggregates, the others group: then the
+    /// values are made first, and put into their form outside.
+    fn select(
+        &mut self,
+        scope: Scope<'a>,
+        read: &'a Read<'a>,
+        list: List<'_>,
+        outer: Option<(Scope<'a>, &'a EmbedRead<'a>)>,
+    ) {
+        let grouped = read.is_grouped().then_some(scope.number);
+        self.text.push_str("SELECT ");
+        self.list(scope, read, list, grouped);
+        if grouped.is_some() {
+            self.text.push_str(" FROM (SELECT ");
+            for (at, output) in read.outputs.iter().enumerate() {
+                self.text.push_str(if at == 0 { "" } else { ", " });
+                self.ungrouped(scope, read, output);
+                let _ = write!(self.text, " AS c{at}");
+            }
+        }
+        match outer {
+            Some((outer, embed)) => {
+                self.related_source(outer, scope, embed);
+                self.joins(scope, read, true);
+                self.linked(outer, scope, embed);
+            }
+            None => {
+                self.from(scope, read, true);
+                self.conditions(scope, read, " WHERE ");
+            }
+        }
+        if grouped.is_some() {
+            let groups = read.outputs.iter().enumerate().filter(|(_, output)| output.aggregate.is_none());
+            for (place, (at, _)) in groups.enumerate() {
+                self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
+                let _ = write!(self.text, "{}", at + 1);
+            }
+            // what is selected with a cast may be ordered by without it: then it groups too
+            for column in read.order.iter().filter_map(|term| cast_of(read, &term.key)) {
+                self.text.push_str(", ");
+                self.column(scope, column);
+            }
+        }
+        self.order(scope, read);
+        self.window(read);
+        if let Some(number) = grouped {
+            let _ = write!(self.text, ") AS thalweg_g{number}");
+        }
+    }
+
+    fn list(&mut self, scope: Scope<'a>, read: &'a Read<'a>, list: List<'_>, grouped: Option<usize>) {
+        match list {
+            List::Columns => {
+                for (at, output) in read.outputs.iter().enumerate() {
+                    self.text.push_str(if at == 0 { "" } else { ", " });
+                    self.output(scope, read, output, at, grouped);
+                }
+            }
+            List::Keys => {
+                for (at, output) in read.outputs.iter().enumerate() {
+                    self.text.push_str(if at == 0 { "" } else { ", " });
+                    self.value(scope, read, output, at, grouped);
+                    self.text.push_str(" AS ");
+                    quote(&mut self.text, &output.key);
+                }
+            }
+            List::Row { json: false } => {
+                self.text.push_str("ROW(");
+                self.list(scope, read, List::Columns, grouped);
+                self.text.push(')');
+            }
+            List::Row { json: true } => {
+                self.text.push_str("(SELECT to_jsonb(thalweg_object) FROM (SELECT ");
+                self.list(scope, read, List::Keys, grouped);
+                self.text.push_str(") AS thalweg_object) AS o");
+            }
+            List::Joined { lifted: true, json, ordered_by } => {
+                self.text.push_str("TRUE AS found");
+                for (at, output) in read.outputs.iter().enumerate() {
+                    self.text.push_str(", ");
+                    match json {
+                        true => self.value(scope, read, output, at, grouped),
+                        false => self.output(scope, read, output, at, grouped),
+                    }
+                    let _ = write!(self.text, " AS c{at}");
+                }
+                self.ordered(scope, read, ordered_by, grouped);
+            }
+            List::Joined { lifted: false, json, ordered_by } => {
+                self.text.push_str("TRUE AS found");
+                if !read.outputs.is_empty() {
+                    self.text.push_str(", ");
+                    self.list(scope, read, List::Row { json }, grouped);
+                    self.text.push_str(if json { "" } else { " AS o" });
+                }
+                self.ordered(scope, read, ordered_by, grouped);
+            }
+        }
+    }
+
+    fn ordered(&mut self, scope: Scope<'a>, read: &'a Read<'a>, ordered_by: &[usize], grouped: Option<usize>) {
+        for &at in ordered_by {
+            self.text.push_str(", ");
+            self.value(scope, read, &read.outputs[at], at, grouped);
+            let _ = write!(self.text, " AS o{at}");
+        }
+    }
+
+    /// An output as it travels.
+    pub(crate) fn output(
+        &mut self,
+        scope: Scope<'a>,
+        read: &'a Read<'a>,
+        output: &'a Output<'a>,
+        at: usize,
+        grouped: Option<usize>,
+    ) {
+        if output.stripped {
+            let is_jsonb = output.codec == Codec::Scalar(Scalar::Jsonb);
+            self.text.push_str(if is_jsonb { "jsonb_strip_nulls(" } else { "json_strip_nulls(" });
+        }
         if output.to_json {
             self.text.push_str("to_json(");
         }
-        self.value(scope, read, output);
-        if output.to_json {
+        self.value(scope, read, output, at, grouped);
+        for _ in 0..usize::from(output.to_json) + usize::from(output.stripped) {
             self.text.push(')');
         }
     }
 
-    /// An output as it is in the database, before any conversion to JSON.
-    fn value(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
-        match &output.source {
-            Source::Column(column, None) => self.column(scope, column),
-            Source::Column(column, Some(cast)) => {
+    /// An output as it is in the database, before any conversion to JSON but that of its domain.
+    fn value(
+        &mut self,
+        scope: Scope<'a>,
+        read: &'a Read<'a>,
+        output: &'a Output<'a>,
+        at: usize,
+        grouped: Option<usize>,
+    ) {
+        let Value::Column { shown_by: Some((schema, name)), cast, .. } = &output.value else {
+            match grouped {
+                Some(number) => _ = write!(self.text, "thalweg_g{number}.c{at}"),
+                None => self.ungrouped(scope, read, output),
+            }
+            return;
+        };
+        if cast.is_some() {
+            self.text.push_str("CAST(");
+        }
+        self.name(schema, name);
+        self.text.push('(');
+        match (grouped, &output.value) {
+            (Some(number), _) => _ = write!(self.text, "thalweg_g{number}.c{at}"),
+            (None, Value::Column { column, .. }) => self.column(scope, column),
+            (None, _) => {}
+        }
+        self.text.push(')');
+        if let Some(cast) = cast {
+            self.text.push_str(" AS ");
+            self.text.push_str(cast);
+            self.text.push(')');
+        }
+    }
+
+    /// An output as an expression over the level's rows.
+    fn ungrouped(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
+        let Some((aggregate, cast)) = output.aggregate else { return self.base(scope, read, &output.value) };
+        if cast.is_some() {
+            self.text.push_str("CAST(");
+        }
+        self.text.push_str(aggregate.name());
+        self.text.push('(');
+        self.base(scope, read, &output.value);
+        self.text.push(')');
+        if let Some(cast) = cast {
+            self.text.push_str(" AS ");
+            self.text.push_str(cast);
+            self.text.push(')');
+        }
+    }
+
+    fn base(&mut self, scope: Scope<'a>, read: &'a Read<'a>, value: &'a Value<'a>) {
+        match value {
+            // the function that shows it is applied outside, and so is a cast of what that returns
+            Value::Column { column, cast: None, .. } | Value::Column { column, shown_by: Some(_), .. } => {
+                self.column(scope, column);
+            }
+            Value::Column { column, cast: Some(cast), shown_by: None } => {
                 self.text.push_str("CAST(");
                 self.column(scope, column);
                 self.text.push_str(" AS ");
                 self.text.push_str(cast);
                 self.text.push(')');
             }
-            Source::Embed(index) if read.embeds[*index].is_to_one() => {
-                self.embed_alias(scope, *index);
-                self.text.push_str(".\"row\"");
+            Value::Row => self.text.push('1'),
+            Value::Scalar => {
+                self.table(scope);
+                self.text.push_str(".pgrst_scalar");
             }
-            Source::Embed(index) => {
-                self.text.push_str("ARRAY(");
-                self.related(scope, &read.embeds[*index], true);
-                self.text.push(')');
-            }
-            Source::Spread(index, at) => {
+            Value::Embed(index) if read.embeds[*index].is_to_one() => {
                 self.embed_alias(scope, *index);
-                let _ = write!(self.text, ".\"c{at}\"");
+                self.text.push_str(".o");
+            }
+            Value::Embed(index) => self.array(scope, &read.embeds[*index]),
+            Value::Lifted(index, at) => {
+                self.embed_alias(scope, *index);
+                let _ = write!(self.text, ".c{at}");
             }
         }
     }
 
-    /// `FROM` the level's relation and whatever its to-one embeds need; for rows those that are returned,
+    /// The rows of a to-many embed for one outer row, as one value.
+    fn array(&mut self, scope: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        let inner = self.scope(&embed.read, Some(scope));
+        let json = embed.as_json;
+        self.text.push_str(match json {
+            true => "(SELECT coalesce(jsonb_agg(thalweg_array.o), '[]') FROM (",
+            false => "ARRAY(",
+        });
+        self.select(inner, &embed.read, List::Row { json }, Some((scope, embed)));
+        self.text.push_str(if json { ") AS thalweg_array)" } else { ")" });
+    }
+
+    /// `FROM` the level's relation or call and whatever its to-one embeds need; for rows those that are returned,
     /// else only those that decide which rows there are.
     pub(crate) fn from(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
+        self.source(scope, read);
+        self.joins(scope, read, returning);
+    }
+
+    fn source(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
         self.text.push_str(" FROM ");
-        self.relation(read.relation);
+        match &read.from {
+            From::Relation(relation) => self.relation(relation),
+            From::Call(_) if self.call_is_kept => self.text.push_str("thalweg_call"),
+            From::Call(call) => return self.call(scope, call),
+        }
         self.text.push_str(" AS ");
         self.table(scope);
-        self.joins(scope, read, returning);
+    }
+
+    /// `FROM` the relation that an embed leads to, or the function that stands for it.
+    fn related_source(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        self.text.push_str(" FROM ");
+        match &embed.relationship.link {
+            Link::Function { schema, name } => {
+                self.name(schema, name);
+                self.text.push('(');
+                self.row_of(outer, embed.origin);
+                self.text.push(')');
+            }
+            Link::Key(_) | Link::Junction { .. } => self.relation(embed.target),
+        }
+        self.text.push_str(" AS ");
+        self.table(inner);
+    }
+
+    /// A level's row, as one value of its relation's type.
+    pub(crate) fn row_of(&mut self, scope: Scope<'a>, relation: &'a Relation) {
+        self.table(scope);
+        self.text.push_str("::");
+        self.relation(relation);
     }
 
     fn joins(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
         for (index, embed) in read.embeds.iter().enumerate() {
             let decides = embed.inner || mentions(read, index);
-            if !embed.is_to_one() || !(decides || returning) {
+            let is_lifted = embed.spread && !embed.read.outputs.is_empty();
+            if embed.is_to_one() && (decides || returning) {
+                self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
+                self.join_to_one(scope, read, index, returning);
+            } else if is_lifted && !embed.is_to_one() && returning {
+                self.text.push_str(" LEFT JOIN LATERAL (");
+                self.join_to_many(scope, read, index);
+            } else {
                 continue;
             }
-            self.text.push_str(if embed.inner {
-                " INNER JOIN LATERAL (SELECT "
-            } else {
-                " LEFT JOIN LATERAL (SELECT "
-            });
-            self.join_to_one(scope, read, index, returning);
             self.text.push_str(") AS ");
             self.embed_alias(scope, index);
             self.text.push_str(" ON TRUE");
@@ -191,84 +521,95 @@ impl<'a> Writer<'a> {
 
     fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
         let embed = &read.embeds[index];
-        let inner = self.scope(&embed.read);
-        self.text.push_str("TRUE AS \"found\"");
-        if returning {
-            if embed.spread {
-                for (at, output) in embed.read.outputs.iter().enumerate() {
-                    self.text.push_str(", ");
-                    self.output(inner, &embed.read, output);
-                    let _ = write!(self.text, " AS \"c{at}\"");
-                }
-            } else if !embed.read.outputs.is_empty() {
-                self.text.push_str(", ROW(");
-                self.outputs(inner, &embed.read);
-                self.text.push_str(") AS \"row\"");
-            }
-            for term in &read.order {
-                if let OrderKey::Related(of, at, _) = term.key
-                    && of == index
-                {
-                    self.text.push_str(", ");
-                    self.value(inner, &embed.read, &embed.read.outputs[at]);
-                    let _ = write!(self.text, " AS \"o{at}\"");
-                }
-            }
+        let inner = self.scope(&embed.read, Some(outer));
+        if !returning {
+            self.text.push_str("SELECT TRUE AS found");
+            self.related(outer, inner, embed);
+            return;
         }
-        self.from(inner, &embed.read, returning);
-        self.linked(outer, inner, embed);
-        self.window(&embed.read);
+        let by = |key: &OrderKey<'_>| match key {
+            OrderKey::Related(of, at, _) if *of == index => Some(*at),
+            _ => None,
+        };
+        let ordered_by: Vec<usize> = read.order.iter().filter_map(|term| by(&term.key)).collect();
+        let list = List::Joined { lifted: embed.spread, json: embed.as_json, ordered_by: &ordered_by };
+        self.select(inner, &embed.read, list, Some((outer, embed)));
     }
 
-    /// The rows of a to-many embed for one outer row: as rows, or just `FROM` on for a test of existence.
-    pub(crate) fn related(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>, returning: bool) {
-        let inner = self.scope(&embed.read);
-        if returning {
-            self.text.push_str("SELECT ROW(");
-            self.outputs(inner, &embed.read);
-            self.text.push(')');
+    /// The rows of a to-many spread for one outer row, an array for each output; in binary where PostgreSQL can
+    /// aggregate it so.
+    fn join_to_many(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
+        let embed = &read.embeds[index];
+        let inner = self.scope(&embed.read, Some(outer));
+        self.text.push_str("SELECT ");
+        for at in 0..embed.read.outputs.len() {
+            let lifted =
+                read.outputs.iter().find(|output| matches!(output.value, Value::Lifted(i, a) if (i, a) == (index, at)));
+            let binary = !embed.as_json && lifted.is_some_and(|output| matches!(output.codec, Codec::Array(_)));
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            let _ = match binary {
+                true => write!(self.text, "coalesce(array_agg(thalweg_array.c{at}), '{{}}') AS c{at}"),
+                false => write!(self.text, "coalesce(json_agg(thalweg_array.c{at}), '[]') AS c{at}"),
+            };
         }
-        self.from(inner, &embed.read, returning);
+        self.text.push_str(" FROM (");
+        let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
+        self.select(inner, &embed.read, list, Some((outer, embed)));
+        self.text.push_str(") AS thalweg_array");
+    }
+
+    /// Whether an embed of a level finds a row.
+    pub(crate) fn exists(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        let inner = self.scope(&embed.read, Some(outer));
+        self.text.push_str("EXISTS (SELECT 1");
+        self.related(outer, inner, embed);
+        self.text.push(')');
+    }
+
+    /// `FROM … WHERE …` of an embed, of which only its rows' existence matters.
+    fn related(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        self.related_source(outer, inner, embed);
+        self.joins(inner, &embed.read, false);
         self.linked(outer, inner, embed);
-        if returning {
-            self.order(inner, &embed.read.order);
-        }
         self.window(&embed.read);
     }
 
     /// The condition that links an embed's rows to the outer row, and the embed's own.
     fn linked(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        let relationship = embed.relationship;
-        if let (Some(junction), Some(between)) = (&relationship.junction, embed.junction) {
-            // The junction joins in front of the condition; its alias shares the level's number.
-            self.text.push_str(" INNER JOIN ");
-            self.relation(between);
-            let _ = write!(self.text, " AS thalweg_j{} ON ", inner.number);
-            for (at, &(from, to)) in junction.columns.iter().enumerate() {
-                self.text.push_str(if at == 0 { "" } else { " AND " });
-                let _ = write!(self.text, "thalweg_j{}.", inner.number);
-                quote(&mut self.text, &between.columns[usize::from(from)].name);
-                self.text.push_str(" = ");
-                self.table(inner);
-                self.text.push('.');
-                quote(&mut self.text, &embed.read.relation.columns[usize::from(to)].name);
+        let before = match &embed.relationship.link {
+            Link::Key(key) => {
+                self.equal(" WHERE ", key, (outer, embed.origin), (inner, embed.target));
+                " AND "
             }
-        }
-        let relation = embed.junction.unwrap_or(embed.read.relation);
-        for (at, (&of_outer, &(_, of_inner))) in embed.origin_columns.iter().zip(&relationship.columns).enumerate() {
-            self.text.push_str(if at == 0 { " WHERE " } else { " AND " });
-            match embed.junction {
-                Some(_) => _ = write!(self.text, "thalweg_j{}", inner.number),
-                None => self.table(inner),
+            Link::Junction { near, far, .. } => {
+                if let Some(between) = embed.junction {
+                    let through = Scope { name: "thalweg_junction", ..inner };
+                    self.text.push_str(", ");
+                    self.relation(between);
+                    self.text.push_str(" AS ");
+                    self.table(through);
+                    self.equal(" WHERE ", near, (outer, embed.origin), (through, between));
+                    self.equal(" AND ", far, (through, between), (inner, embed.target));
+                }
+                " AND "
             }
+            Link::Function { .. } => " WHERE ",
+        };
+        self.conditions(inner, &embed.read, before);
+    }
+
+    /// The columns of a key, equal on both sides.
+    fn equal(&mut self, before: &str, key: &Key, from: (Scope<'a>, &'a Relation), to: (Scope<'a>, &'a Relation)) {
+        for (place, &(a, b)) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { before } else { " AND " });
+            self.table(to.0);
             self.text.push('.');
-            quote(&mut self.text, &relation.columns[usize::from(of_inner)].name);
+            quote(&mut self.text, &to.1.columns[usize::from(b)].name);
             self.text.push_str(" = ");
-            self.table(outer);
+            self.table(from.0);
             self.text.push('.');
-            quote(&mut self.text, of_outer);
+            quote(&mut self.text, &from.1.columns[usize::from(a)].name);
         }
-        self.conditions(inner, &embed.read, " AND ");
     }
 
     fn window(&mut self, read: &Read<'_>) {
@@ -281,10 +622,25 @@ impl<'a> Writer<'a> {
     }
 
     fn relation(&mut self, relation: &Relation) {
-        quote(&mut self.text, &relation.schema);
-        self.text.push('.');
-        quote(&mut self.text, &relation.name);
+        self.name(&relation.schema, &relation.name);
     }
+
+    /// A name with its schema.
+    pub(crate) fn name(&mut self, schema: &str, name: &str) {
+        quote(&mut self.text, schema);
+        self.text.push('.');
+        quote(&mut self.text, name);
+    }
+}
+
+/// The column that is ordered by, if it is selected only with a cast.
+fn cast_of<'a>(read: &'a Read<'a>, key: &'a OrderKey<'a>) -> Option<&'a ColumnRef<'a>> {
+    let OrderKey::Column(by) = key else { return None };
+    let is_cast = |output: &Output<'_>| {
+        matches!(&output.value, Value::Column { column, cast: Some(_), .. } if column.name == by.name)
+            && output.aggregate.is_none()
+    };
+    read.outputs.iter().any(is_cast).then_some(by)
 }
 
 /// Whether a condition of the level asks if the embed finds a row.

@@ -337,10 +337,12 @@ impl Connection {
 
     /// Notes the types of the current statement's columns, for now and for later runs.
     fn described(&mut self, columns: Arc<[Oid]>) {
-        if let Some(current) = self.expected.front_mut() {
-            current.columns = Some(columns.clone());
-            self.statements.described(current.statement, columns);
+        let Some(statement) = self.expected.front().map(|current| current.statement) else { return };
+        // the same statement may stand in the pipeline again
+        for again in self.expected.iter_mut().filter(|expected| expected.statement == statement) {
+            again.columns = Some(columns.clone());
         }
+        self.statements.described(statement, columns);
     }
 
     /// Notes an error: the server skips what is left up to `Sync`.

@@ -1,0 +1,219 @@
+//! The SQL that reads the system catalogs.
+
+/// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
+/// granted.
+macro_rules! role_settings {
+    ($may_be_set:literal) => {
+        concat!(
+            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
+             from pg_auth_members m
+             join pg_roles r on r.oid = m.roleid
+             join pg_roles me on me.oid = m.member and me.rolname = session_user
+             cross join lateral unnest(r.rolconfig) as s (setting)
+             join pg_settings p on p.name = split_part(s.setting, '=', 1)
+             where ",
+            $may_be_set,
+            " order by 1, 2"
+        )
+    };
+}
+
+/// The types that functions take or return, and what domains and arrays among them are made of.
+macro_rules! used_types {
+    () => {
+        "with direct as (
+           select distinct u.oid
+           from pg_proc p
+           cross join lateral unnest(p.proargtypes::oid[] || p.prorettype || coalesce(p.proallargtypes, '{}')) as u (oid)
+           where p.pronamespace <> 'pg_catalog'::regnamespace
+         )
+         select oid from direct
+         union select t.typelem from direct join pg_type t using (oid) where t.typelem <> 0
+         union select t.typbasetype from direct join pg_type t using (oid) where t.typbasetype <> 0"
+    };
+}
+
+/// One query of the load. Each is set-based: its cost grows with the rows it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Schemas that exist, of those that are to be read.
+    Schemas,
+    /// Types.
+    Types,
+    /// Attributes of composite types.
+    Attributes,
+    /// Labels of enums.
+    Labels,
+    /// Relations of the exposed schemas.
+    Relations,
+    /// Columns of the exposed schemas' relations.
+    Columns,
+    /// The select lists of views.
+    Views,
+    /// Primary, unique and foreign keys, of all schemas: a view may stand for a table of any.
+    Constraints,
+    /// Functions of the exposed schemas and of the extra search path.
+    Functions,
+    /// Aggregates that make a media type of rows.
+    MediaHandlers,
+    /// Casts that say how the values of a domain travel.
+    Representations,
+    /// Session settings, and what the database can see of them.
+    Session,
+    /// Settings of the roles that requests may run as.
+    RoleSettings,
+}
+
+impl Part {
+    /// All parts, in the order in which they must be loaded.
+    pub const ALL: [Self; 13] = [
+        Self::Schemas,
+        Self::Types,
+        Self::Attributes,
+        Self::Labels,
+        Self::Relations,
+        Self::Columns,
+        Self::Views,
+        Self::Constraints,
+        Self::Functions,
+        Self::MediaHandlers,
+        Self::Representations,
+        Self::Session,
+        Self::RoleSettings,
+    ];
+
+    /// The statement for a version of PostgreSQL.
+    pub(crate) fn sql(self, version_num: u32) -> &'static str {
+        match self {
+            Self::Schemas => "select n.nspname from pg_namespace n where n.nspname = any($1::text[])",
+            // Row types of relations are left out, unless a function takes or returns them: there are as many as relations.
+            Self::Types => {
+                concat!(
+                    "with used as materialized (", used_types!(), ")
+                 select t.oid, n.nspname, t.typname, t.typtype::text, t.typbasetype,
+                        case when t.typsubscript = 'array_subscript_handler'::regproc and t.typlen = -1
+                                  and t.typname not in ('int2vector', 'oidvector')
+                             then t.typelem else 0::oid end, format_type(t.oid, null)
+                 from pg_type t join pg_namespace n on n.oid = t.typnamespace
+                 left join pg_type e on e.oid = t.typelem and t.typcategory = 'A'
+                 left join pg_class c on c.oid = coalesce(nullif(t.typrelid, 0), e.typrelid)
+                 where (t.typtype <> 'p' or t.typname in ('void', 'record'))
+                   and (c.oid is null or c.relkind = 'c' or t.oid in (select oid from used))"
+                )
+            }
+            Self::Attributes => {
+                concat!(
+                    "with used as materialized (", used_types!(), ")
+                 select c.reltype, a.attname, a.atttypid
+                 from pg_attribute a join pg_class c on c.oid = a.attrelid
+                 where (c.relkind = 'c' or c.reltype in (select oid from used)) and a.attnum > 0 and not a.attisdropped
+                 order by c.reltype, a.attnum"
+                )
+            }
+            Self::Labels => "select enumtypid, enumlabel from pg_enum order by enumtypid, enumsortorder",
+            Self::Relations => {
+                "select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
+                        case when c.relkind in ('r', 'p') then 28
+                             when c.relkind = 'm' then 0
+                             else pg_relation_is_updatable(c.oid, true) end,
+                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end, c.relrowsecurity
+                 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                 left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
+                 where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+                 order by n.nspname, c.relname"
+            }
+            Self::Columns => {
+                "select a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull or t.typnotnull,
+                        case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
+                        a.attgenerated <> '' or a.attidentity = 'a', a.attidentity <> '',
+                        case when t.typtype = 'd' then t.typtypmod else a.atttypmod end, d.description
+                 from pg_attribute a
+                 join pg_class c on c.oid = a.attrelid
+                 join pg_namespace n on n.oid = c.relnamespace
+                 join pg_type t on t.oid = a.atttypid
+                 left join pg_attrdef e on a.atthasdef and e.adrelid = a.attrelid and e.adnum = a.attnum
+                 left join pg_description d
+                        on d.objoid = a.attrelid and d.objsubid = a.attnum and d.classoid = 'pg_class'::regclass
+                 where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+                   and not c.relispartition and a.attnum > 0 and not a.attisdropped
+                 order by a.attrelid, a.attnum"
+            }
+            Self::Views => {
+                "select c.oid, r.ev_action::text
+                 from pg_rewrite r join pg_class c on c.oid = r.ev_class join pg_namespace n on n.oid = c.relnamespace
+                 where n.nspname = any($1::text[]) and c.relkind in ('v', 'm') and r.rulename = '_RETURN'"
+            }
+            // What partitions inherit has a parent and is left out.
+            Self::Constraints => {
+                "select contype::text, conname, conrelid, confrelid,
+                        array_to_string(conkey, ','), array_to_string(confkey, ',')
+                 from pg_constraint
+                 where contype in ('p', 'u', 'f') and conrelid <> 0 and (contype <> 'f' or conparentid = 0)
+                   and connamespace <> 'pg_catalog'::regnamespace
+                 order by contype = 'f', conrelid, conname"
+            }
+            Self::Functions => {
+                "select n.nspname, p.proname, p.prorettype, p.proretset, p.provolatile::text, p.pronargs::int4,
+                        p.pronargdefaults::int4, p.provariadic <> 0, array_to_string(p.proargtypes, ','),
+                        p.proargnames, array_to_string(p.proargmodes, ','), array_to_string(p.proallargtypes, ','),
+                        p.prorows = 1, p.proconfig, d.description
+                 from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+                 left join pg_description d on d.objoid = p.oid and d.objsubid = 0 and d.classoid = 'pg_proc'::regclass
+                 where n.nspname = any($1::text[]) and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
+                   and p.prorettype <> 'event_trigger'::regtype
+                 order by n.nspname, p.proname, p.oid"
+            }
+            Self::MediaHandlers => {
+                "select p.prorettype, n.nspname, p.proname, p.proargtypes[0]
+                 from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_type t on t.oid = p.prorettype
+                 where n.nspname = any($1::text[]) and p.prokind = 'a' and p.pronargs = 1 and t.typtype = 'd'
+                   and (t.typname ~ '^[A-Za-z0-9.-]+/[A-Za-z0-9.+-]+$' or t.typname = '*/*')
+                 order by n.nspname, p.proname"
+            }
+            Self::Representations => {
+                "select c.castsource, c.casttarget, n.nspname, p.proname
+                 from pg_cast c join pg_proc p on p.oid = c.castfunc join pg_namespace n on n.oid = p.pronamespace
+                 join pg_type s on s.oid = c.castsource join pg_type t on t.oid = c.casttarget
+                 where c.castcontext = 'i' and c.castmethod = 'f' and has_function_privilege(c.castfunc, 'execute')
+                   and (s.typtype = 'd' and t.oid = 'json'::regtype
+                        or t.typtype = 'd' and s.oid in ('json'::regtype, 'text'::regtype))"
+            }
+            // 114 … 46 is the text "response." as trees hold it.
+            // 2077, 3294: current_setting; 2084: pg_show_all_settings; 2078: set_config. Expressions are
+            // stored as trees that name functions by these OIDs, function bodies as text or as such trees.
+            Self::Session => {
+                "with bodies as (
+                   select l.lanname, p.prosrc, p.prosqlbody::text as tree
+                   from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
+                   where l.lanname not in ('internal', 'c') and n.nspname not in ('pg_catalog', 'information_schema')
+                 ), trees as (
+                   select tree from bodies where tree is not null
+                   union all select r.ev_action::text from pg_rewrite r where r.ev_class >= 16384
+                   union all select adbin::text from pg_attrdef
+                   union all select polqual::text from pg_policy
+                   union all select polwithcheck::text from pg_policy
+                   union all select conbin::text from pg_constraint where conbin is not null
+                   union all select tgqual::text from pg_trigger where tgqual is not null
+                   union all select indexprs::text from pg_index where indexprs is not null
+                   union all select indpred::text from pg_index where indpred is not null
+                 )
+                 select current_setting('server_version_num')::int4, current_setting('TimeZone'),
+                        current_setting('IntervalStyle') = 'postgres', current_setting('bytea_output') = 'hex',
+                        current_setting('extra_float_digits')::int4 > 0,
+                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
+                               '(current_setting|pg_settings|show_all_settings|\\mshow\\M|\\mexecute\\M)')
+                          or exists(select from trees where tree ~ ':funcid (2077|3294|2084|2078)\\M'),
+                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
+                               '(set_config|\\mexecute\\M|\\mdiscard\\M|\\mreset\\M|\\mrole\\M|search_path|\\msession\\M|\\mtransaction\\M|authorization|\\mset\\M[^;]*\\mtime *zone)')
+                          or exists(select from trees where tree ~ ':funcid 2078\\M'),
+                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~* '(response\\.|\\mexecute\\M)')
+                          or exists(select from trees where tree ~ ' 114 101 115 112 111 110 115 101 46 ')"
+            }
+            Self::RoleSettings if version_num >= 150_000 => role_settings!(
+                "p.context = 'user'
+                 or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))"
+            ),
+            Self::RoleSettings => role_settings!("p.context = 'user'"),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Which function a call means, and what it is given (functions §§2, 4).
+
+use crate::columns::Columns;
+use crate::error::{ErrorKind, PlanError};
+use crate::plan::Context;
+use std::borrow::Cow;
+use thalweg_catalog::{Catalog, Function, Parameter, Relation, Returns, TypeKind};
+
+/// A call of a function.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The function.
+    pub function: &'a Function,
+    /// What it is given, each by name.
+    pub arguments: Vec<Argument<'a>>,
+    /// The relation whose rows it returns, if it is one of the function's schema.
+    pub relation: Option<&'a Relation>,
+}
+
+/// An argument of a call.
+#[derive(Debug)]
+pub struct Argument<'a> {
+    /// The parameter's name.
+    pub name: &'a str,
+    /// The schema of the parameter's type.
+    pub type_schema: &'a str,
+    /// The name of the parameter's type.
+    pub type_name: &'a str,
+    /// Whether it takes the rest of the arguments.
+    pub variadic: bool,
+    /// The values; one, unless the parameter is variadic.
+    pub values: Vec<&'a str>,
+}
+
+/// What becomes of what a function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Any number of rows.
+    Rows,
+    /// One row.
+    Row,
+    /// Any number of bare values.
+    Values,
+    /// One bare value.
+    Value,
+    /// Nothing.
+    Nothing,
+}
+
+impl Form {
+    pub(crate) fn of(function: &Function) -> Self {
+        match (&function.returns, function.returns_set) {
+            (Returns::Void, _) => Self::Nothing,
+            // a record's columns are known only to the call, which returns it as one value
+            (Returns::Scalar(_) | Returns::Record, true) => Self::Values,
+            (Returns::Scalar(_) | Returns::Record, false) => Self::Value,
+            (Returns::Row(_) | Returns::Columns(_), true) => Self::Rows,
+            (Returns::Row(_) | Returns::Columns(_), false) => Self::Row,
+        }
+    }
+}
+
+/// How alike the argument lists of two functions must be for one to be offered for the other.
+const ARGUMENTS_SIMILARITY_MIN: f64 = 0.33;
+
+/// The function of a name that takes these arguments, and no other.
+pub(crate) fn resolve<'a>(
+    catalog: &'a Catalog,
+    schema: &str,
+    name: &str,
+    given: &[(Cow<'_, str>, &str)],
+) -> Result<&'a Function, PlanError> {
+    let candidates: Vec<&Function> = catalog.callable(schema, name).collect();
+    let fits = |function: &&&Function| {
+        let named = |parameter: &Parameter| given.iter().any(|(name, _)| **name == *parameter.name);
+        let known = |name: &str| !name.is_empty() && function.parameters.iter().any(|known| *known.name == *name);
+        function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
+            && given.iter().all(|(name, _)| known(name))
+    };
+    let fitting: Vec<&Function> = candidates.iter().filter(fits).copied().collect();
+    match fitting.as_slice() {
+        [only] => Ok(only),
+        [] => Err(not_found(catalog, schema, name, given, &candidates)),
+        several => Err(ErrorKind::Overloads(several.iter().map(|known| signature(catalog, known)).collect()).into()),
+    }
+}
+
+/// The function of a schema that a request names without arguments.
+pub fn function<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Function, PlanError> {
+    resolve(catalog, schema, name, &[])
+}
+
+fn not_found(
+    catalog: &Catalog,
+    schema: &str,
+    name: &str,
+    given: &[(Cow<'_, str>, &str)],
+    candidates: &[&Function],
+) -> PlanError {
+    let mut names: Vec<String> = given.iter().map(|(name, _)| name.to_string()).collect();
+    names.sort();
+    names.dedup();
+    let nearest = if candidates.is_empty() {
+        catalog.nearest_function(schema, name).map(|nearest| format!("{schema}.{nearest}"))
+    } else {
+        let lists: Vec<String> = candidates
+            .iter()
+            .map(|function| {
+                let names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
+                format!("({})", names.join(", "))
+            })
+            .collect();
+        let wanted = format!("({})", names.join(", "));
+        // without arguments, nothing is like anything
+        let lists = lists.into_iter().filter(|list| !names.is_empty() || *list == wanted).collect::<Vec<_>>();
+        thalweg_catalog::nearest(&wanted, lists.iter().map(String::as_str), ARGUMENTS_SIMILARITY_MIN)
+            .map(|list| format!("{schema}.{name}{list}"))
+    };
+    ErrorKind::Function { schema: schema.to_owned(), name: name.to_owned(), arguments: names, nearest }.into()
+}
+
+/// `api.f(a => integer, b => text)`
+fn signature(catalog: &Catalog, function: &Function) -> String {
+    let parameter = |parameter: &Parameter| {
+        let format = catalog.type_of(parameter.type_oid).map_or("unknown", |known| &known.format);
+        format!("{} => {format}", parameter.name)
+    };
+    let parameters: Vec<String> = function.parameters.iter().map(parameter).collect();
+    format!("{}.{}({})", function.schema, function.name, parameters.join(", "))
+}
+
+/// The call of a function with arguments that fit. Of a repeated argument the last counts, but a variadic one takes all.
+pub(crate) fn call<'a>(
+    context: &Context<'a>,
+    function: &'a Function,
+    given: &'a [(Cow<'a, str>, &'a str)],
+) -> Result<Call<'a>, PlanError> {
+    let mut arguments = Vec::with_capacity(given.len());
+    for parameter in &function.parameters {
+        let mut values = given.iter().filter(|(name, _)| **name == *parameter.name).map(|&(_, value)| value);
+        let values: Vec<&str> =
+            if parameter.variadic { values.collect() } else { values.next_back().into_iter().collect() };
+        if values.is_empty() {
+            continue;
+        }
+        let (type_schema, type_name) = match context.catalog.type_of(parameter.type_oid) {
+            Some(known) => (&*known.schema, &*known.name),
+            // a pseudo-type such as "any": the database decides
+            None => ("pg_catalog", "text"),
+        };
+        arguments.push(Argument {
+            name: &parameter.name,
+            type_schema,
+            type_name,
+            variadic: parameter.variadic,
+            values,
+        });
+    }
+    Ok(Call { function, arguments, relation: relation_of(context, function) })
+}
+
+/// The relation whose rows a function returns: one of its own schema with the name of its row type.
+fn relation_of<'a>(context: &Context<'a>, function: &Function) -> Option<&'a Relation> {
+    let Returns::Row(row_type) = function.returns else { return None };
+    let relation = context.catalog.relation(context.catalog.of_row_type(row_type)?);
+    (*relation.schema == *function.schema).then_some(relation)
+}
+
+/// The columns of what a call returns.
+pub(crate) fn columns<'a>(context: &Context<'a>, call: &Call<'a>) -> Columns<'a> {
+    match (&call.function.returns, call.relation) {
+        (_, Some(relation)) => Columns::Relation(relation),
+        (Returns::Columns(attributes), _) => Columns::Attributes(attributes),
+        (Returns::Row(row_type), _) => match context.catalog.of_row_type(*row_type) {
+            Some(id) => Columns::Relation(context.catalog.relation(id)),
+            None => match context.catalog.type_of(*row_type).map(|known| &known.kind) {
+                Some(TypeKind::Composite(attributes)) => Columns::Attributes(attributes),
+                _ => Columns::Unknown,
+            },
+        },
+        _ => Columns::Unknown,
+    }
+}

@@ -1,0 +1,444 @@
+//! Resolving the levels of a request, from the root down.
+
+use crate::call::{self, Form};
+use crate::codec::base_type;
+use crate::columns::{Columns, aggregated, output};
+use crate::embed;
+use crate::error::{ErrorKind, PlanError};
+use crate::plan::{Context, shared};
+use crate::read::{Condition, EmbedRead, From, Order, OrderKey, Output, Read, Value};
+use std::sync::Arc;
+use thalweg_catalog::{Catalog, Relation, RelationId, Returns};
+use thalweg_request::{
+    Aggregate, ApiRequest, At, Embed, EmbedWindow, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm, Query,
+    Target, Tree,
+};
+use thalweg_rows::oid;
+use thalweg_rows::{Codec, Scalar};
+
+/// What a request says of one level.
+struct Level<'q> {
+    filters: Vec<&'q Filter<'q>>,
+    trees: Vec<&'q Tree<'q>>,
+    order: Option<&'q [OrderTerm<'q>]>,
+    window: EmbedWindow,
+}
+
+/// Bare names that address embeds with an alias, each with the alias.
+pub(crate) type BareNames = Vec<(String, String)>;
+
+/// The key in a result of a value that has no name.
+const SCALAR_KEY: &str = "pgrst_scalar";
+
+/// The root level of a request, what becomes of its rows, and which parameters name an embed by its bare name although
+/// it has an alias.
+pub(crate) fn root<'a>(
+    context: &Context<'a>,
+    request: &'a ApiRequest<'a>,
+) -> Result<(Read<'a>, Form, BareNames), PlanError> {
+    let query = &request.query;
+    let (from, form) = match request.target {
+        Target::Relation(name) => (From::Relation(relation(context.catalog, context.schema, name)?), Form::Rows),
+        Target::Function(name) => {
+            let function = call::resolve(context.catalog, context.schema, name, &query.arguments)?;
+            (From::Call(call::call(context, function, &query.arguments)?), Form::of(function))
+        }
+    };
+    let deprecated = check_paths(context, query)?;
+    let mut read = level(context, from, &query.select, &mut Vec::new(), query)?;
+    read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
+    read.limit_rows = capped(context, request.window.limit_rows.map(as_sql));
+    Ok((read, form, deprecated))
+}
+
+/// The relation of a schema that a request names.
+pub fn relation<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Relation, PlanError> {
+    let id = catalog.find(schema, name).ok_or_else(|| ErrorKind::Relation {
+        schema: schema.to_owned(),
+        name: name.to_owned(),
+        nearest: catalog.nearest_relation(schema, name).map(str::to_owned),
+    })?;
+    Ok(catalog.relation(id))
+}
+
+/// A level's limit, or the limit of every level if that is lower.
+fn capped(context: &Context<'_>, limit_rows: Option<i64>) -> Option<i64> {
+    let rows_max = context.rows_max.map(as_sql);
+    limit_rows.into_iter().chain(rows_max).min()
+}
+
+/// A number of rows as SQL can say it.
+fn as_sql(rows: u64) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
+/// Every level that a parameter names must be embedded; returns the bare names that were used where there is an alias,
+/// each with the alias.
+fn check_paths(context: &Context<'_>, query: &Query<'_>) -> Result<BareNames, PlanError> {
+    let filters = query.filters.iter().map(|at| &at.path);
+    let trees = query.trees.iter().map(|at| &at.path);
+    let orders = query.orders.iter().map(|at| &at.path);
+    let windows = query.windows.iter().map(|at| &at.path);
+    let mut deprecated = Vec::new();
+    for path in orders.chain(trees).chain(filters).chain(windows) {
+        let mut items = query.select.as_slice();
+        for name in path {
+            let found = find_embed(items, name).ok_or_else(|| ErrorKind::NotEmbedded(name.to_string()))?;
+            if found.key() != name {
+                let pair = (name.to_string(), found.key().to_owned());
+                if !context.legacy_target_names {
+                    return Err(ErrorKind::TargetName { name: pair.0, alias: pair.1 }.into());
+                }
+                if !deprecated.contains(&pair) {
+                    deprecated.push(pair);
+                }
+            }
+            items = &found.items;
+        }
+    }
+    Ok(deprecated)
+}
+
+/// The embed that a name addresses: by its alias or name, else by the bare name of an aliased one.
+fn find_embed<'q>(items: &'q [Item<'q>], name: &str) -> Option<&'q Embed<'q>> {
+    let embeds = || {
+        items.iter().filter_map(|item| match item {
+            Item::Embed(embed) => Some(embed),
+            _ => None,
+        })
+    };
+    embeds().find(|embed| embed.key() == name).or_else(|| embeds().find(|embed| embed.target == name))
+}
+
+/// What the request says of the level that `path` leads to.
+fn at_level<'a>(query: &'a Query<'a>, path: &[&Embed<'_>]) -> Level<'a> {
+    fn here<T>(query: &Query<'_>, at: &At<'_, T>, path: &[&Embed<'_>]) -> bool {
+        at.path.len() == path.len() && {
+            let mut items = query.select.as_slice();
+            at.path.iter().zip(path).all(|(name, embed)| match find_embed(items, name) {
+                Some(found) => {
+                    items = &found.items;
+                    std::ptr::eq(found, *embed)
+                }
+                None => false,
+            })
+        }
+    }
+    Level {
+        filters: query.filters.iter().filter(|at| here(query, at, path)).map(|at| &at.what).collect(),
+        trees: query.trees.iter().filter(|at| here(query, at, path)).map(|at| &at.what).collect(),
+        order: query.orders.iter().find(|at| here(query, at, path)).map(|at| at.what.as_slice()),
+        window: query.windows.iter().find(|at| here(query, at, path)).map(|at| at.what).unwrap_or_default(),
+    }
+}
+
+fn level<'a>(
+    context: &Context<'a>,
+    from: From<'a>,
+    items: &'a [Item<'a>],
+    path: &mut Vec<&'a Embed<'a>>,
+    query: &'a Query<'a>,
+) -> Result<Read<'a>, PlanError> {
+    let columns = match &from {
+        From::Relation(relation) => Columns::Relation(relation),
+        From::Call(call) => call::columns(context, call),
+    };
+    let mut outputs = Vec::with_capacity(items.len());
+    let mut embeds: Vec<EmbedRead<'a>> = Vec::new();
+    let mut keys: Vec<(&str, usize)> = Vec::new();
+    for item in items {
+        match item {
+            Item::All => match &from {
+                From::Call(call) => outputs.extend(all_of_call(context, call, columns)),
+                From::Relation(_) => outputs.extend(columns.outputs(context)),
+            },
+            Item::CountRows { cast, .. } => {
+                let key = shared(item.key().unwrap_or_default());
+                outputs.push(aggregate(context, key, Value::Row, Aggregate::Count, Some(oid::INT8), *cast)?);
+            }
+            Item::Column { field, cast, aggregate: Some((function, result_cast)), .. } => {
+                let (column, type_oid) = columns.refer(context, &field.name, &field.path);
+                let of = match (cast, field.path.last()) {
+                    (Some(cast), _) => crate::codec::type_of_cast(cast),
+                    (None, Some(step)) => Some(if step.as_text { oid::TEXT } else { oid::JSONB }),
+                    (None, None) => type_oid,
+                };
+                let value = Value::Column { column, shown_by: None, cast: *cast };
+                let key = shared(item.key().unwrap_or_default());
+                outputs.push(aggregate(context, key, value, *function, of, *result_cast)?);
+            }
+            Item::Column { field, cast, .. } => {
+                let (value, travels) = columns.value(context, field, *cast);
+                let key = item.key().unwrap_or_default();
+                let key = if *field.name == *key { columns.known_name(key) } else { shared(key) };
+                outputs.push(output(context, key, value, travels));
+            }
+            Item::Embed(embed) => {
+                path.push(embed);
+                let below = self::embed(context, &from, embed, path, query);
+                path.pop();
+                let below = below?;
+                if keys.iter().any(|(key, _)| *key == embed.key()) {
+                    let name = format!("{}_{}_{}", from.name(), embed.key(), path.len() + 1);
+                    return Err(ErrorKind::DuplicateEmbed(name).into());
+                }
+                keys.push((embed.key(), embeds.len()));
+                embeds.push(below);
+            }
+        }
+    }
+    // columns first, embeds after them
+    let grouped = |outputs: &[Output<'_>]| outputs.iter().any(|output| output.aggregate.is_some());
+    let lifted_aggregates = embeds.iter().any(|below| below.spread && grouped(&below.read.outputs));
+    let is_grouped = grouped(&outputs) || lifted_aggregates;
+    let items = items.iter().filter_map(|item| match item {
+        Item::Embed(embed) => Some(embed),
+        _ => None,
+    });
+    for (index, (embed, below)) in items.zip(&mut embeds).enumerate() {
+        if is_grouped && !below.spread {
+            below.write_json();
+        }
+        outputs.extend(embed_outputs(embed, below, index)?);
+    }
+    let mut read =
+        Read { from, outputs, conditions: Vec::new(), order: Vec::new(), offset_rows: None, limit_rows: None, embeds };
+    let said = at_level(query, path);
+    for filter in said.filters {
+        read.conditions.push(condition(context, columns, &keys, filter));
+    }
+    for tree in said.trees {
+        read.conditions.push(group(context, columns, &keys, tree));
+    }
+    for term in said.order.unwrap_or_default() {
+        read.order.push(order(context, columns, &read, &keys, term)?);
+    }
+    if !path.is_empty() {
+        read.offset_rows = said.window.offset_rows;
+        read.limit_rows = capped(context, said.window.limit_rows);
+    }
+    Ok(read)
+}
+
+/// What `*` stands for in the result of a function.
+fn all_of_call<'a>(context: &Context<'a>, call: &call::Call<'a>, columns: Columns<'a>) -> Vec<Output<'a>> {
+    let travels = match call.function.returns {
+        Returns::Scalar(type_oid) => crate::codec::codec_of(context, type_oid).map(|codec| (codec, type_oid)),
+        Returns::Record => None,
+        Returns::Row(_) | Returns::Columns(_) => return columns.outputs(context),
+        Returns::Void => return Vec::new(),
+    };
+    vec![output(context, shared(SCALAR_KEY), Value::Scalar, travels)]
+}
+
+fn aggregate<'a>(
+    context: &Context<'a>,
+    key: Arc<str>,
+    value: Value<'a>,
+    function: Aggregate,
+    of: Option<oid::Oid>,
+    result_cast: Option<&'a str>,
+) -> Result<Output<'a>, PlanError> {
+    if !context.aggregates_are_on {
+        return Err(ErrorKind::Aggregates.into());
+    }
+    let travels = match result_cast {
+        Some(cast) => crate::codec::codec_of_cast(context, cast),
+        None => aggregated(context, function, of),
+    };
+    let mut output = output(context, key, value, travels);
+    output.aggregate = Some((function, result_cast));
+    Ok(output)
+}
+
+fn embed<'a>(
+    context: &Context<'a>,
+    outer: &From<'a>,
+    embed: &'a Embed<'a>,
+    path: &mut Vec<&'a Embed<'a>>,
+    query: &'a Query<'a>,
+) -> Result<EmbedRead<'a>, PlanError> {
+    let catalog = context.catalog;
+    let origin: Option<(RelationId, &Relation)> =
+        outer.relation().and_then(|relation| Some((catalog.of_row_type(relation.row_type)?, relation)));
+    let Some((origin, origin_relation)) = origin else {
+        return Err(embed::no_relation(context, outer.name(), embed));
+    };
+    let relationship = embed::choose(context, origin, embed)?;
+    let target = catalog.relation(relationship.target);
+    let mut read = level(context, From::Relation(target), &embed.items, path, query)?;
+    let is_to_one = relationship.cardinality.is_to_one();
+    if embed.spread && !is_to_one && read.is_grouped() {
+        return Err(ErrorKind::NotImplemented(
+            "Aggregates are not implemented for one-to-many or many-to-many spreads.",
+        )
+        .into());
+    }
+    if !embed.spread {
+        as_jsonb_orders(&mut read.outputs);
+    }
+    let junction = match &relationship.link {
+        thalweg_catalog::Link::Junction { relation, .. } => Some(catalog.relation(*relation)),
+        _ => None,
+    };
+    let mut below = EmbedRead {
+        relationship,
+        origin: origin_relation,
+        target,
+        junction,
+        inner: embed.join == Join::Inner,
+        spread: embed.spread,
+        as_json: false,
+        read,
+    };
+    if below.spread && !is_to_one {
+        // arrays of arrays need not be rectangular: PostgreSQL cannot aggregate them
+        let to_many = |below: &&mut EmbedRead<'a>| !below.is_to_one() && !below.spread;
+        below.read.embeds.iter_mut().filter(to_many).for_each(EmbedRead::write_json);
+        for output in &mut below.read.outputs {
+            if let Value::Embed(index) = output.value
+                && below.read.embeds[index].as_json
+            {
+                (output.codec, output.type_oid, output.base_oid) =
+                    (Codec::Scalar(Scalar::Jsonb), oid::JSONB, oid::JSONB);
+            }
+        }
+    }
+    Ok(below)
+}
+
+impl EmbedRead<'_> {
+    /// Lets PostgreSQL write its JSON, here and below.
+    pub(crate) fn write_json(&mut self) {
+        self.as_json = true;
+        self.read.embeds.iter_mut().for_each(EmbedRead::write_json);
+    }
+}
+
+/// Embedded objects have the order of keys that `jsonb` gives them: shorter first, then bytewise; of equal keys
+/// the last stays.
+fn as_jsonb_orders(outputs: &mut Vec<Output<'_>>) {
+    outputs.reverse();
+    outputs.sort_by(|a, b| (a.key.len(), &a.key).cmp(&(b.key.len(), &b.key)));
+    outputs.dedup_by(|later, earlier| later.key == earlier.key);
+}
+
+/// What an embed adds to the outer row: nothing where it is empty. Aggregates of what is lifted are made of the outer
+/// rows.
+fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize) -> Result<Vec<Output<'a>>, PlanError> {
+    let is_to_one = below.is_to_one();
+    let outputs = &mut below.read.outputs;
+    if outputs.is_empty() {
+        return Ok(Vec::new());
+    }
+    if below.spread {
+        let lifted = |(at, inner): (usize, &mut Output<'a>)| {
+            let (codec, type_oid) = match (is_to_one, &inner.codec) {
+                // no row, no array: what is lifted from it is null
+                (true, Codec::List(element)) => (Codec::Array(element.clone()), inner.type_oid),
+                (true, codec) => (codec.clone(), inner.type_oid),
+                (false, Codec::Scalar(_) | Codec::Row(_)) if !inner.to_json => {
+                    (Codec::Array(Box::new(inner.codec.clone())), 0)
+                }
+                (false, _) => (Codec::Scalar(Scalar::Json), oid::JSON),
+            };
+            let base_oid = if is_to_one { inner.base_oid } else { type_oid };
+            let (value, key) = (Value::Lifted(index, at), inner.key.clone());
+            let aggregate = inner.aggregate.take();
+            // what is aggregated is converted above, after it has been aggregated
+            let to_json = aggregate.is_some() && std::mem::take(&mut inner.to_json);
+            Output { key, value, aggregate, codec, to_json, stripped: false, type_oid, base_oid }
+        };
+        return Ok(outputs.iter_mut().enumerate().map(lifted).collect());
+    }
+    let codec = below.codec();
+    let type_oid = match codec {
+        Codec::Row(_) => oid::RECORD,
+        Codec::List(_) => oid::RECORD_ARRAY,
+        _ => oid::JSONB,
+    };
+    Ok(vec![Output {
+        key: shared(embed.key()),
+        value: Value::Embed(index),
+        aggregate: None,
+        codec,
+        to_json: false,
+        stripped: false,
+        type_oid,
+        base_oid: type_oid,
+    }])
+}
+
+fn condition<'a>(
+    context: &Context<'a>,
+    columns: Columns<'a>,
+    embeds: &[(&str, usize)],
+    filter: &'a Filter<'a>,
+) -> Condition<'a> {
+    let field = &filter.field;
+    if field.path.is_empty()
+        && filter.operation == Operation::Is(IsWord::Null)
+        && let Some(&(_, index)) = embeds.iter().find(|(key, _)| *key == field.name)
+    {
+        return Condition::Found(index, filter.negated);
+    }
+    let (column, type_oid) = columns.refer(context, &field.name, &field.path);
+    // a computed field's result is not converted: only columns are
+    let to_tsvector = matches!(filter.operation, Operation::Fts { .. })
+        && column.computed.is_none()
+        && type_oid.is_some_and(|known| !field.path.is_empty() || base_type(context, known) != oid::TSVECTOR);
+    let reads = match &filter.operation {
+        Operation::In(_) => true,
+        Operation::Compare { operator, quantifier, .. } => {
+            quantifier.is_none()
+                && !matches!(operator, thalweg_request::Comparison::Like | thalweg_request::Comparison::Ilike)
+        }
+        Operation::Is(_) | Operation::Distinct(_) | Operation::Fts { .. } => false,
+    };
+    let representation = || context.catalog.representation(type_oid?)?.from_text.as_ref();
+    let read_by = if reads && field.path.is_empty() { representation() } else { None };
+    Condition::Filter { column, filter, to_tsvector, read_by }
+}
+
+fn group<'a>(
+    context: &Context<'a>,
+    columns: Columns<'a>,
+    embeds: &[(&str, usize)],
+    tree: &'a Tree<'a>,
+) -> Condition<'a> {
+    match tree {
+        Tree::Filter(filter) => condition(context, columns, embeds, filter),
+        Tree::Node { negated, all, children } => Condition::Group {
+            negated: *negated,
+            all: *all,
+            children: children.iter().map(|child| group(context, columns, embeds, child)).collect(),
+        },
+    }
+}
+
+fn order<'a>(
+    context: &Context<'a>,
+    columns: Columns<'a>,
+    read: &Read<'a>,
+    embeds: &[(&str, usize)],
+    term: &'a OrderTerm<'a>,
+) -> Result<Order<'a>, PlanError> {
+    let key = match &term.by {
+        OrderBy::Field(field) => OrderKey::Column(columns.refer(context, &field.name, &field.path).0),
+        OrderBy::Related(name, field) => {
+            let Some(&(_, index)) = embeds.iter().find(|(key, _)| key == name) else {
+                return Err(ErrorKind::NotEmbedded(name.to_string()).into());
+            };
+            let below = &read.embeds[index];
+            if !below.is_to_one() {
+                let origin = read.from.name().to_owned();
+                return Err(ErrorKind::RelatedOrder { origin, target: name.to_string() }.into());
+            }
+            match below.read.outputs.iter().position(|output| *output.key == *field.name) {
+                Some(at) => OrderKey::Related(index, at, &field.path),
+                None => OrderKey::Unselected(index, &field.name),
+            }
+        }
+    };
+    Ok(Order { key, direction: term.direction, nulls: term.nulls })
+}

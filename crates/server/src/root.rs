@@ -1,0 +1,116 @@
+//! `/`: what a role may use of a schema, asked of the database, and described.
+
+use crate::config::OpenApiMode;
+use crate::error::ApiError;
+use crate::openapi::{Described, Thing};
+use crate::session::SessionState;
+use crate::state::{Snapshot, State};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use thalweg_encode::EncodeError;
+use thalweg_gauge::{Bill, Stage};
+use thalweg_rows::{Demand, Format, RowSink, RowView};
+use thalweg_wire::Query;
+
+/// The relations and functions on which the current role has some privilege, and the schema's comment.
+const VISIBLE: &str = "
+    select 'relation', c.relname
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and (pg_catalog.pg_has_role(c.relowner, 'usage')
+           or pg_catalog.has_table_privilege(c.oid, 'select, insert, update, delete, truncate, references, trigger')
+           or pg_catalog.has_any_column_privilege(c.oid, 'select, insert, update, references'))
+    union all
+    select 'function', p.proname
+    from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = $1 and pg_catalog.has_function_privilege(p.oid, 'execute')
+    union all
+    select 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')
+    from pg_catalog.pg_namespace n where n.nspname = $1";
+
+/// The description of a schema, as JSON text.
+pub(crate) async fn describe(
+    state: &State,
+    snapshot: &Snapshot,
+    session: &SessionState<'_>,
+    schema: &str,
+    bill: &mut Bill,
+) -> Result<String, ApiError> {
+    let mut connection = state.pool.get(session.key).await?;
+    bill.lap(Stage::Wait);
+    let kept_key = connection.session_key();
+    let in_state = session.key != 0 && kept_key == session.key;
+    connection.set_session_key(0);
+    let set = session.set();
+    let params = [Cow::Borrowed(schema)];
+    let mut queries = Vec::with_capacity(3);
+    if !in_state {
+        queries.push(Query { text: &set.text, params: &set.params, formats: &[Format::Text] });
+    }
+    if let Some(call) = &state.pre_request {
+        queries.push(Query { text: call, params: &[], formats: &[Format::Text] });
+    }
+    let asked = queries.len();
+    queries.push(Query { text: VISIBLE, params: &params, formats: &[Format::Text] });
+    let mut visible = Visible { asked, ..Visible::default() };
+    // whatever comes is small: nothing pauses
+    connection.run(&queries, &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
+    bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+    connection.set_session_key(session.key);
+    drop(connection);
+    let all = state.config.openapi_mode == OpenApiMode::IgnorePrivileges;
+    let shows = |thing: Thing<'_>| {
+        all || match thing {
+            Thing::Relation(name) => visible.relations.contains(name),
+            Thing::Function(name) => visible.functions.contains(name),
+        }
+    };
+    let described = Described {
+        config: &state.config,
+        catalog: &snapshot.catalog,
+        schema,
+        comment: visible.comment.clone(),
+        shows: &shows,
+    };
+    let document = described.document().to_string();
+    bill.lap(Stage::Encode);
+    Ok(document)
+}
+
+#[derive(Default)]
+struct Visible {
+    /// Which statement's rows these are.
+    at: usize,
+    asked: usize,
+    relations: HashSet<String>,
+    functions: HashSet<String>,
+    comment: Option<String>,
+}
+
+impl RowSink for Visible {
+    type Error = EncodeError;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
+        if self.at != self.asked {
+            return Ok(Demand::More);
+        }
+        let mut columns = row.columns();
+        let kind = columns.column()?.unwrap_or_default();
+        let text = columns.column()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        match (kind, text) {
+            (b"relation", Some(name)) => _ = self.relations.insert(name),
+            (b"function", Some(name)) => _ = self.functions.insert(name),
+            (_, comment) => self.comment = comment,
+        }
+        Ok(Demand::More)
+    }
+
+    fn restart(&mut self) -> bool {
+        *self = Self { asked: self.asked, ..Self::default() };
+        true
+    }
+
+    fn end_of_statement(&mut self) {
+        self.at += 1;
+    }
+}

@@ -1,0 +1,60 @@
+//! Functions in `FROM`.
+
+use crate::quote::{array_literal, quote};
+use crate::read::{Scope, Writer};
+use std::borrow::Cow;
+use thalweg_catalog::Returns;
+use thalweg_plan::{Argument, Call};
+
+/// A call of the function that runs before every request, found by the search path where its schema is not named.
+pub fn pre_request(schema: Option<&str>, name: &str) -> String {
+    let mut text = String::from("SELECT ");
+    if let Some(schema) = schema {
+        quote(&mut text, schema);
+        text.push('.');
+    }
+    quote(&mut text, name);
+    text.push_str("()");
+    text
+}
+
+impl<'a> Writer<'a> {
+    /// The call as a table expression, with its alias.
+    pub(crate) fn call(&mut self, scope: Scope<'a>, call: &'a Call<'a>) {
+        // a record's columns are known only to PostgreSQL: it stays one value
+        let is_record = matches!(call.function.returns, Returns::Record);
+        if is_record {
+            self.text.push_str("(SELECT ");
+        }
+        self.name(&call.function.schema, &call.function.name);
+        self.text.push('(');
+        for (at, argument) in call.arguments.iter().enumerate() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            self.argument(argument);
+        }
+        self.text.push(')');
+        if is_record {
+            self.text.push_str(" AS pgrst_scalar)");
+        }
+        self.text.push_str(" AS ");
+        self.table(scope);
+        if matches!(call.function.returns, Returns::Scalar(_)) {
+            self.text.push_str(" (pgrst_scalar)");
+        }
+    }
+
+    /// `"name" := value::type`; the type's name is without a length, so that nothing is cut.
+    fn argument(&mut self, argument: &'a Argument<'a>) {
+        if argument.variadic {
+            self.text.push_str("VARIADIC ");
+        }
+        quote(&mut self.text, argument.name);
+        self.text.push_str(" := ");
+        match (argument.variadic, argument.values.as_slice()) {
+            (false, [only]) => self.param(Cow::Borrowed(only)),
+            (_, values) => self.param(Cow::Owned(array_literal(values))),
+        }
+        self.text.push_str("::");
+        self.name(argument.type_schema, argument.type_name);
+    }
+}
