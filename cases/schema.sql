@@ -32,3 +32,23 @@ insert into api.tags values (1, 'wave'), (2, 'ridge'), (3, 'unused');
 insert into api.flights_tags values (1, 2), (2, 1), (2, 2), (4, 1);
 insert into api.logbooks values (1, 12), (3, 1);
 insert into api."odd ""names""" values (1, 'dotted', 5, true), (2, null, null, false);
+
+create function api.flights_of(pilot int) returns setof api.flights language sql stable
+  as $$ select * from api.flights f where f.pilot_id = pilot $$;
+create function api.add_them(a int, b int default 10) returns int language sql immutable as $$ select a + b $$;
+create function api.ids(variadic ids int[]) returns setof int language sql immutable as $$ select * from unnest(ids) $$;
+create function api.longest(api.pilots) returns setof api.flights rows 1 language sql stable
+  as $$ select * from api.flights f where f.pilot_id = $1.id order by f.distance_km desc nulls last limit 1 $$;
+create domain api.hue as int;
+create function api.hue_json(api.hue) returns json language sql immutable as $$ select to_json('#' || lpad(to_hex($1), 6, '0')) $$;
+create function api.hue_text(text) returns api.hue language sql immutable
+  as $$ select ('x' || lpad(ltrim($1, '#'), 8, '0'))::bit(32)::int::api.hue $$;
+create cast (api.hue as json) with function api.hue_json(api.hue) as implicit;
+create cast (text as api.hue) with function api.hue_text(text) as implicit;
+create table api.paints (id int primary key, hue api.hue);
+insert into api.paints values (1, 255), (2, null);
+create domain api."application/vnd.names" as text;
+create function api.name_step(state text, site api.sites) returns text language sql immutable
+  as $$ select concat_ws('|', nullif(state, ''), site.name) $$;
+create function api.name_end(state text) returns api."application/vnd.names" language sql immutable as $$ select $1::api."application/vnd.names" $$;
+create aggregate api.names(api.sites) (sfunc = api.name_step, stype = text, initcond = '', finalfunc = api.name_end);

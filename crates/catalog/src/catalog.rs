@@ -4,6 +4,7 @@ use crate::function::{Function, MediaHandler};
 use crate::relation::Relation;
 use crate::relationship::{Link, Relationship};
 use crate::session::Session;
+use crate::similar::nearest;
 use crate::types::{Representation, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -130,16 +131,6 @@ impl Catalog {
     }
 }
 
-/// The candidate most like `name`, if it is alike enough; of equals, the first by name.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>, least: f64) -> Option<&'a str> {
-    let wanted = name.to_lowercase();
-    candidates
-        .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(score, _)| *score >= least)
-        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))
-        .map(|(_, candidate)| candidate)
-}
-
 impl Catalog {
     /// A relation related to `origin` whose name is most like `name`.
     pub fn nearest_related(&self, origin: RelationId, schema: &str, name: &str) -> Option<&str> {
@@ -147,10 +138,11 @@ impl Catalog {
         nearest(name, related, RELATED_SIMILARITY_MIN)
     }
 
-    /// The relation of a schema, other than `name` itself, whose name is most like it.
+    /// The relation of a schema, other than `name` itself, that has relationships and whose name is most like it.
     pub fn nearest_other(&self, schema: &str, name: &str) -> Option<&str> {
         let names = self.by_name.get(schema).filter(|names| names.len() < SIMILAR_RELATIONS_MAX)?;
-        nearest(name, names.keys().map(|known| &**known).filter(|known| *known != name), RELATED_SIMILARITY_MIN)
+        let related = names.iter().filter(|(known, id)| ***known != *name && self.has_relationships(**id, schema));
+        nearest(name, related.map(|(known, _)| &**known), RELATED_SIMILARITY_MIN)
     }
 
     /// Whether any relationship starts at a relation.

@@ -22,14 +22,16 @@ mod part;
 mod relation;
 mod relationship;
 mod session;
+mod similar;
 mod types;
 mod view;
 
-pub use catalog::{Catalog, RelationId, nearest};
+pub use catalog::{Catalog, RelationId};
 pub use function::{Function, MediaHandler, Parameter, Returns, Volatility};
 pub use loader::{LoadError, Loader};
 pub use part::Part;
 pub use relation::{Column, Relation, RelationKind};
 pub use relationship::{Cardinality, Key, Link, Relationship};
 pub use session::{Session, Setting};
+pub use similar::nearest;
 pub use types::{Attribute, Representation, Type, TypeKind};

@@ -106,7 +106,8 @@ fn not_found(
         let lists: Vec<String> = candidates
             .iter()
             .map(|function| {
-                let names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
+                let mut names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
+                names.sort_unstable();
                 format!("({})", names.join(", "))
             })
             .collect();

@@ -290,7 +290,8 @@ impl Config {
         }
         let app_settings = values
             .iter()
-            .filter_map(|(key, value)| key.starts_with("app.settings.").then(|| (key.clone(), value.clone())));
+            .filter(|(key, _)| key.starts_with("app.settings."))
+            .map(|(key, value)| (key.clone(), value.clone()));
         let log_level = match text("log-level").as_deref() {
             None | Some("error") => LogLevel::Error,
             Some("crit") => LogLevel::Crit,
@@ -372,9 +373,8 @@ const NOT_YET: [&str; 18] = [
 ];
 
 fn warning(key: &str) -> Option<String> {
-    if KEYS.iter().any(|(known, older)| *known == key || *older == Some(key)) {
-        None
-    } else if key.starts_with("app.settings.") {
+    let is_known = KEYS.iter().any(|(known, older)| *known == key || *older == Some(key));
+    if is_known || key.starts_with("app.settings.") {
         None
     } else if NOT_YET.contains(&key) {
         Some(format!("the configuration key {key} has no effect yet"))

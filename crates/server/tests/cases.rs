@@ -3,7 +3,7 @@
 //! A case is a request line, and headers below it. Its snapshot shows the SQL, the parameters and the response apart,
 //! so that a difference names its stage. `INSTA_UPDATE=always cargo test` writes them anew.
 
-use crate::served::{GRANTS, Served};
+use crate::served::{GRANTS, Served, config};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
@@ -13,8 +13,9 @@ use thalweg_request::{
     ApiRequest, Params, Preferences, Query, RequestError, Resource, Target, Unreserved, Window, accepted,
 };
 use thalweg_rows::Format;
+use thalweg_server::Config;
 use thalweg_testkit::Database;
-use thalweg_wire::{Config, Connection, Query as WireQuery};
+use thalweg_wire::{Config as WireConfig, Connection, Query as WireQuery};
 
 pub(crate) const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
 
@@ -23,7 +24,7 @@ fn cases_are_as_they_were() {
     let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
     let database = Database::new(&format!("{schema}{GRANTS}"));
     let catalog = catalog(&database.uri());
-    let served = Served::database(&database.uri());
+    let served = Served::start(Config { db_aggregates_enabled: true, ..config(&database.uri()) });
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../../../cases/snapshots" }, {
         insta::glob!("../../../cases", "*/*.http", |path| {
             let text = std::fs::read_to_string(path).unwrap();
@@ -119,7 +120,7 @@ pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
 pub(crate) fn catalog(uri: &str) -> Catalog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut connection = Connection::connect(&Config::parse(uri).unwrap()).await.unwrap();
+        let mut connection = Connection::connect(&WireConfig::parse(uri).unwrap()).await.unwrap();
         let mut loader = Loader::new(&["api".to_owned()], &["public".to_owned()]);
         for part in Part::ALL {
             let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();

@@ -7,6 +7,7 @@ mod faults;
 mod gathering;
 mod reading;
 mod reload;
+mod representation;
 mod served;
 mod streaming;
 mod types;

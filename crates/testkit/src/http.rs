@@ -49,6 +49,11 @@ impl Client {
         self.stream.get_mut().write_all(head.as_bytes()).expect("the request can be sent");
     }
 
+    /// Reads the first line of an answer.
+    pub fn status_line(&mut self) -> String {
+        self.line()
+    }
+
     /// Reads an answer.
     pub fn receive(&mut self, head_only: bool) -> Response {
         let status_line = self.line();
