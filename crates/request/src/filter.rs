@@ -126,7 +126,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    const NAMES: [(&'static str, Self); 18] = [
+    pub(crate) const NAMES: [(&'static str, Self); 18] = [
         ("eq", Self::Eq),
         ("neq", Self::Neq),
         ("gt", Self::Gt),

@@ -22,6 +22,7 @@ mod order;
 mod params;
 mod path;
 mod prefer;
+mod print;
 mod query;
 mod scanner;
 mod select;

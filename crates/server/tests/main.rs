@@ -5,6 +5,7 @@ mod differential;
 mod errors;
 mod faults;
 mod gathering;
+mod injection;
 mod reading;
 mod reload;
 mod representation;
