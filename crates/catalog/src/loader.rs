@@ -76,7 +76,7 @@ impl Loader {
     pub fn parameter(&self, part: Part) -> Option<String> {
         match part {
             Part::Schemas | Part::Functions | Part::Views => Some(array_literal(&self.all_schemas)),
-            Part::Relations | Part::Columns | Part::MediaHandlers => Some(array_literal(&self.exposed)),
+            Part::Relations | Part::Columns | Part::Indexes | Part::MediaHandlers => Some(array_literal(&self.exposed)),
             _ => None,
         }
     }
@@ -143,6 +143,13 @@ impl Loader {
                 self.views.insert(oid, view::select_list(tree));
             }
             Part::Constraints => self.take_constraint(row)?,
+            Part::Indexes => {
+                let (oid, number) = (row.oid()?, row.i16()?);
+                if let Some(id) = self.by_oid.get(&oid) {
+                    let relation = &mut self.catalog.relations[id.0 as usize];
+                    relation.indexed.extend(relation.by_number(number));
+                }
+            }
             Part::Functions => self.take_function(row)?,
             Part::MediaHandlers => {
                 let (domain, schema, name) = (row.oid()?, row.text()?, row.text()?);
@@ -219,6 +226,7 @@ impl Loader {
             kind,
             columns: Vec::new(),
             primary_key: Vec::new(),
+            indexed: Vec::new(),
             comment,
             size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
             row_security,

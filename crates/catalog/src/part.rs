@@ -52,6 +52,8 @@ pub enum Part {
     Views,
     /// Primary, unique and foreign keys, of all schemas: a view may stand for a table of any.
     Constraints,
+    /// Columns by which rows are found without reading them all.
+    Indexes,
     /// Functions of the exposed schemas and of the extra search path.
     Functions,
     /// Aggregates that make a media type of rows.
@@ -66,7 +68,7 @@ pub enum Part {
 
 impl Part {
     /// All parts, in the order in which they must be loaded.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Schemas,
         Self::Types,
         Self::Attributes,
@@ -75,6 +77,7 @@ impl Part {
         Self::Columns,
         Self::Views,
         Self::Constraints,
+        Self::Indexes,
         Self::Functions,
         Self::MediaHandlers,
         Self::Representations,
@@ -151,6 +154,11 @@ impl Part {
                  where contype in ('p', 'u', 'f') and conrelid <> 0 and (contype <> 'f' or conparentid = 0)
                    and connamespace <> 'pg_catalog'::regnamespace
                  order by contype = 'f', conrelid, conname"
+            }
+            Self::Indexes => {
+                "select i.indrelid, i.indkey[0]
+                 from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace
+                 where n.nspname = any($1::text[]) and i.indisvalid and i.indpred is null and i.indkey[0] > 0"
             }
             Self::Functions => {
                 "select n.nspname, p.proname, p.prorettype, p.proretset, p.provolatile::text, p.pronargs::int4,

@@ -20,6 +20,8 @@ pub struct Relation {
     pub columns: Vec<Column>,
     /// The primary key's columns as indexes into `columns`; of a view, those that stand for a table's key.
     pub primary_key: Vec<u16>,
+    /// The columns that come first in some index, by their indexes in `columns`.
+    pub indexed: Vec<u16>,
     /// Its comment.
     pub comment: Option<Box<str>>,
     /// How large PostgreSQL knew its rows to be when it last looked, in bytes; `None` if it never did.
@@ -31,6 +33,11 @@ pub struct Relation {
 }
 
 impl Relation {
+    /// The index of a column by its number.
+    pub(crate) fn by_number(&self, number: i16) -> Option<u16> {
+        self.columns.binary_search_by_key(&number, |column| column.number).ok().map(|at| at as u16)
+    }
+
     /// The index of a column.
     pub fn column(&self, name: &str) -> Option<u16> {
         self.columns.iter().position(|column| *column.name == *name).map(|at| at as u16)

@@ -134,7 +134,7 @@ impl Keys {
     /// Gives each relation its primary key, and each view that of the table it shows.
     pub(crate) fn give(&self, relations: &mut [Relation], views: &HashMap<Oid, ViewColumns>) {
         for relation in relations {
-            let index = |number: i16| index_of(relation, number);
+            let index = |number: i16| relation.by_number(number);
             let Some(columns) = views.get(&relation.oid) else {
                 let key = self.primary.get(&relation.oid).map(Vec::as_slice).unwrap_or_default();
                 relation.primary_key = key.iter().filter_map(|&number| index(number)).collect();
@@ -212,10 +212,6 @@ impl Keys {
     }
 }
 
-fn index_of(relation: &Relation, number: i16) -> Option<u16> {
-    relation.columns.binary_search_by_key(&number, |column| column.number).ok().map(|at| at as u16)
-}
-
 impl<'a> Shown<'a> {
     fn new(
         relations: &'a [Relation],
@@ -226,7 +222,7 @@ impl<'a> Shown<'a> {
         for (at, relation) in relations.iter().enumerate() {
             let id = RelationId(at as u32);
             for &(number, (table, column)) in columns_of.get(&relation.oid).map(Vec::as_slice).unwrap_or_default() {
-                let Some(index) = index_of(relation, number) else { continue };
+                let Some(index) = relation.by_number(number) else { continue };
                 let of_table = views.entry(table).or_default();
                 match of_table.last_mut() {
                     Some((last, columns)) if *last == id => columns.push((column, index)),
@@ -243,7 +239,7 @@ impl<'a> Shown<'a> {
         let mut found = Vec::new();
         if let Some(&id) = self.by_oid.get(&table) {
             let relation = &self.relations[id.0 as usize];
-            let columns: Option<Vec<u16>> = numbers.iter().map(|&number| index_of(relation, number)).collect();
+            let columns: Option<Vec<u16>> = numbers.iter().map(|&number| relation.by_number(number)).collect();
             found.extend(columns.map(|columns| (id, columns)));
         }
         for (id, columns) in self.views.get(&table).map(Vec::as_slice).unwrap_or_default() {

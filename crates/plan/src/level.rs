@@ -201,8 +201,16 @@ fn level<'a>(
         }
         outputs.extend(embed_outputs(embed, below, index)?);
     }
-    let mut read =
-        Read { from, outputs, conditions: Vec::new(), order: Vec::new(), offset_rows: None, limit_rows: None, embeds };
+    let mut read = Read {
+        from,
+        outputs,
+        conditions: Vec::new(),
+        order: Vec::new(),
+        offset_rows: None,
+        limit_rows: None,
+        embeds,
+        kept: None,
+    };
     let said = at_level(query, path);
     for filter in said.filters {
         read.conditions.push(condition(context, columns, &keys, filter));
@@ -289,6 +297,7 @@ fn embed<'a>(
         inner: embed.join == Join::Inner,
         spread: embed.spread,
         as_json: false,
+        together: false,
         read,
     };
     if below.spread && !is_to_one {

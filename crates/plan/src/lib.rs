@@ -25,6 +25,7 @@ mod level;
 mod media;
 mod plan;
 mod read;
+mod together;
 
 pub use call::{Argument, Call, Form, function};
 pub use error::{Candidate, ErrorKind, PlanError};

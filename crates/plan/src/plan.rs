@@ -6,6 +6,7 @@ use crate::gather;
 use crate::level;
 use crate::media::{Delivery, Media};
 use crate::read::{EmbedRead, From, Output, Read, Value};
+use crate::together;
 use std::sync::Arc;
 use thalweg_catalog::Catalog;
 use thalweg_request::{ApiRequest, Count, Handling};
@@ -91,6 +92,7 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
     let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
     let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
     let gathers = plain && gather::pays(&context, &read);
+    together::choose(&mut read);
     Ok(Plan {
         schema: context.schema,
         read,

@@ -24,6 +24,9 @@ pub struct Read<'a> {
     pub limit_rows: Option<i64>,
     /// What is embedded, whether it is returned or not.
     pub embeds: Vec<EmbedRead<'a>>,
+    /// Where the rows are found first, and kept by the statement while what is embedded in them is found: the columns
+    /// that it keeps.
+    pub kept: Option<Vec<&'a str>>,
 }
 
 /// Where the rows of a level come from.
@@ -232,6 +235,8 @@ pub struct EmbedRead<'a> {
     pub spread: bool,
     /// Whether PostgreSQL writes its JSON, here and below.
     pub as_json: bool,
+    /// Whether its rows are found once for all outer rows, and not for each.
+    pub together: bool,
     /// The level itself.
     pub read: Read<'a>,
 }

@@ -69,3 +69,61 @@ fn relations_that_have_grown_are_not_held() {
     assert_eq!(rows[0]["typed"].as_array().unwrap().len(), 2);
     assert_eq!(rows[1]["typed"].as_array().unwrap().len(), 40_000);
 }
+
+/// Ways to fetch embeds without an index on their key: each request, and whether the root's rows are kept while what is
+/// embedded in them is found.
+const UNINDEXED: &[(&str, bool)] = &[
+    ("/owners?select=id,things(id,name)&limit=5&order=name.desc,id&things.order=id.desc", true),
+    ("/owners?select=name,things(id,name)&id=in.(3,9,4000)&order=id&things.order=id", true),
+    ("/owners?select=name,t:things(id)&t.id=lt.900&offset=2&limit=4&order=id&t.order=id", true),
+    ("/owners?select=name,things(id),kinds(name)&limit=3&order=kinds(name).desc,id&things.order=id", true),
+    ("/owners?select=id,things!inner(id)&things.name=eq.thing 7&order=id", true),
+    ("/owners?select=id,things(id,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
+    // what a row needs besides its columns is not kept
+    ("/owners?select=id,loud,things(id)&id=lt.4&order=id&things.order=id", false),
+    ("/owners?select=id,things(id)&things.limit=1&id=lt.4&order=id&things.order=id", false),
+    // all rows: nothing is kept, each level is read once
+    ("/owners?select=id,things(id,parts(id,name))&order=id&things.order=id&things.parts.order=id", false),
+];
+
+#[test]
+fn rows_are_found_once_where_there_is_no_index() {
+    let schema = "
+        create schema api;
+        create table api.kinds (id int primary key, name text);
+        create table api.owners (id int primary key, name text, kind_id int references api.kinds, secret text);
+        create table api.things (id int primary key, name text, owner_id int references api.owners, filler text default repeat('x', 300));
+        create table api.parts (id int primary key, name text, thing_id int references api.things);
+        insert into api.kinds values (1, 'b'), (2, 'a');
+        insert into api.owners select i, 'owner ' || i % 50, i % 2 + 1, 's' from generate_series(1, 5000) i;
+        insert into api.things select i, 'thing ' || i % 10, nullif(i % 5000, 0) from generate_series(1, 20000) i;
+        insert into api.parts select i, 'part ' || i, i % 100 + 1 from generate_series(1, 3000) i;
+        create function api.loud(api.owners) returns text language sql stable as $$ select upper($1.name) $$;";
+    let database = Database::new(&format!(
+        "{schema}{GRANTS} revoke select on api.owners from test_reader;
+         grant select (id, name, kind_id) on api.owners to test_reader;"
+    ));
+    // nothing is known of sizes: a search for each row, which an index makes bearable here
+    database.execute(
+        "create index things_owner on api.things (owner_id); create index parts_thing on api.parts (thing_id)",
+    );
+    let each = Served::database(&database.uri());
+    let targets = UNINDEXED.iter().filter(|(target, _)| !target.contains("loud"));
+    let expected: Vec<String> = targets.clone().map(|(target, _)| each.get(target).text().to_owned()).collect();
+    database.execute("drop index api.things_owner; drop index api.parts_thing; analyze");
+    let catalog = catalog(&database.uri());
+    let once = Served::database(&database.uri());
+    for (target, keeps) in UNINDEXED {
+        let (path, query) = target.split_once('?').unwrap();
+        let params = Params::decode(query).unwrap();
+        let request = request(Target::Relation(&path[1..]), Unreserved::Filters, &params, &[]).unwrap();
+        assert_eq!(plan(&request, context(&catalog)).unwrap().read.kept.is_some(), *keeps, "{target}");
+    }
+    for ((target, _), expected) in targets.zip(expected) {
+        let response = once.request("GET", target, &[("Prefer", "count=exact")]);
+        assert!(matches!(response.status, 200 | 206), "{target}: {}", response.text());
+        assert_eq!(response.text(), expected, "{target}");
+        assert_eq!(once.request("HEAD", target, &[]).status, 200, "{target}");
+    }
+    assert_eq!(once.get("/owners?select=secret,things(id)&limit=1").status, 401);
+}

@@ -95,8 +95,8 @@ pub(crate) struct Writer<'a> {
     /// The keys of JSON paths among the parameters: the same key is the same parameter, so that PostgreSQL can tell
     /// that two expressions are equal.
     pub(crate) path_keys: Vec<(&'a str, usize)>,
-    /// Whether the rows of the call have been kept by the statement.
-    call_is_kept: bool,
+    /// The name by which the statement keeps the root's rows, once it does.
+    kept: Option<&'static str>,
     next: usize,
 }
 
@@ -143,13 +143,7 @@ const TEXT_BYTES: usize = 512;
 
 impl<'a> Writer<'a> {
     pub(crate) fn new() -> Self {
-        Self {
-            text: String::with_capacity(TEXT_BYTES),
-            params: Vec::new(),
-            path_keys: Vec::new(),
-            call_is_kept: false,
-            next: 0,
-        }
+        Self { text: String::with_capacity(TEXT_BYTES), params: Vec::new(), path_keys: Vec::new(), kept: None, next: 0 }
     }
 
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
@@ -217,7 +211,7 @@ impl<'a> Writer<'a> {
         self.text.push_str("WITH thalweg_call AS MATERIALIZED (SELECT *");
         self.source(scope, &plan.read);
         self.text.push_str(") ");
-        self.call_is_kept = true;
+        self.kept = Some("thalweg_call");
         // the rows that were kept go by the function's own name again
         self.next = 0;
     }
@@ -232,8 +226,37 @@ impl<'a> Writer<'a> {
 
     /// The rows of a level that is linked to none.
     fn level(&mut self, read: &'a Read<'a>, list: List<'_>) {
+        if let Some(columns) = &read.kept {
+            return self.kept_level(read, columns, list);
+        }
         let scope = self.scope(read, None);
         self.select(scope, read, list, None);
+    }
+
+    /// The same in two steps: which rows there are, then what is returned of them.
+    fn kept_level(&mut self, read: &'a Read<'a>, columns: &[&str], list: List<'_>) {
+        let scope = self.scope(read, None);
+        self.text.push_str("WITH thalweg_root AS MATERIALIZED (SELECT ");
+        for (at, column) in columns.iter().enumerate() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            self.table(scope);
+            self.text.push('.');
+            quote(&mut self.text, column);
+        }
+        self.source(scope, read);
+        // orders by an embed are of what it returns
+        let ordered = read.order.iter().any(|term| !matches!(term.key, OrderKey::Column(_)));
+        self.joins(scope, read, ordered);
+        self.conditions(scope, read, " WHERE ");
+        self.order(scope, read);
+        self.window(read);
+        self.text.push_str(") SELECT ");
+        self.kept = Some("thalweg_root");
+        let scope = self.scope(read, None);
+        self.list(scope, read, list, None);
+        self.source(scope, read);
+        self.joins(scope, read, true);
+        self.order(scope, read);
     }
 
     /// The rows of a level, linked to an outer one or not. Where outputs are aggregates, the others group: then the
@@ -435,7 +458,7 @@ impl<'a> Writer<'a> {
                 self.table(scope);
                 self.text.push_str(".pgrst_scalar");
             }
-            Value::Embed(index) if read.embeds[*index].is_to_one() => {
+            Value::Embed(index) if read.embeds[*index].is_to_one() || read.embeds[*index].together => {
                 self.embed_alias(scope, *index);
                 self.text.push_str(".o");
             }
@@ -469,8 +492,8 @@ impl<'a> Writer<'a> {
     fn source(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
         self.text.push_str(" FROM ");
         match &read.from {
+            _ if scope.depth == 0 && self.kept.is_some() => self.text.push_str(self.kept.unwrap_or_default()),
             From::Relation(relation) => self.relation(relation),
-            From::Call(_) if self.call_is_kept => self.text.push_str("thalweg_call"),
             From::Call(call) => return self.call(scope, call),
         }
         self.text.push_str(" AS ");
@@ -507,6 +530,12 @@ impl<'a> Writer<'a> {
             if embed.is_to_one() && (decides || returning) {
                 self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
                 self.join_to_one(scope, read, index, returning);
+            } else if embed.together && returning {
+                // what is found for the kept rows comes after them
+                if read.kept.is_none() || self.kept.is_some() {
+                    self.join_together(scope, read, index);
+                }
+                continue;
             } else if is_lifted && !embed.is_to_one() && returning {
                 self.text.push_str(" LEFT JOIN LATERAL (");
                 self.join_to_many(scope, read, index);
@@ -556,6 +585,54 @@ impl<'a> Writer<'a> {
         let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
         self.select(inner, &embed.read, list, Some((outer, embed)));
         self.text.push_str(") AS thalweg_array");
+    }
+
+    /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key.
+    fn join_together(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
+        let embed = &read.embeds[index];
+        let Link::Key(key) = &embed.relationship.link else { return };
+        let inner = self.scope(&embed.read, Some(outer));
+        let column = |writer: &mut Self, scope: Scope<'a>, of: &'a Relation, at: u16| {
+            writer.table(scope);
+            writer.text.push('.');
+            quote(&mut writer.text, &of.columns[usize::from(at)].name);
+        };
+        self.text.push_str(" LEFT JOIN (SELECT ");
+        for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
+            column(self, inner, embed.target, of_inner);
+            let _ = write!(self.text, " AS k{place}, ");
+        }
+        self.text.push_str("array_agg(");
+        self.list(inner, &embed.read, List::Row { json: false }, None);
+        self.order(inner, &embed.read);
+        self.text.push_str(") AS o");
+        self.from(inner, &embed.read, true);
+        let mut before = " WHERE ";
+        if read.kept.is_some() {
+            for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
+                self.text.push_str(if place == 0 { " WHERE (" } else { ", " });
+                column(self, inner, embed.target, of_inner);
+            }
+            for (place, &(of_outer, _)) in key.columns.iter().enumerate() {
+                self.text.push_str(if place == 0 { ") IN (SELECT " } else { ", " });
+                quote(&mut self.text, &embed.origin.columns[usize::from(of_outer)].name);
+            }
+            self.text.push_str(" FROM thalweg_root)");
+            before = " AND ";
+        }
+        self.conditions(inner, &embed.read, before);
+        for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
+            column(self, inner, embed.target, of_inner);
+        }
+        self.text.push_str(") AS ");
+        self.embed_alias(outer, index);
+        for (place, &(of_outer, _)) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { " ON " } else { " AND " });
+            self.embed_alias(outer, index);
+            let _ = write!(self.text, ".k{place} = ");
+            column(self, outer, embed.origin, of_outer);
+        }
     }
 
     /// Whether an embed of a level finds a row.
