@@ -78,6 +78,9 @@ create index on music.invoice (customer_id);
 create index on music.invoice_line (invoice_id);
 create index on music.invoice_line (track_id);
 
+create function music.listens(n int) returns setof music.listen language sql stable
+  as $$ select * from music.listen where id <= n $$;
+
 create role gate login noinherit password 'bench';
 create role listener nologin;
 grant listener to gate;

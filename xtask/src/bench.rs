@@ -1,6 +1,7 @@
 //! Thalweg beside PostgREST, a server by hand, and pgbench: in turns, in one run, on one database.
 
 use crate::measure::{children, cpu_seconds, median, peak_bytes, resident_bytes, wrk};
+use crate::schema_load::{self, SchemaLoad};
 use crate::{Outcome, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,37 +34,48 @@ const ALBUMS: &str = "/album?select=album_id,title,track(track_id,name,composer,
 struct Workload {
     name: &'static str,
     connections: u32,
-    path: &'static str,
-    by_hand: &'static str,
+    path: String,
+    header: Option<&'static str>,
+    by_hand: String,
 }
 
-const WORKLOADS: [Workload; 5] = [
-    Workload {
-        name: "row by key, 1 connection",
-        connections: 1,
-        path: "/track?track_id=eq.1234",
-        by_hand: "/track?id=1234",
-    },
-    Workload {
-        name: "row by key, 10 connections",
-        connections: 10,
-        path: "/track?track_id=eq.1234",
-        by_hand: "/track?id=1234",
-    },
-    Workload {
-        name: "row by key, 50 connections",
-        connections: 50,
-        path: "/track?track_id=eq.1234",
-        by_hand: "/track?id=1234",
-    },
-    Workload { name: "3,503 rows of 9 columns", connections: 10, path: "/track", by_hand: "/tracks" },
-    Workload { name: "albums, tracks, genres", connections: 10, path: ALBUMS, by_hand: "/albums" },
-];
+fn all_workloads() -> Vec<Workload> {
+    const ARTISTS: &str = "/artist?select=artist_id,name,album(album_id,title,track(track_id,name,milliseconds))";
+    let workload = |name, connections, path: &str, by_hand: &str| Workload {
+        name,
+        connections,
+        path: path.to_owned(),
+        header: None,
+        by_hand: by_hand.to_owned(),
+    };
+    let (by_key, by_key_by_hand) = ("/track?track_id=eq.1234", "/track?id=1234");
+    let ids: Vec<String> = (1..=1000).map(|i| (i * 3).to_string()).collect();
+    let ids = ids.join(",");
+    vec![
+        workload("row by key, 1 connection", 1, by_key, by_key_by_hand),
+        workload("row by key, 10 connections", 10, by_key, by_key_by_hand),
+        workload("row by key, 50 connections", 50, by_key, by_key_by_hand),
+        workload("3,503 rows of 9 columns", 10, "/track", "/tracks"),
+        workload("in list of 1,000", 10, &format!("/track?track_id=in.({ids})"), &format!("/tracks_in?ids={ids}")),
+        workload("albums, tracks, genres", 10, ALBUMS, "/albums"),
+        workload("three levels: artists, albums, tracks", 10, ARTISTS, "/artists"),
+        workload("function returning 10,000 rows", 10, "/rpc/listens?n=10000", "/listens?id=10000"),
+        Workload {
+            header: Some("Prefer: count=exact"),
+            ..workload(
+                "count=exact over 1,000,000 rows",
+                2,
+                "/listen?select=id&id=lte.1000000&limit=1",
+                "/count?id=1000000",
+            )
+        },
+    ]
+}
 
-struct Server {
-    name: &'static str,
-    port: u16,
-    process: Child,
+pub(crate) struct Server {
+    pub(crate) name: &'static str,
+    pub(crate) port: u16,
+    pub(crate) process: Child,
 }
 
 impl Drop for Server {
@@ -113,7 +125,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
             // what earlier workloads left in memory is no part of an export's rest
             drop(servers);
             let servers = start_servers(&cluster, &tools)?;
-            report.exports = exports(options, &servers, postmaster)?;
+            report.exports.push(exports(options, &servers, postmaster, "JSON", "*/*")?);
+            drop(servers);
+            let servers = start_servers(&cluster, &tools)?;
+            report.exports.push(exports(options, &servers, postmaster, "CSV", "text/csv")?);
+        }
+        if options.only.as_deref().is_none_or(|only| "schema load".contains(only)) {
+            report.schema_loads = schema_load::run(&cluster, &tools)?;
         }
         report
     };
@@ -158,15 +176,30 @@ fn free_port() -> Outcome<u16> {
 }
 
 fn start_servers(cluster: &Cluster, postgrest: &Path) -> Outcome<Vec<Server>> {
+    let servers = start_servers_of(cluster, postgrest, &["thalweg", "postgrest", "by hand"], "music")?;
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(servers)
+}
+
+/// Starts some of the servers on some schemas, and waits until they can be connected to.
+pub(crate) fn start_servers_of(
+    cluster: &Cluster,
+    postgrest: &Path,
+    names: &[&str],
+    schemas: &str,
+) -> Outcome<Vec<Server>> {
     // all of them over TCP, as the same role
     let uri = cluster.tcp_uri("postgres");
     let (_, host) = uri.split_once('@').ok_or("no host")?;
     let uri = format!("postgresql://gate:bench@{host}");
     let release = root().join("target/release");
     let mut servers = Vec::new();
-    for (name, program) in
-        [("thalweg", release.join("thalweg")), ("postgrest", postgrest.to_owned()), ("by hand", release.join("byhand"))]
-    {
+    let programs = [
+        ("thalweg", release.join("thalweg")),
+        ("postgrest", postgrest.to_owned()),
+        ("by hand", release.join("byhand")),
+    ];
+    for (name, program) in programs.into_iter().filter(|(name, _)| names.contains(name)) {
         let port = free_port()?;
         let mut command = Command::new(program);
         if name == "thalweg" {
@@ -174,7 +207,7 @@ fn start_servers(cluster: &Cluster, postgrest: &Path) -> Outcome<Vec<Server>> {
         }
         command
             .env("PGRST_DB_URI", &uri)
-            .env("PGRST_DB_SCHEMAS", "music")
+            .env("PGRST_DB_SCHEMAS", schemas)
             .env("PGRST_DB_ANON_ROLE", "listener")
             .env("PGRST_DB_POOL", "10")
             .env("PGRST_DB_EXTRA_SEARCH_PATH", "public")
@@ -192,10 +225,9 @@ fn start_servers(cluster: &Cluster, postgrest: &Path) -> Outcome<Vec<Server>> {
             if Instant::now() > deadline {
                 return Err(format!("{} does not start", server.name).into());
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
-    std::thread::sleep(Duration::from_secs(1));
     Ok(servers)
 }
 
@@ -206,11 +238,14 @@ fn postmaster(data_dir: &Path) -> Outcome<u32> {
 
 /// What is compared must be the same work: the same JSON values, key order and white space aside.
 fn check_agreement(servers: &[Server]) -> Outcome {
-    for workload in &WORKLOADS {
+    for workload in &all_workloads() {
         let bodies: Vec<serde_json::Value> = servers
             .iter()
             .map(|server| {
-                let output = Command::new("curl").args(["-sSf", &url(server, workload)]).output()?;
+                let mut curl = Command::new("curl");
+                curl.args(["-sSfg", &url(server, workload)])
+                    .args(workload.header.iter().flat_map(|header| ["-H", header]));
+                let output = curl.output()?;
                 Ok(serde_json::from_slice(&output.stdout)?)
             })
             .collect::<Outcome<_>>()?;
@@ -226,25 +261,26 @@ fn check_agreement(servers: &[Server]) -> Outcome {
 }
 
 fn url(server: &Server, workload: &Workload) -> String {
-    let path = if server.name == "by hand" { workload.by_hand } else { workload.path };
+    let path = if server.name == "by hand" { &workload.by_hand } else { &workload.path };
     format!("http://127.0.0.1:{}{path}", server.port)
 }
 
 fn workloads(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Figures> {
     let mut figures = Figures::new();
-    for (at, workload) in WORKLOADS.iter().enumerate() {
+    for (at, workload) in all_workloads().iter().enumerate() {
         if options.only.as_deref().is_some_and(|only| !workload.name.contains(only)) {
             continue;
         }
         for server in servers {
-            wrk(&url(server, workload), workload.connections, 1)?;
+            wrk(&url(server, workload), workload.header, workload.connections, 1)?;
         }
         for round in 0..options.rounds {
             for server in servers {
                 let processes = [server.process.id()];
                 let backends = children(postmaster);
                 let before = (cpu_seconds(&processes), cpu_seconds(&backends));
-                let (rate, requests) = wrk(&url(server, workload), workload.connections, options.seconds)?;
+                let (rate, requests) =
+                    wrk(&url(server, workload), workload.header, workload.connections, options.seconds)?;
                 let per_thousand = |after: f64, before: f64| (after - before) / requests * 1000.0;
                 let figure = Figure {
                     rate,
@@ -296,6 +332,12 @@ fn pgbench(options: &Options, cluster: &Cluster) -> Outcome<Vec<(&'static str, V
     Ok(found)
 }
 
+/// The exports of one format by each server.
+struct Exports {
+    format: &'static str,
+    by_server: Vec<(&'static str, Vec<Export>)>,
+}
+
 /// One export of all rows.
 #[derive(Clone, Copy)]
 struct Export {
@@ -307,7 +349,13 @@ struct Export {
     database_cpu: f64,
 }
 
-fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Vec<(&'static str, Vec<Export>)>> {
+fn exports(
+    options: &Options,
+    servers: &[Server],
+    postmaster: u32,
+    format: &'static str,
+    accept: &str,
+) -> Outcome<Exports> {
     let mut found: Vec<(&'static str, Vec<Export>)> = servers.iter().map(|server| (server.name, Vec::new())).collect();
     for server in servers {
         // one request, so that what is made once is there
@@ -318,7 +366,11 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
     }
     for _ in 0..options.rounds.min(3) {
         for (server, (_, exports)) in servers.iter().zip(&mut found) {
-            let path = if server.name == "by hand" { "/export" } else { "/listen" };
+            let path = match (server.name, format) {
+                ("by hand", "CSV") => "/export_csv",
+                ("by hand", _) => "/export",
+                _ => "/listen",
+            };
             let url = format!("http://127.0.0.1:{}{path}", server.port);
             let process = server.process.id();
             // at rest is before the first export: what one leaves behind is no rest
@@ -327,8 +379,9 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
             let backends = children(postmaster);
             let before = (cpu_seconds(&[process]), cpu_seconds(&backends));
             let started = Instant::now();
-            let output =
-                Command::new("curl").args(["-sSf", "-o", "/dev/null", "-w", "%{size_download}", &url]).output()?;
+            let output = Command::new("curl")
+                .args(["-sSf", "-o", "/dev/null", "-w", "%{size_download}", "-H", &format!("Accept: {accept}"), &url])
+                .output()?;
             let export = Export {
                 seconds: started.elapsed().as_secs_f64(),
                 bytes: String::from_utf8_lossy(&output.stdout).trim().parse()?,
@@ -337,11 +390,11 @@ fn exports(options: &Options, servers: &[Server], postmaster: u32) -> Outcome<Ve
                 server_cpu: cpu_seconds(&[process]) - before.0,
                 database_cpu: cpu_seconds(&children(postmaster)) - before.1,
             };
-            println!("export · {} · {:.2} s", server.name, export.seconds);
+            println!("{format} export · {} · {:.2} s", server.name, export.seconds);
             exports.push(export);
         }
     }
-    Ok(found)
+    Ok(Exports { format, by_server: found })
 }
 
 struct Report {
@@ -349,7 +402,8 @@ struct Report {
     machine: String,
     figures: Figures,
     pgbench: Vec<(&'static str, Vec<f64>)>,
-    exports: Vec<(&'static str, Vec<Export>)>,
+    exports: Vec<Exports>,
+    schema_loads: Vec<SchemaLoad>,
 }
 
 impl Report {
@@ -373,6 +427,7 @@ impl Report {
             figures: Figures::new(),
             pgbench: Vec::new(),
             exports: Vec::new(),
+            schema_loads: Vec::new(),
         }
     }
 
@@ -400,7 +455,7 @@ impl Report {
             self.machine
         );
         for (at, workload) in
-            WORKLOADS.iter().enumerate().filter(|(at, _)| self.figures.contains_key(&(*at, "thalweg")))
+            all_workloads().iter().enumerate().filter(|(at, _)| self.figures.contains_key(&(*at, "thalweg")))
         {
             let rate = |server| self.median(at, server, |figure| figure.rate);
             let cpu = |server| {
@@ -423,9 +478,12 @@ impl Report {
         for (name, rates) in &self.pgbench {
             let _ = write!(text, "\npgbench, row by key, 10 connections, {name}: {:.0}/s.\n", median(rates));
         }
-        if !self.exports.is_empty() {
-            text += "\n| export of 2,000,000 rows | seconds | MB | rest MiB | peak above rest MiB | CPU server s | CPU database s |\n|---|---|---|---|---|---|---|\n";
-            for (name, exports) in &self.exports {
+        for Exports { format, by_server } in &self.exports {
+            let _ = writeln!(
+                text,
+                "\n| {format} export of 2,000,000 rows | seconds | MB | rest MiB | peak above rest MiB | CPU server s | CPU database s |\n|---|---|---|---|---|---|---|"
+            );
+            for (name, exports) in by_server {
                 let of = |figure: &dyn Fn(&Export) -> f64| median(&exports.iter().map(figure).collect::<Vec<_>>());
                 let mib = f64::from(1 << 20);
                 let _ = writeln!(
@@ -437,6 +495,20 @@ impl Report {
                     of(&|e| e.peak_bytes.saturating_sub(e.rest_bytes) as f64 / mib),
                     of(&|e| e.server_cpu),
                     of(&|e| e.database_cpu),
+                );
+            }
+        }
+        if !self.schema_loads.is_empty() {
+            text += "\n| schema of 10,000 tables of 20 columns | seconds to serve | resident MB | requests/s while it is loaded again | slowest of them, ms |\n|---|---|---|---|---|\n";
+            for load in &self.schema_loads {
+                let _ = writeln!(
+                    text,
+                    "| {} | {:.2} | {:.0} | {:.0} | {:.1} |",
+                    load.server,
+                    load.seconds,
+                    load.resident_bytes as f64 / 1e6,
+                    load.answered_per_second,
+                    load.slowest_ms
                 );
             }
         }
@@ -452,18 +524,19 @@ impl Report {
                     .iter()
                     .map(|f| serde_json::json!({"per_second": f.rate, "server_cpu_s_per_1000": f.server_cpu, "database_cpu_s_per_1000": f.database_cpu}))
                     .collect();
-                serde_json::json!({"workload": WORKLOADS[*at].name, "server": server, "rounds": rounds})
+                serde_json::json!({"workload": all_workloads()[*at].name, "server": server, "rounds": rounds})
             })
             .collect();
         let exports: Vec<serde_json::Value> = self
             .exports
             .iter()
-            .map(|(server, exports)| {
+            .flat_map(|exports| exports.by_server.iter().map(|(server, rounds)| (exports.format, server, rounds)))
+            .map(|(format, server, exports)| {
                 let rounds: Vec<serde_json::Value> = exports
                     .iter()
                     .map(|e| serde_json::json!({"seconds": e.seconds, "bytes": e.bytes, "rest_bytes": e.rest_bytes, "peak_bytes": e.peak_bytes, "server_cpu_s": e.server_cpu, "database_cpu_s": e.database_cpu}))
                     .collect();
-                serde_json::json!({"server": server, "rounds": rounds})
+                serde_json::json!({"format": format, "server": server, "rounds": rounds})
             })
             .collect();
         let all = serde_json::json!({"machine": self.machine, "workloads": workloads, "pgbench": self.pgbench, "exports": exports});

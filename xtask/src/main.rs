@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod measure;
+mod schema_load;
 mod tidy;
 
 use clap::{Parser, Subcommand};

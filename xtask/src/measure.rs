@@ -45,9 +45,10 @@ fn status(process: u32, field: &str) -> u64 {
 }
 
 /// Requests per second and the number of requests, as wrk counts them. A response that is no success is an error.
-pub(crate) fn wrk(url: &str, connections: u32, seconds: u32) -> Outcome<(f64, f64)> {
+pub(crate) fn wrk(url: &str, header: Option<&str>, connections: u32, seconds: u32) -> Outcome<(f64, f64)> {
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "--timeout", "20s", url])
+        .args(header.iter().flat_map(|header| ["-H", header]))
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if text.contains("Non-2xx") || text.contains("Socket errors") {

@@ -107,6 +107,67 @@ async fn tracks(State(pool): State<Pool>) -> Result<Json<Vec<Track>>, Failure> {
     Ok(Json(rows.iter().map(Track::from).collect()))
 }
 
+#[derive(Deserialize)]
+struct ByIds {
+    ids: String,
+}
+
+async fn tracks_in(State(pool): State<Pool>, Query(by): Query<ByIds>) -> Result<Json<Vec<Track>>, Failure> {
+    let ids: Vec<i32> = by.ids.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let client = pool.get().await?;
+    let statement = client.prepare_cached(&format!("{TRACK} where track_id = any($1)")).await?;
+    let rows = client.query(&statement, &[&ids]).await?;
+    Ok(Json(rows.iter().map(Track::from).collect()))
+}
+
+#[derive(Serialize)]
+struct Artist {
+    artist_id: i32,
+    name: Option<String>,
+    album: Vec<ArtistAlbum>,
+}
+
+#[derive(Serialize)]
+struct ArtistAlbum {
+    album_id: i32,
+    title: String,
+    track: Vec<ShortTrack>,
+}
+
+#[derive(Serialize)]
+struct ShortTrack {
+    track_id: i32,
+    name: String,
+    milliseconds: i32,
+}
+
+/// Three levels, from three flat queries.
+async fn artists(State(pool): State<Pool>) -> Result<Json<Vec<Artist>>, Failure> {
+    let client = pool.get().await?;
+    let artists = client.prepare_cached("select artist_id, name from music.artist").await?;
+    let albums = client.prepare_cached("select album_id, title, artist_id from music.album").await?;
+    let tracks = client.prepare_cached("select track_id, name, milliseconds, album_id from music.track").await?;
+    let (artists, albums, tracks) =
+        tokio::try_join!(client.query(&artists, &[]), client.query(&albums, &[]), client.query(&tracks, &[]))?;
+    let mut of_album: HashMap<i32, Vec<ShortTrack>> = HashMap::with_capacity(albums.len());
+    for row in &tracks {
+        let Some(album) = row.get::<_, Option<i32>>(3) else { continue };
+        let track = ShortTrack { track_id: row.get(0), name: row.get(1), milliseconds: row.get(2) };
+        of_album.entry(album).or_default().push(track);
+    }
+    let mut of_artist: HashMap<i32, Vec<ArtistAlbum>> = HashMap::with_capacity(artists.len());
+    for row in &albums {
+        let album_id = row.get(0);
+        let track = of_album.remove(&album_id).unwrap_or_default();
+        of_artist.entry(row.get(2)).or_default().push(ArtistAlbum { album_id, title: row.get(1), track });
+    }
+    let artists = artists.iter().map(|row| {
+        let artist_id = row.get(0);
+        Artist { artist_id, name: row.get(1), album: of_artist.remove(&artist_id).unwrap_or_default() }
+    });
+    Ok(Json(artists.collect()))
+}
+
 /// Three flat queries, pipelined, and joined here.
 async fn albums(State(pool): State<Pool>) -> Result<Response, Failure> {
     let client = pool.get().await?;
@@ -198,6 +259,47 @@ async fn export(State(pool): State<Pool>) -> Result<Response, Failure> {
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response())
 }
 
+const LISTENS: &str = "select id, customer_id, track_id, device, \
+                       to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US+00:00'), seconds, paid from music.listens($1)";
+
+async fn listens(State(pool): State<Pool>, Query(by): Query<ById>) -> Result<Response, Failure> {
+    let client = pool.get().await?;
+    let statement = client.prepare_cached(LISTENS).await?;
+    let rows = client.query(&statement, &[&by.id]).await?;
+    let listens: Vec<Listen<'_>> = rows
+        .iter()
+        .map(|row| Listen {
+            id: row.get(0),
+            customer_id: row.get(1),
+            track_id: row.get(2),
+            device: row.get(3),
+            at: row.get(4),
+            seconds: row.get(5),
+            paid: row.get(6),
+        })
+        .collect();
+    Ok(Json(listens).into_response())
+}
+
+/// The total beside one row.
+async fn count(State(pool): State<Pool>, Query(by): Query<ById>) -> Result<Response, Failure> {
+    let client = pool.get().await?;
+    let total = client.prepare_cached("select count(*) from music.listen where id <= $1").await?;
+    let first = client.prepare_cached("select id from music.listen where id <= $1 limit 1").await?;
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&by.id];
+    let (total, first) = tokio::try_join!(client.query_one(&total, &params), client.query(&first, &params))?;
+    let range = format!("0-{}/{}", first.len() - 1, total.get::<_, i64>(0));
+    let ids: Vec<serde_json::Value> = first.iter().map(|row| serde_json::json!({"id": row.get::<_, i32>(0)})).collect();
+    Ok(([(header::CONTENT_RANGE, range)], Json(ids)).into_response())
+}
+
+/// What PostgreSQL itself writes as CSV, passed on.
+async fn export_csv(State(pool): State<Pool>) -> Result<Response, Failure> {
+    let client = pool.get().await?;
+    let copied = client.copy_out("copy music.listen to stdout with (format csv, header)").await?;
+    Ok(([(header::CONTENT_TYPE, "text/csv")], Body::from_stream(copied)).into_response())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = std::env::var("BYHAND_DB")?.parse()?;
@@ -207,7 +309,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/track", get(track))
         .route("/tracks", get(tracks))
         .route("/albums", get(albums))
+        .route("/tracks_in", get(tracks_in))
+        .route("/artists", get(artists))
+        .route("/listens", get(listens))
+        .route("/count", get(count))
         .route("/export", get(export))
+        .route("/export_csv", get(export_csv))
         .with_state(pool);
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{}", std::env::var("BYHAND_PORT")?)).await?;
     axum::serve(listener, routes).await?;

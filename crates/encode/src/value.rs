@@ -177,17 +177,19 @@ impl ValueWriter {
                 out.push(b'"');
             }
             _ => {
-                out.push(b'"');
+                let mut line = date_time::Line::new();
                 match scalar {
-                    Scalar::Date => date_time::date(out, cursor.i32()?),
-                    Scalar::Time => date_time::time(out, cursor.i64()?),
-                    Scalar::TimeTz => date_time::timetz(out, cursor.i64()?, cursor.i32()?),
-                    Scalar::Timestamp => date_time::timestamp(out, cursor.i64()?),
-                    Scalar::TimestampTz => date_time::timestamptz(out, cursor.i64()?, &self.zone),
-                    Scalar::Interval => date_time::interval(out, cursor.i64()?, cursor.i32()?, cursor.i32()?),
+                    Scalar::Date => date_time::date(&mut line, cursor.i32()?),
+                    Scalar::Time => date_time::time(&mut line, cursor.i64()?),
+                    Scalar::TimeTz => date_time::timetz(&mut line, cursor.i64()?, cursor.i32()?),
+                    Scalar::Timestamp => date_time::timestamp(&mut line, cursor.i64()?),
+                    Scalar::TimestampTz => date_time::timestamptz(&mut line, cursor.i64()?, &self.zone),
+                    Scalar::Interval => date_time::interval(&mut line, cursor.i64()?, cursor.i32()?, cursor.i32()?),
                     _ => return Err(Malformed("value: of a type that is not known").into()),
                 }
-                out.push(b'"');
+                append(out, b"\"");
+                append(out, line.text());
+                append(out, b"\"");
             }
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 /// Appends a `double precision`; `NaN` and the infinities as strings, as `to_json` has them.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
-    if value.is_finite() {
+    if (1e-4..1e15).contains(&value.abs()) {
+        plain(out, zmij::Buffer::new().format_finite(value), 15);
+    } else if value.is_finite() {
         // PostgreSQL writes up to 15 digits before the point in full.
         layout(out, zmij::Buffer::new().format_finite(value), 15);
     } else {
@@ -12,11 +14,22 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 
 /// Appends a `real`; `NaN` and the infinities as strings, as `to_json` has them.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
-    if value.is_finite() {
+    if (1e-4..1e6).contains(&value.abs()) {
+        plain(out, zmij::Buffer::new().format_finite(value), 6);
+    } else if value.is_finite() {
         layout(out, zmij::Buffer::new().format_finite(value), 6);
     } else {
         special(out, value.is_nan(), value > 0.0);
     }
+}
+
+/// Most floats: the shortest digits are laid out in full already, but for a fraction of zero.
+fn plain(out: &mut Vec<u8>, shortest: &str, exponent_limit: i32) {
+    let bytes = shortest.as_bytes();
+    if bytes.contains(&b'e') {
+        return layout(out, shortest, exponent_limit);
+    }
+    crate::append(out, bytes.strip_suffix(b".0").unwrap_or(bytes));
 }
 
 fn special(out: &mut Vec<u8>, nan: bool, positive: bool) {

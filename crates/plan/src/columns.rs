@@ -24,15 +24,6 @@ pub(crate) enum Columns<'a> {
 pub(crate) type Travels = Option<(Codec, Oid)>;
 
 impl<'a> Columns<'a> {
-    /// All columns that `*` stands for.
-    pub(crate) fn all(self) -> Vec<(&'a Arc<str>, Oid)> {
-        match self {
-            Self::Relation(relation) => relation.columns.iter().map(|known| (&known.name, known.type_oid)).collect(),
-            Self::Attributes(attributes) => attributes.iter().map(|known| (&known.name, known.type_oid)).collect(),
-            Self::Unknown => Vec::new(),
-        }
-    }
-
     /// The column's own name where there is such a column, so that it need not be copied.
     pub(crate) fn known_name(self, name: &str) -> Arc<str> {
         let found = match self {
@@ -89,17 +80,22 @@ impl<'a> Columns<'a> {
         (Value::Column { column, shown_by, cast }, travels)
     }
 
-    /// What `*` stands for.
-    pub(crate) fn outputs(self, context: &Context<'a>) -> Vec<Output<'a>> {
-        let output = |(name, type_oid): (&'a Arc<str>, Oid)| {
+    /// Appends what `*` stands for.
+    pub(crate) fn all(self, context: &Context<'a>, outputs: &mut Vec<Output<'a>>) {
+        let output = |name: &'a Arc<str>, type_oid: Oid| {
             let column = ColumnRef { name, computed: None, path: &[], via_jsonb: false, known: true };
             let shown_by = shown_by(context, type_oid);
             let value = Value::Column { column, shown_by, cast: None };
             output(context, name.clone(), value, travels(context, Some(type_oid), shown_by))
         };
         match self {
-            Self::Unknown => Vec::new(),
-            _ => self.all().into_iter().map(output).collect(),
+            Self::Relation(relation) => {
+                outputs.extend(relation.columns.iter().map(|known| output(&known.name, known.type_oid)));
+            }
+            Self::Attributes(attributes) => {
+                outputs.extend(attributes.iter().map(|known| output(&known.name, known.type_oid)));
+            }
+            Self::Unknown => {}
         }
     }
 }

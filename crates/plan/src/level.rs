@@ -149,8 +149,8 @@ fn level<'a>(
     for item in items {
         match item {
             Item::All => match &from {
-                From::Call(call) => outputs.extend(all_of_call(context, call, columns)),
-                From::Relation(_) => outputs.extend(columns.outputs(context)),
+                From::Call(call) => all_of_call(context, call, columns, &mut outputs),
+                From::Relation(_) => columns.all(context, &mut outputs),
             },
             Item::CountRows { cast, .. } => {
                 let key = shared(item.key().unwrap_or_default());
@@ -228,15 +228,15 @@ fn level<'a>(
     Ok(read)
 }
 
-/// What `*` stands for in the result of a function.
-fn all_of_call<'a>(context: &Context<'a>, call: &call::Call<'a>, columns: Columns<'a>) -> Vec<Output<'a>> {
+/// Appends what `*` stands for in the result of a function.
+fn all_of_call<'a>(context: &Context<'a>, call: &call::Call<'a>, columns: Columns<'a>, outputs: &mut Vec<Output<'a>>) {
     let travels = match call.function.returns {
         Returns::Scalar(type_oid) => crate::codec::codec_of(context, type_oid).map(|codec| (codec, type_oid)),
         Returns::Record => None,
-        Returns::Row(_) | Returns::Columns(_) => return columns.outputs(context),
-        Returns::Void => return Vec::new(),
+        Returns::Row(_) | Returns::Columns(_) => return columns.all(context, outputs),
+        Returns::Void => return,
     };
-    vec![output(context, shared(SCALAR_KEY), Value::Scalar, travels)]
+    outputs.push(output(context, shared(SCALAR_KEY), Value::Scalar, travels));
 }
 
 fn aggregate<'a>(
