@@ -26,6 +26,8 @@ pub struct Catalog {
     pub(crate) media_handlers: Vec<MediaHandler>,
     pub(crate) representations: HashMap<Oid, Representation>,
     pub(crate) session: Session,
+    /// The schemas that stand behind the chosen one in the search path.
+    pub(crate) extra_search_path: Vec<String>,
 }
 
 /// In schemas with this many relations, no nearest name is looked for.
@@ -108,12 +110,17 @@ impl Catalog {
         self.functions.values().map(Vec::len).sum()
     }
 
-    /// The function that can be read like a column of a relation (url-grammar §5.6).
-    pub fn computed_field(&self, relation: &Relation, name: &str) -> Option<&Function> {
-        self.functions(name).iter().find(|function| {
-            matches!(function.parameters.as_slice(), [only] if only.type_oid == relation.row_type)
-                && !function.returns_set
-        })
+    /// The function that can be read like a column of a relation (url-grammar §5.6): of the schema that was chosen, or
+    /// else of the first on the search path behind it.
+    pub fn computed_field(&self, schema: &str, relation: &Relation, name: &str) -> Option<&Function> {
+        let of_schema = |schema: &str| {
+            self.functions(name).iter().find(|function| {
+                matches!(function.parameters.as_slice(), [only] if only.type_oid == relation.row_type)
+                    && !function.returns_set
+                    && *function.schema == *schema
+            })
+        };
+        of_schema(schema).or_else(|| self.extra_search_path.iter().find_map(|extra| of_schema(extra)))
     }
 
     /// What the database's sessions are like.

@@ -60,7 +60,7 @@ impl Loader {
             all_schemas,
             found_schemas: HashSet::new(),
             names: HashSet::new(),
-            catalog: Catalog::default(),
+            catalog: Catalog { extra_search_path: extra.to_vec(), ..Catalog::default() },
             by_oid: HashMap::new(),
             views: HashMap::new(),
             keys: Keys::default(),

@@ -47,6 +47,8 @@ pub struct Encoder {
     chunk: Vec<u8>,
     scratch: Vec<u8>,
     rows: u64,
+    /// Rows beyond this number are only counted.
+    rows_max: u64,
     gather: Option<Gather>,
     level: usize,
 }
@@ -73,6 +75,7 @@ impl Encoder {
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             scratch: Vec::new(),
             rows: 0,
+            rows_max: u64::MAX,
             gather: None,
             level: 0,
         }
@@ -83,6 +86,11 @@ impl Encoder {
         let mut encoder = Self::new(&Shape::default(), Target::Array, zone);
         encoder.gather = Some(Gather::new(levels, &mut encoder.writer.program.keys));
         encoder
+    }
+
+    /// Leaves out what comes after so many rows of the root.
+    pub fn set_rows_max(&mut self, rows_max: u64) {
+        self.rows_max = rows_max;
     }
 
     /// The rows that come now belong to the next level.
@@ -137,6 +145,9 @@ impl RowSink for Encoder {
         }
         let first = self.rows == 0;
         self.rows += 1;
+        if self.rows > self.rows_max {
+            return Ok(Demand::More);
+        }
         // more than a small response: room for a whole chunk at once, not by doubling and copying
         if self.chunk.len() > FIRST_CHUNK_BYTES / 2 && self.chunk.capacity() < CHUNK_BYTES {
             self.chunk.reserve(CHUNK_ROOM_BYTES);

@@ -45,7 +45,7 @@ impl<'a> Columns<'a> {
             Self::Relation(relation) => match relation.column(name) {
                 Some(at) => (Some(relation.columns[usize::from(at)].type_oid), None),
                 None => {
-                    let computed = context.catalog.computed_field(relation, name);
+                    let computed = context.catalog.computed_field(context.schema, relation, name);
                     (computed.map(|function| function.result_type), computed.map(|function| (function, relation)))
                 }
             },

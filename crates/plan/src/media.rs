@@ -141,6 +141,11 @@ impl<'a> Media<'a> {
         }
     }
 
+    /// Whether the database makes one value of all rows.
+    pub(crate) fn is_one_value(&self) -> bool {
+        matches!(self, Self::Handler(_) | Self::Explain { .. })
+    }
+
     /// The media type whose statement runs.
     pub fn of_statement(&self) -> &Self {
         match self {

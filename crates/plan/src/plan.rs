@@ -51,6 +51,9 @@ pub struct Plan<'a> {
     pub delivery: Delivery,
     /// How the total is found.
     pub count: Option<Count>,
+    /// How many rows are returned although more are asked for: `db-max-rows`, where it is less than the request's own
+    /// limit. One more is fetched, to know whether any was left out.
+    pub rows_cut: Option<u64>,
     /// How many rows a call may return.
     pub affected_max: Option<i64>,
     /// Whether the database may set the response's status and headers.
@@ -89,6 +92,11 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         (Media::Object { .. }, _) | (_, Form::Nothing | Form::Row | Form::Value) => Delivery::Buffered,
         _ => Delivery::Streamed,
     };
+    let rows_cut = context.rows_max.filter(|most| request.window.limit_rows.is_none_or(|limit| limit > *most));
+    let rows_cut = rows_cut.filter(|_| matches!(form, Form::Rows | Form::Values) && !media.is_one_value());
+    if let (Some(most), Some(limit)) = (rows_cut, &mut read.limit_rows) {
+        *limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+    }
     let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
     let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
     let gathers = plain && gather::pays(&context, &read);
@@ -100,6 +108,7 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         media,
         delivery,
         count,
+        rows_cut,
         affected_max,
         response_is_set,
         gathers,

@@ -286,6 +286,7 @@ fn respond(
         path: parts.uri.path(),
         preferences: &request.preferences,
         head_only: request.head_only,
+        rows_cut: ran.rows_cut,
         shows_profile: shows_profile(state, parts),
         tx_end_is_theirs: state.config.db_tx_end_is_theirs,
     };

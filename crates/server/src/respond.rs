@@ -15,6 +15,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) path: &'a str,
     pub(crate) preferences: &'a Preferences<'a>,
     pub(crate) head_only: bool,
+    /// The limit of every response, where it cut this one off.
+    pub(crate) rows_cut: Option<u64>,
     /// Whether the schema is named.
     pub(crate) shows_profile: bool,
     /// Whether clients may say how their transaction ends.
@@ -67,6 +69,12 @@ pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRang
             pairs.join(", ")
         );
         text(headers, header::WARNING, warning);
+    }
+    if let Some(most) = facts.rows_cut {
+        let warning = format!("299 Thalweg \"There are more rows: db-max-rows is {most}.\"");
+        if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(warning)) {
+            headers.append(header::WARNING, value);
+        }
     }
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response

@@ -95,6 +95,8 @@ pub(crate) struct Ran {
     pub(crate) range: Option<ContentRange>,
     pub(crate) body: Body,
     pub(crate) rows: u64,
+    /// The limit of every response, where it cut this one off.
+    pub(crate) rows_cut: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
@@ -140,7 +142,7 @@ impl Run<'_> {
             self.statements.main.iter().filter(|(role, _)| returns(*role)).map(|(_, statement)| statement);
         let announced = returning.clone().map(|statement| types(&statement.shape)).collect();
         let stripped = self.plan.media.is_stripped();
-        let encoder = match (returning.next(), self.statements.levels.as_slice()) {
+        let mut encoder = match (returning.next(), self.statements.levels.as_slice()) {
             (only, []) => {
                 let none = Shape::default();
                 let shape = only.map_or(&none, |statement| &statement.shape);
@@ -148,6 +150,9 @@ impl Run<'_> {
             }
             (_, levels) => Encoder::gathered(levels, self.zone.clone()),
         };
+        if let Some(most) = self.plan.rows_cut {
+            encoder.set_rows_max(most);
+        }
         let mut replies =
             Replies::new(roles, announced, encoder, self.statements.count_max, self.plan.is_made_of_rows());
         // until the transaction has ended well, nobody knows which state it leaves
@@ -178,7 +183,7 @@ impl Run<'_> {
                 let rows = replies.rows();
                 let range = self.range_of_total(&replies);
                 let body = Body::flowing(held, Flowing { connection, replies, session_key: self.session.key });
-                return Ok(Ran { range, body, rows, set_by_sql: (None, None) });
+                return Ok(Ran { range, body, rows, rows_cut: None, set_by_sql: (None, None) });
             }
             progress = poll_fn(|cx| connection.poll_step(cx, &mut replies)).await;
             bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
@@ -188,7 +193,9 @@ impl Run<'_> {
             tracing::debug!(severity = notice.severity, code = notice.code, "PostgreSQL: {}", notice.message);
         }
         drop(connection);
-        let (rows, total) = (replies.rows(), replies.total());
+        let (found, total) = (replies.rows(), replies.total());
+        let rows = self.plan.rows_cut.map_or(found, |most| found.min(most));
+        let rows_cut = self.plan.rows_cut.filter(|most| found > *most);
         let is_set = matches!(self.plan.form, Form::Rows | Form::Values);
         if matches!(self.plan.media, Media::Object { .. }) && rows != 1 && is_set {
             return Err(ApiError::not_singular(rows));
@@ -210,7 +217,7 @@ impl Run<'_> {
             }
         };
         let set_by_sql = std::mem::take(&mut replies.set_by_sql);
-        Ok(Ran { range, body: Body::chunks(held), rows, set_by_sql })
+        Ok(Ran { range, body: Body::chunks(held), rows, rows_cut, set_by_sql })
     }
 
     fn offset(&self) -> u64 {
@@ -222,6 +229,7 @@ impl Run<'_> {
         let total = replies.total().filter(|_| replies.is_exact())?;
         let offset = self.offset();
         let limit = self.plan.read.limit_rows.map_or(u64::MAX, i64::unsigned_abs);
+        let limit = self.plan.rows_cut.map_or(limit, |most| limit.min(most));
         Some(ContentRange { offset, rows: total.saturating_sub(offset).min(limit), total: Some(total) })
     }
 }

@@ -165,8 +165,17 @@ fn rows_are_capped_at_every_level() {
          insert into api.c select i, 1 from generate_series(1, 9) i; {GRANTS}"
     ));
     let served = Served::start(Config { db_max_rows: Some(4), ..config(&database.uri()) });
-    assert_eq!(served.get("/t").json().as_array().unwrap().len(), 4);
-    assert_eq!(served.get("/t?limit=2").json().as_array().unwrap().len(), 2);
+    let cut = served.get("/t");
+    assert_eq!((cut.json().as_array().unwrap().len(), cut.header("content-range")), (4, Some("0-3/*")));
+    assert_eq!(cut.header("warning"), Some("299 Thalweg \"There are more rows: db-max-rows is 4.\""));
+    let within = served.get("/t?limit=2");
+    assert_eq!((within.json().as_array().unwrap().len(), within.header("warning")), (2, None));
+    assert_eq!(served.get("/t?limit=4").header("warning"), None);
+    let head = served.request("HEAD", "/t", &[("Prefer", "count=exact")]);
+    assert!(head.header("content-range").is_some_and(|range| range.starts_with("0-3/")), "{head:?}");
+    assert!(head.header("warning").is_some());
+    let csv = served.request("GET", "/t?limit=100", &[("Accept", "text/csv")]);
+    assert_eq!((csv.text().lines().count(), csv.header("warning").is_some()), (5, true));
     let embedded = served.get("/t?select=id,c(id)&id=eq.1").json();
     assert_eq!(embedded[0]["c"].as_array().unwrap().len(), 4);
 }
