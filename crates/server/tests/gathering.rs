@@ -77,7 +77,7 @@ const UNINDEXED: &[(&str, bool)] = &[
     ("/owners?select=name,things(id,name)&id=in.(3,9,4000)&order=id&things.order=id", true),
     ("/owners?select=name,t:things(id)&t.id=lt.900&offset=2&limit=4&order=id&t.order=id", true),
     ("/owners?select=name,things(id),kinds(name)&limit=3&order=kinds(name).desc,id&things.order=id", true),
-    ("/owners?select=id,things!inner(id)&things.name=eq.thing%207&order=id", true),
+    ("/owners?select=id,things!inner(id)&things.name=eq.thing%207&order=id&things.order=id", true),
     ("/owners?select=id,things(id,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
     // what a row needs besides its columns is not kept
     ("/owners?select=id,loud,things(id)&id=lt.4&order=id&things.order=id", false),

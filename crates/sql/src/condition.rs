@@ -200,8 +200,14 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn order(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
-        for (at, term) in read.order.iter().enumerate() {
-            self.text.push_str(if at == 0 { " ORDER BY " } else { ", " });
+        self.order_after(scope, read, " ORDER BY ");
+    }
+
+    /// The terms of the order; what says so, or separates them from others, comes before the first.
+    pub(crate) fn order_after(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str) {
+        for term in &read.order {
+            self.text.push_str(before);
+            before = ", ";
             match &term.key {
                 OrderKey::Column(column) => self.column(scope, column),
                 OrderKey::Unselected(embed, name) => {

@@ -239,9 +239,7 @@ impl<'a> Writer<'a> {
         self.text.push_str("WITH thalweg_root AS MATERIALIZED (SELECT ");
         for (at, column) in columns.iter().enumerate() {
             self.text.push_str(if at == 0 { "" } else { ", " });
-            self.table(scope);
-            self.text.push('.');
-            quote(&mut self.text, column);
+            self.named(scope, column);
         }
         self.source(scope, read);
         // orders by an embed are of what it returns
@@ -587,52 +585,71 @@ impl<'a> Writer<'a> {
         self.text.push_str(") AS thalweg_array");
     }
 
-    /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key.
+    /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key. They are
+    /// sorted by the key first, which costs less than to look for the array of each.
     fn join_together(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
         let embed = &read.embeds[index];
         let Link::Key(key) = &embed.relationship.link else { return };
         let inner = self.scope(&embed.read, Some(outer));
-        let column = |writer: &mut Self, scope: Scope<'a>, of: &'a Relation, at: u16| {
-            writer.table(scope);
-            writer.text.push('.');
-            quote(&mut writer.text, &of.columns[usize::from(at)].name);
-        };
+        let of_inner = |&(_, at): &(u16, u16)| &*embed.target.columns[usize::from(at)].name;
+        let of_outer = |&(at, _): &(u16, u16)| &*embed.origin.columns[usize::from(at)].name;
+        let number = inner.number;
         self.text.push_str(" LEFT JOIN (SELECT ");
-        for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
-            column(self, inner, embed.target, of_inner);
+        for place in 0..key.columns.len() {
+            let _ = write!(self.text, "thalweg_s{number}.k{place}, ");
+        }
+        let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o FROM (SELECT ");
+        for (place, pair) in key.columns.iter().enumerate() {
+            self.named(inner, of_inner(pair));
             let _ = write!(self.text, " AS k{place}, ");
         }
-        self.text.push_str("array_agg(");
         self.list(inner, &embed.read, List::Row { json: false }, None);
-        self.order(inner, &embed.read);
-        self.text.push_str(") AS o");
+        self.text.push_str(" AS o");
         self.from(inner, &embed.read, true);
         let mut before = " WHERE ";
         if read.kept.is_some() {
-            for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
+            for (place, pair) in key.columns.iter().enumerate() {
                 self.text.push_str(if place == 0 { " WHERE (" } else { ", " });
-                column(self, inner, embed.target, of_inner);
+                self.named(inner, of_inner(pair));
             }
-            for (place, &(of_outer, _)) in key.columns.iter().enumerate() {
+            for (place, pair) in key.columns.iter().enumerate() {
                 self.text.push_str(if place == 0 { ") IN (SELECT " } else { ", " });
-                quote(&mut self.text, &embed.origin.columns[usize::from(of_outer)].name);
+                quote(&mut self.text, of_outer(pair));
             }
             self.text.push_str(" FROM thalweg_root)");
             before = " AND ";
         }
         self.conditions(inner, &embed.read, before);
-        for (place, &(_, of_inner)) in key.columns.iter().enumerate() {
+        for (place, pair) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { " ORDER BY " } else { ", " });
+            self.named(inner, of_inner(pair));
+        }
+        self.order_after(inner, &embed.read, ", ");
+        // of equals the order is as the primary key has it, if that is read anyway
+        for &at in embed.target.primary_key.iter().filter(|_| selects_key(embed)) {
+            self.text.push_str(", ");
+            self.named(inner, &embed.target.columns[usize::from(at)].name);
+        }
+        let _ = write!(self.text, ") AS thalweg_s{number}");
+        for place in 0..key.columns.len() {
             self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
-            column(self, inner, embed.target, of_inner);
+            let _ = write!(self.text, "{}", place + 1);
         }
         self.text.push_str(") AS ");
         self.embed_alias(outer, index);
-        for (place, &(of_outer, _)) in key.columns.iter().enumerate() {
+        for (place, pair) in key.columns.iter().enumerate() {
             self.text.push_str(if place == 0 { " ON " } else { " AND " });
             self.embed_alias(outer, index);
             let _ = write!(self.text, ".k{place} = ");
-            column(self, outer, embed.origin, of_outer);
+            self.named(outer, of_outer(pair));
         }
+    }
+
+    /// A column of a level by its name.
+    fn named(&mut self, scope: Scope<'a>, column: &str) {
+        self.table(scope);
+        self.text.push('.');
+        quote(&mut self.text, column);
     }
 
     /// Whether an embed of a level finds a row.
@@ -679,13 +696,9 @@ impl<'a> Writer<'a> {
     fn equal(&mut self, before: &str, key: &Key, from: (Scope<'a>, &'a Relation), to: (Scope<'a>, &'a Relation)) {
         for (place, &(a, b)) in key.columns.iter().enumerate() {
             self.text.push_str(if place == 0 { before } else { " AND " });
-            self.table(to.0);
-            self.text.push('.');
-            quote(&mut self.text, &to.1.columns[usize::from(b)].name);
+            self.named(to.0, &to.1.columns[usize::from(b)].name);
             self.text.push_str(" = ");
-            self.table(from.0);
-            self.text.push('.');
-            quote(&mut self.text, &from.1.columns[usize::from(a)].name);
+            self.named(from.0, &from.1.columns[usize::from(a)].name);
         }
     }
 
@@ -708,6 +721,16 @@ impl<'a> Writer<'a> {
         self.text.push('.');
         quote(&mut self.text, name);
     }
+}
+
+/// Whether an embed returns all columns of its relation's primary key.
+fn selects_key(embed: &EmbedRead<'_>) -> bool {
+    let selected = |name: &str| {
+        embed.read.outputs.iter().any(|output| {
+            matches!(&output.value, Value::Column { column, .. } if *column.name == *name && column.computed.is_none())
+        })
+    };
+    embed.target.primary_key.iter().all(|&at| selected(&embed.target.columns[usize::from(at)].name))
 }
 
 /// The column that is ordered by, if it is selected only with a cast.
