@@ -50,6 +50,9 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         db_schemas: vec![thalweg_flightbook::SCHEMA.to_owned()],
         db_anon_role: Some("flightbook_visitor".to_owned()),
         db_extra_search_path: vec!["public".to_owned()],
+        // a demo shows what there is
+        db_aggregates_enabled: true,
+        db_plan_enabled: true,
         server_host: HOST.to_owned(),
         server_port: options.port,
         log_level: LogLevel::Info,

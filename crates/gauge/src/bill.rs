@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// The stages of a request, in the order in which they are shown.
+/// The stages of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Stage {
+    /// Verifying the token and choosing the role.
+    Jwt,
     /// Reading the request's text.
     Parse,
     /// Resolving names and writing SQL.
@@ -18,12 +20,14 @@ pub enum Stage {
     Encode,
 }
 
-const STAGES: [(Stage, &str); 5] = [
+/// The stages as they are shown: those that PostgREST has by its names and in its order, then what it does not tell.
+const STAGES: [(Stage, &str); 6] = [
+    (Stage::Jwt, "jwt"),
     (Stage::Parse, "parse"),
     (Stage::Plan, "plan"),
+    (Stage::Query, "transaction"),
+    (Stage::Encode, "response"),
     (Stage::Wait, "wait"),
-    (Stage::Query, "query"),
-    (Stage::Encode, "encode"),
 ];
 
 /// How long each stage of a request took.
@@ -63,7 +67,7 @@ impl Bill {
     /// The value of a `Server-Timing` header: milliseconds with one decimal. Every response has one, so that it is
     /// written without the formatting machinery.
     pub fn server_timing(&self) -> String {
-        let mut header = String::with_capacity(96);
+        let mut header = String::with_capacity(112);
         for (stage, name) in STAGES {
             if !header.is_empty() {
                 header.push_str(", ");
@@ -90,7 +94,8 @@ mod tests {
         bill.spent[Stage::Query as usize] = Duration::from_micros(12_345);
         bill.spent[Stage::Parse as usize] = Duration::from_micros(49);
         bill.spent[Stage::Encode as usize] = Duration::from_secs(100);
-        let expected = "parse;dur=0.0, plan;dur=0.0, wait;dur=0.0, query;dur=12.3, encode;dur=100000.0";
+        let expected =
+            "jwt;dur=0.0, parse;dur=0.0, plan;dur=0.0, transaction;dur=12.3, response;dur=100000.0, wait;dur=0.0";
         assert_eq!(bill.server_timing(), expected);
     }
 }

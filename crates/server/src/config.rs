@@ -65,6 +65,8 @@ pub struct Config {
     pub server_cors_allowed_origins: Option<Vec<String>>,
     /// `server-trace-header`: a header that is sent back as it came.
     pub server_trace_header: Option<String>,
+    /// `server-timing-enabled`: whether responses tell what they cost; on unless it is turned off.
+    pub server_timing_enabled: bool,
     /// `client-error-verbosity`: whether errors have details and a hint.
     pub client_errors_are_verbose: bool,
     /// `url-use-legacy-target-names`: whether an embed's bare name addresses it although it has an alias.
@@ -199,6 +201,7 @@ impl Default for Config {
             openapi_server_proxy_uri: None,
             server_cors_allowed_origins: None,
             server_trace_header: None,
+            server_timing_enabled: true,
             client_errors_are_verbose: true,
             url_use_legacy_target_names: true,
             log_level: LogLevel::Error,
@@ -338,6 +341,7 @@ impl Config {
             openapi_server_proxy_uri,
             server_cors_allowed_origins: text("server-cors-allowed-origins").map(|value| list(&value)),
             server_trace_header: text("server-trace-header"),
+            server_timing_enabled: flag("server-timing-enabled", default.server_timing_enabled),
             client_errors_are_verbose,
             url_use_legacy_target_names: flag("url-use-legacy-target-names", default.url_use_legacy_target_names),
             log_level,

@@ -59,7 +59,9 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
     };
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
-    if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing())) {
+    if state.config.server_timing_enabled
+        && let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing()))
+    {
         headers.insert(HeaderName::from_static("server-timing"), timing);
     }
     if let Some(Ok(name)) = state.config.server_trace_header.as_deref().map(str::parse::<HeaderName>) {
@@ -81,6 +83,7 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
         return Ok((response, None));
     }
     let role = authenticate(state, &parts.headers)?;
+    bill.lap(Stage::Jwt);
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
     let schema = schema(state, &parts.headers)?;

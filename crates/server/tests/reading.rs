@@ -26,7 +26,7 @@ fn headers_of_a_read() {
         assert_eq!(response.header(name), Some(value));
     }
     assert!(response.header("server").unwrap().starts_with("thalweg/"));
-    for stage in ["parse", "plan", "wait", "query", "encode"] {
+    for stage in ["jwt", "parse", "plan", "transaction", "response", "wait"] {
         assert!(response.header("server-timing").unwrap().contains(&format!("{stage};dur=")));
     }
     assert_eq!(response.header("content-profile"), None);
