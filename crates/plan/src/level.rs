@@ -10,8 +10,8 @@ use crate::read::{Condition, EmbedRead, From, Order, OrderKey, Output, Read, Val
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Relation, RelationId, Returns};
 use thalweg_request::{
-    Aggregate, ApiRequest, At, Embed, EmbedWindow, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm, Query,
-    Target, Tree,
+    Aggregate, ApiRequest, At, Embed, EmbedWindow, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm,
+    Query, Target, Tree,
 };
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Scalar};
@@ -143,64 +143,7 @@ fn level<'a>(
         From::Relation(relation) => Columns::Relation(relation),
         From::Call(call) => call::columns(context, call),
     };
-    let mut outputs = Vec::with_capacity(items.len());
-    let mut embeds: Vec<EmbedRead<'a>> = Vec::new();
-    let mut keys: Vec<(&str, usize)> = Vec::new();
-    for item in items {
-        match item {
-            Item::All => match &from {
-                From::Call(call) => all_of_call(context, call, columns, &mut outputs),
-                From::Relation(_) => columns.all(context, &mut outputs),
-            },
-            Item::CountRows { cast, .. } => {
-                let key = shared(item.key().unwrap_or_default());
-                outputs.push(aggregate(context, key, Value::Row, Aggregate::Count, Some(oid::INT8), *cast)?);
-            }
-            Item::Column { field, cast, aggregate: Some((function, result_cast)), .. } => {
-                let (column, type_oid) = columns.refer(context, &field.name, &field.path);
-                let of = match (cast, field.path.last()) {
-                    (Some(cast), _) => crate::codec::type_of_cast(cast),
-                    (None, Some(step)) => Some(if step.as_text { oid::TEXT } else { oid::JSONB }),
-                    (None, None) => type_oid,
-                };
-                let value = Value::Column { column, shown_by: None, cast: *cast };
-                let key = shared(item.key().unwrap_or_default());
-                outputs.push(aggregate(context, key, value, *function, of, *result_cast)?);
-            }
-            Item::Column { field, cast, .. } => {
-                let (value, travels) = columns.value(context, field, *cast);
-                let key = item.key().unwrap_or_default();
-                let key = if *field.name == *key { columns.known_name(key) } else { shared(key) };
-                outputs.push(output(context, key, value, travels));
-            }
-            Item::Embed(embed) => {
-                path.push(embed);
-                let below = self::embed(context, &from, embed, path, query);
-                path.pop();
-                let below = below?;
-                if keys.iter().any(|(key, _)| *key == embed.key()) {
-                    let name = format!("{}_{}_{}", from.name(), embed.key(), path.len() + 1);
-                    return Err(ErrorKind::DuplicateEmbed(name).into());
-                }
-                keys.push((embed.key(), embeds.len()));
-                embeds.push(below);
-            }
-        }
-    }
-    // columns first, embeds after them
-    let grouped = |outputs: &[Output<'_>]| outputs.iter().any(|output| output.aggregate.is_some());
-    let lifted_aggregates = embeds.iter().any(|below| below.spread && grouped(&below.read.outputs));
-    let is_grouped = grouped(&outputs) || lifted_aggregates;
-    let items = items.iter().filter_map(|item| match item {
-        Item::Embed(embed) => Some(embed),
-        _ => None,
-    });
-    for (index, (embed, below)) in items.zip(&mut embeds).enumerate() {
-        if is_grouped && !below.spread {
-            below.write_json();
-        }
-        outputs.extend(embed_outputs(embed, below, index)?);
-    }
+    let Selected { outputs, embeds, keys } = select(context, &from, columns, items, path, query)?;
     let mut read = Read {
         from,
         outputs,
@@ -226,6 +169,92 @@ fn level<'a>(
         read.limit_rows = capped(context, said.window.limit_rows);
     }
     Ok(read)
+}
+
+/// What a level returns, and what is embedded in it, each by the name that addresses it.
+struct Selected<'a> {
+    outputs: Vec<Output<'a>>,
+    embeds: Vec<EmbedRead<'a>>,
+    keys: Vec<(&'a str, usize)>,
+}
+
+fn select<'a>(
+    context: &Context<'a>,
+    from: &From<'a>,
+    columns: Columns<'a>,
+    items: &'a [Item<'a>],
+    path: &mut Vec<&'a Embed<'a>>,
+    query: &'a Query<'a>,
+) -> Result<Selected<'a>, PlanError> {
+    let mut outputs = Vec::with_capacity(items.len());
+    let mut embeds: Vec<EmbedRead<'a>> = Vec::new();
+    let mut keys: Vec<(&str, usize)> = Vec::new();
+    for item in items {
+        match item {
+            Item::All => match from {
+                From::Call(call) => all_of_call(context, call, columns, &mut outputs),
+                From::Relation(_) => columns.all(context, &mut outputs),
+            },
+            Item::Embed(embed) => {
+                path.push(embed);
+                let below = self::embed(context, from, embed, path, query);
+                path.pop();
+                let below = below?;
+                if keys.iter().any(|(key, _)| *key == embed.key()) {
+                    let name = format!("{}_{}_{}", from.name(), embed.key(), path.len() + 1);
+                    return Err(ErrorKind::DuplicateEmbed(name).into());
+                }
+                keys.push((embed.key(), embeds.len()));
+                embeds.push(below);
+            }
+            Item::CountRows { cast, .. } => {
+                let key = shared(item.key().unwrap_or_default());
+                outputs.push(aggregate(context, key, Value::Row, Aggregate::Count, Some(oid::INT8), *cast)?);
+            }
+            Item::Column { field, cast, aggregate: None, .. } => {
+                let (value, travels) = columns.value(context, field, *cast);
+                let key = item.key().unwrap_or_default();
+                let key = if *field.name == *key { columns.known_name(key) } else { shared(key) };
+                outputs.push(output(context, key, value, travels));
+            }
+            Item::Column { field, cast, aggregate: Some((function, result_cast)), .. } => {
+                let (value, of) = argument(context, columns, field, *cast);
+                let key = shared(item.key().unwrap_or_default());
+                outputs.push(aggregate(context, key, value, *function, of, *result_cast)?);
+            }
+        }
+    }
+    // columns first, embeds after them
+    let grouped = |outputs: &[Output<'_>]| outputs.iter().any(|output| output.aggregate.is_some());
+    let lifted_aggregates = embeds.iter().any(|below| below.spread && grouped(&below.read.outputs));
+    let is_grouped = grouped(&outputs) || lifted_aggregates;
+    let items = items.iter().filter_map(|item| match item {
+        Item::Embed(embed) => Some(embed),
+        _ => None,
+    });
+    for (index, (embed, below)) in items.zip(&mut embeds).enumerate() {
+        if is_grouped && !below.spread {
+            below.write_json();
+        }
+        outputs.extend(embed_outputs(embed, below, index));
+    }
+    Ok(Selected { outputs, embeds, keys })
+}
+
+/// What an aggregate is made of, and its type where that is known.
+fn argument<'a>(
+    context: &Context<'a>,
+    columns: Columns<'a>,
+    field: &'a Field<'a>,
+    cast: Option<&'a str>,
+) -> (Value<'a>, Option<oid::Oid>) {
+    let (column, type_oid) = columns.refer(context, &field.name, &field.path);
+    let of = match (cast, field.path.last()) {
+        (Some(cast), _) => crate::codec::type_of_cast(cast),
+        (None, Some(step)) => Some(if step.as_text { oid::TEXT } else { oid::JSONB }),
+        (None, None) => type_oid,
+    };
+    (Value::Column { column, shown_by: None, cast }, of)
 }
 
 /// Appends what `*` stands for in the result of a function.
@@ -334,11 +363,11 @@ fn as_jsonb_orders(outputs: &mut Vec<Output<'_>>) {
 
 /// What an embed adds to the outer row: nothing where it is empty. Aggregates of what is lifted are made of the outer
 /// rows.
-fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize) -> Result<Vec<Output<'a>>, PlanError> {
+fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize) -> Vec<Output<'a>> {
     let is_to_one = below.is_to_one();
     let outputs = &mut below.read.outputs;
     if outputs.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     if below.spread {
         let lifted = |(at, inner): (usize, &mut Output<'a>)| {
@@ -358,7 +387,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
             let to_json = aggregate.is_some() && std::mem::take(&mut inner.to_json);
             Output { key, value, aggregate, codec, to_json, stripped: false, type_oid, base_oid }
         };
-        return Ok(outputs.iter_mut().enumerate().map(lifted).collect());
+        return outputs.iter_mut().enumerate().map(lifted).collect();
     }
     let codec = below.codec();
     let type_oid = match codec {
@@ -366,7 +395,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
         Codec::List(_) => oid::RECORD_ARRAY,
         _ => oid::JSONB,
     };
-    Ok(vec![Output {
+    vec![Output {
         key: shared(embed.key()),
         value: Value::Embed(index),
         aggregate: None,
@@ -375,7 +404,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
         stripped: false,
         type_oid,
         base_oid: type_oid,
-    }])
+    }]
 }
 
 fn condition<'a>(

@@ -22,11 +22,7 @@ impl<'a> Writer<'a> {
                 self.row_of(scope, relation);
                 self.text.push(')');
             }
-            None => {
-                self.table(scope);
-                self.text.push('.');
-                quote(&mut self.text, column.name);
-            }
+            None => self.named(scope, column.name),
         }
         if column.via_jsonb {
             self.text.push(')');

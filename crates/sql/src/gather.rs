@@ -1,7 +1,6 @@
 //! The statements for a plan whose levels are fetched flat.
 
 use crate::Statement;
-use crate::quote::quote;
 use crate::read::{Scope, Writer};
 use std::sync::Arc;
 use thalweg_catalog::Link;
@@ -87,9 +86,7 @@ impl<'a> Select<'a> {
             return at;
         }
         self.separate(writer);
-        writer.table(scope);
-        writer.text.push('.');
-        quote(&mut writer.text, &column.name);
+        writer.named(scope, &column.name);
         self.plain.push((&column.name, self.fields.len()));
         self.fields.push(Field { name: Arc::from(""), codec: Codec::Output, type_oid: 0 });
         self.fields.len() - 1

@@ -17,6 +17,7 @@
 
 mod call;
 mod condition;
+mod embed;
 mod gather;
 mod quote;
 mod read;

@@ -5,7 +5,7 @@ use crate::quote::quote;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
-use thalweg_catalog::{Key, Link, Relation};
+use thalweg_catalog::Relation;
 use thalweg_plan::{ColumnRef, EmbedRead, From, Media, OrderKey, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
@@ -96,7 +96,7 @@ pub(crate) struct Writer<'a> {
     /// that two expressions are equal.
     pub(crate) path_keys: Vec<(&'a str, usize)>,
     /// The name by which the statement keeps the root's rows, once it does.
-    kept: Option<&'static str>,
+    pub(crate) kept: Option<&'static str>,
     next: usize,
 }
 
@@ -107,14 +107,14 @@ pub(crate) struct Writer<'a> {
 /// ends like one.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    name: &'a str,
-    depth: usize,
-    number: usize,
+    pub(crate) name: &'a str,
+    pub(crate) depth: usize,
+    pub(crate) number: usize,
 }
 
 /// How the select list of a level is written.
 #[derive(Clone, Copy)]
-enum List<'l> {
+pub(crate) enum List<'l> {
     /// A column for each output, as it travels.
     Columns,
     /// A column for each output, by its key, as it is in the database.
@@ -164,6 +164,13 @@ impl<'a> Writer<'a> {
             self.text.pop();
             let _ = write!(self.text, "_{}\"", scope.depth);
         }
+    }
+
+    /// Writes a column of a level by its name.
+    pub(crate) fn named(&mut self, scope: Scope<'a>, column: &str) {
+        self.table(scope);
+        self.text.push('.');
+        quote(&mut self.text, column);
     }
 
     /// Writes the name by which the join of an embed goes.
@@ -259,7 +266,7 @@ impl<'a> Writer<'a> {
 
     /// The rows of a level, linked to an outer one or not. Where outputs are aggregates, the others group: then the
     /// values are made first, and put into their form outside.
-    fn select(
+    pub(crate) fn select(
         &mut self,
         scope: Scope<'a>,
         read: &'a Read<'a>,
@@ -307,7 +314,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn list(&mut self, scope: Scope<'a>, read: &'a Read<'a>, list: List<'_>, grouped: Option<usize>) {
+    pub(crate) fn list(&mut self, scope: Scope<'a>, read: &'a Read<'a>, list: List<'_>, grouped: Option<usize>) {
         match list {
             List::Columns => {
                 for (at, output) in read.outputs.iter().enumerate() {
@@ -468,18 +475,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The rows of a to-many embed for one outer row, as one value.
-    fn array(&mut self, scope: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        let inner = self.scope(&embed.read, Some(scope));
-        let json = embed.as_json;
-        self.text.push_str(match json {
-            true => "(SELECT coalesce(jsonb_agg(thalweg_array.o), '[]') FROM (",
-            false => "ARRAY(",
-        });
-        self.select(inner, &embed.read, List::Row { json }, Some((scope, embed)));
-        self.text.push_str(if json { ") AS thalweg_array)" } else { ")" });
-    }
-
     /// `FROM` the level's relation or call and whatever its to-one embeds need; for rows those that are returned,
     /// else only those that decide which rows there are.
     pub(crate) fn from(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
@@ -498,22 +493,6 @@ impl<'a> Writer<'a> {
         self.table(scope);
     }
 
-    /// `FROM` the relation that an embed leads to, or the function that stands for it.
-    fn related_source(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        self.text.push_str(" FROM ");
-        match &embed.relationship.link {
-            Link::Function { schema, name } => {
-                self.name(schema, name);
-                self.text.push('(');
-                self.row_of(outer, embed.origin);
-                self.text.push(')');
-            }
-            Link::Key(_) | Link::Junction { .. } => self.relation(embed.target),
-        }
-        self.text.push_str(" AS ");
-        self.table(inner);
-    }
-
     /// A level's row, as one value of its relation's type.
     pub(crate) fn row_of(&mut self, scope: Scope<'a>, relation: &'a Relation) {
         self.table(scope);
@@ -521,188 +500,7 @@ impl<'a> Writer<'a> {
         self.relation(relation);
     }
 
-    fn joins(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
-        for (index, embed) in read.embeds.iter().enumerate() {
-            let decides = embed.inner || mentions(read, index);
-            let is_lifted = embed.spread && !embed.read.outputs.is_empty();
-            if embed.is_to_one() && (decides || returning) {
-                self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
-                self.join_to_one(scope, read, index, returning);
-            } else if embed.together && returning {
-                // what is found for the kept rows comes after them
-                if read.kept.is_none() || self.kept.is_some() {
-                    self.join_together(scope, read, index);
-                }
-                continue;
-            } else if is_lifted && !embed.is_to_one() && returning {
-                self.text.push_str(" LEFT JOIN LATERAL (");
-                self.join_to_many(scope, read, index);
-            } else {
-                continue;
-            }
-            self.text.push_str(") AS ");
-            self.embed_alias(scope, index);
-            self.text.push_str(" ON TRUE");
-        }
-    }
-
-    fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
-        let embed = &read.embeds[index];
-        let inner = self.scope(&embed.read, Some(outer));
-        if !returning {
-            self.text.push_str("SELECT TRUE AS found");
-            self.related(outer, inner, embed);
-            return;
-        }
-        let by = |key: &OrderKey<'_>| match key {
-            OrderKey::Related(of, at, _) if *of == index => Some(*at),
-            _ => None,
-        };
-        let ordered_by: Vec<usize> = read.order.iter().filter_map(|term| by(&term.key)).collect();
-        let list = List::Joined { lifted: embed.spread, json: embed.as_json, ordered_by: &ordered_by };
-        self.select(inner, &embed.read, list, Some((outer, embed)));
-    }
-
-    /// The rows of a to-many spread for one outer row, an array for each output; in binary where PostgreSQL can
-    /// aggregate it so.
-    fn join_to_many(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
-        let embed = &read.embeds[index];
-        let inner = self.scope(&embed.read, Some(outer));
-        self.text.push_str("SELECT ");
-        for at in 0..embed.read.outputs.len() {
-            let lifted =
-                read.outputs.iter().find(|output| matches!(output.value, Value::Lifted(i, a) if (i, a) == (index, at)));
-            let binary = !embed.as_json && lifted.is_some_and(|output| matches!(output.codec, Codec::Array(_)));
-            self.text.push_str(if at == 0 { "" } else { ", " });
-            let _ = match binary {
-                true => write!(self.text, "coalesce(array_agg(thalweg_array.c{at}), '{{}}') AS c{at}"),
-                false => write!(self.text, "coalesce(json_agg(thalweg_array.c{at}), '[]') AS c{at}"),
-            };
-        }
-        self.text.push_str(" FROM (");
-        let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
-        self.select(inner, &embed.read, list, Some((outer, embed)));
-        self.text.push_str(") AS thalweg_array");
-    }
-
-    /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key. They are
-    /// sorted by the key first, which costs less than to look for the array of each.
-    fn join_together(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
-        let embed = &read.embeds[index];
-        let Link::Key(key) = &embed.relationship.link else { return };
-        let inner = self.scope(&embed.read, Some(outer));
-        let of_inner = |&(_, at): &(u16, u16)| &*embed.target.columns[usize::from(at)].name;
-        let of_outer = |&(at, _): &(u16, u16)| &*embed.origin.columns[usize::from(at)].name;
-        let number = inner.number;
-        self.text.push_str(" LEFT JOIN (SELECT ");
-        for place in 0..key.columns.len() {
-            let _ = write!(self.text, "thalweg_s{number}.k{place}, ");
-        }
-        let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o FROM (SELECT ");
-        for (place, pair) in key.columns.iter().enumerate() {
-            self.named(inner, of_inner(pair));
-            let _ = write!(self.text, " AS k{place}, ");
-        }
-        self.list(inner, &embed.read, List::Row { json: false }, None);
-        self.text.push_str(" AS o");
-        self.from(inner, &embed.read, true);
-        let mut before = " WHERE ";
-        if read.kept.is_some() {
-            for (place, pair) in key.columns.iter().enumerate() {
-                self.text.push_str(if place == 0 { " WHERE (" } else { ", " });
-                self.named(inner, of_inner(pair));
-            }
-            for (place, pair) in key.columns.iter().enumerate() {
-                self.text.push_str(if place == 0 { ") IN (SELECT " } else { ", " });
-                quote(&mut self.text, of_outer(pair));
-            }
-            self.text.push_str(" FROM thalweg_root)");
-            before = " AND ";
-        }
-        self.conditions(inner, &embed.read, before);
-        for (place, pair) in key.columns.iter().enumerate() {
-            self.text.push_str(if place == 0 { " ORDER BY " } else { ", " });
-            self.named(inner, of_inner(pair));
-        }
-        self.order_after(inner, &embed.read, ", ");
-        // of equals the order is as the primary key has it, if that is read anyway
-        for &at in embed.target.primary_key.iter().filter(|_| selects_key(embed)) {
-            self.text.push_str(", ");
-            self.named(inner, &embed.target.columns[usize::from(at)].name);
-        }
-        let _ = write!(self.text, ") AS thalweg_s{number}");
-        for place in 0..key.columns.len() {
-            self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
-            let _ = write!(self.text, "{}", place + 1);
-        }
-        self.text.push_str(") AS ");
-        self.embed_alias(outer, index);
-        for (place, pair) in key.columns.iter().enumerate() {
-            self.text.push_str(if place == 0 { " ON " } else { " AND " });
-            self.embed_alias(outer, index);
-            let _ = write!(self.text, ".k{place} = ");
-            self.named(outer, of_outer(pair));
-        }
-    }
-
-    /// A column of a level by its name.
-    fn named(&mut self, scope: Scope<'a>, column: &str) {
-        self.table(scope);
-        self.text.push('.');
-        quote(&mut self.text, column);
-    }
-
-    /// Whether an embed of a level finds a row.
-    pub(crate) fn exists(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        let inner = self.scope(&embed.read, Some(outer));
-        self.text.push_str("EXISTS (SELECT 1");
-        self.related(outer, inner, embed);
-        self.text.push(')');
-    }
-
-    /// `FROM … WHERE …` of an embed, of which only its rows' existence matters.
-    fn related(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        self.related_source(outer, inner, embed);
-        self.joins(inner, &embed.read, false);
-        self.linked(outer, inner, embed);
-        self.window(&embed.read);
-    }
-
-    /// The condition that links an embed's rows to the outer row, and the embed's own.
-    fn linked(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
-        let before = match &embed.relationship.link {
-            Link::Key(key) => {
-                self.equal(" WHERE ", key, (outer, embed.origin), (inner, embed.target));
-                " AND "
-            }
-            Link::Junction { near, far, .. } => {
-                if let Some(between) = embed.junction {
-                    let through = Scope { name: "thalweg_junction", ..inner };
-                    self.text.push_str(", ");
-                    self.relation(between);
-                    self.text.push_str(" AS ");
-                    self.table(through);
-                    self.equal(" WHERE ", near, (outer, embed.origin), (through, between));
-                    self.equal(" AND ", far, (through, between), (inner, embed.target));
-                }
-                " AND "
-            }
-            Link::Function { .. } => " WHERE ",
-        };
-        self.conditions(inner, &embed.read, before);
-    }
-
-    /// The columns of a key, equal on both sides.
-    fn equal(&mut self, before: &str, key: &Key, from: (Scope<'a>, &'a Relation), to: (Scope<'a>, &'a Relation)) {
-        for (place, &(a, b)) in key.columns.iter().enumerate() {
-            self.text.push_str(if place == 0 { before } else { " AND " });
-            self.named(to.0, &to.1.columns[usize::from(b)].name);
-            self.text.push_str(" = ");
-            self.named(from.0, &from.1.columns[usize::from(a)].name);
-        }
-    }
-
-    fn window(&mut self, read: &Read<'_>) {
+    pub(crate) fn window(&mut self, read: &Read<'_>) {
         for (word, rows) in [(" LIMIT ", read.limit_rows), (" OFFSET ", read.offset_rows)] {
             if let Some(rows) = rows {
                 self.text.push_str(word);
@@ -711,7 +509,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn relation(&mut self, relation: &Relation) {
+    pub(crate) fn relation(&mut self, relation: &Relation) {
         self.name(&relation.schema, &relation.name);
     }
 
@@ -723,16 +521,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether an embed returns all columns of its relation's primary key.
-fn selects_key(embed: &EmbedRead<'_>) -> bool {
-    let selected = |name: &str| {
-        embed.read.outputs.iter().any(|output| {
-            matches!(&output.value, Value::Column { column, .. } if *column.name == *name && column.computed.is_none())
-        })
-    };
-    embed.target.primary_key.iter().all(|&at| selected(&embed.target.columns[usize::from(at)].name))
-}
-
 /// The column that is ordered by, if it is selected only with a cast.
 fn cast_of<'a>(read: &'a Read<'a>, key: &'a OrderKey<'a>) -> Option<&'a ColumnRef<'a>> {
     let OrderKey::Column(by) = key else { return None };
@@ -741,16 +529,4 @@ fn cast_of<'a>(read: &'a Read<'a>, key: &'a OrderKey<'a>) -> Option<&'a ColumnRe
             && output.aggregate.is_none()
     };
     read.outputs.iter().any(is_cast).then_some(by)
-}
-
-/// Whether a condition of the level asks if the embed finds a row.
-fn mentions(read: &Read<'_>, index: usize) -> bool {
-    fn within(condition: &thalweg_plan::Condition<'_>, index: usize) -> bool {
-        match condition {
-            thalweg_plan::Condition::Found(of, _) => *of == index,
-            thalweg_plan::Condition::Group { children, .. } => children.iter().any(|child| within(child, index)),
-            thalweg_plan::Condition::Filter { .. } => false,
-        }
-    }
-    read.conditions.iter().any(|condition| within(condition, index))
 }

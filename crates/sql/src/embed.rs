@@ -1,0 +1,234 @@
+//! What is embedded: joined laterally, as an array for each outer row, or once for all of them.
+
+use crate::quote::quote;
+use crate::read::{List, Scope, Writer};
+use std::fmt::Write;
+use thalweg_catalog::{Key, Link, Relation};
+use thalweg_plan::{EmbedRead, OrderKey, Read, Value};
+use thalweg_rows::Codec;
+
+impl<'a> Writer<'a> {
+    /// The rows of a to-many embed for one outer row, as one value.
+    pub(crate) fn array(&mut self, scope: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        let inner = self.scope(&embed.read, Some(scope));
+        let json = embed.as_json;
+        self.text.push_str(match json {
+            true => "(SELECT coalesce(jsonb_agg(thalweg_array.o), '[]') FROM (",
+            false => "ARRAY(",
+        });
+        self.select(inner, &embed.read, List::Row { json }, Some((scope, embed)));
+        self.text.push_str(if json { ") AS thalweg_array)" } else { ")" });
+    }
+
+    /// `FROM` the relation that an embed leads to, or the function that stands for it.
+    pub(crate) fn related_source(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        self.text.push_str(" FROM ");
+        match &embed.relationship.link {
+            Link::Function { schema, name } => {
+                self.name(schema, name);
+                self.text.push('(');
+                self.row_of(outer, embed.origin);
+                self.text.push(')');
+            }
+            Link::Key(_) | Link::Junction { .. } => self.relation(embed.target),
+        }
+        self.text.push_str(" AS ");
+        self.table(inner);
+    }
+
+    pub(crate) fn joins(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
+        for (index, embed) in read.embeds.iter().enumerate() {
+            let decides = embed.inner || mentions(read, index);
+            let is_lifted = embed.spread && !embed.read.outputs.is_empty();
+            if embed.is_to_one() && (decides || returning) {
+                self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
+                self.join_to_one(scope, read, index, returning);
+            } else if embed.together && returning {
+                // what is found for the kept rows comes after them
+                if read.kept.is_none() || self.kept.is_some() {
+                    self.join_together(scope, read, index);
+                }
+                continue;
+            } else if is_lifted && !embed.is_to_one() && returning {
+                self.text.push_str(" LEFT JOIN LATERAL (");
+                self.join_to_many(scope, read, index);
+            } else {
+                continue;
+            }
+            self.text.push_str(") AS ");
+            self.embed_alias(scope, index);
+            self.text.push_str(" ON TRUE");
+        }
+    }
+
+    fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
+        let embed = &read.embeds[index];
+        let inner = self.scope(&embed.read, Some(outer));
+        if !returning {
+            self.text.push_str("SELECT TRUE AS found");
+            self.related(outer, inner, embed);
+            return;
+        }
+        let by = |key: &OrderKey<'_>| match key {
+            OrderKey::Related(of, at, _) if *of == index => Some(*at),
+            _ => None,
+        };
+        let ordered_by: Vec<usize> = read.order.iter().filter_map(|term| by(&term.key)).collect();
+        let list = List::Joined { lifted: embed.spread, json: embed.as_json, ordered_by: &ordered_by };
+        self.select(inner, &embed.read, list, Some((outer, embed)));
+    }
+
+    /// The rows of a to-many spread for one outer row, an array for each output; in binary where PostgreSQL can
+    /// aggregate it so.
+    fn join_to_many(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
+        let embed = &read.embeds[index];
+        let inner = self.scope(&embed.read, Some(outer));
+        self.text.push_str("SELECT ");
+        for at in 0..embed.read.outputs.len() {
+            let lifted =
+                read.outputs.iter().find(|output| matches!(output.value, Value::Lifted(i, a) if (i, a) == (index, at)));
+            let binary = !embed.as_json && lifted.is_some_and(|output| matches!(output.codec, Codec::Array(_)));
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            let _ = match binary {
+                true => write!(self.text, "coalesce(array_agg(thalweg_array.c{at}), '{{}}') AS c{at}"),
+                false => write!(self.text, "coalesce(json_agg(thalweg_array.c{at}), '[]') AS c{at}"),
+            };
+        }
+        self.text.push_str(" FROM (");
+        let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
+        self.select(inner, &embed.read, list, Some((outer, embed)));
+        self.text.push_str(") AS thalweg_array");
+    }
+
+    /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key. They are
+    /// sorted by the key first, which costs less than to look for the array of each.
+    fn join_together(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
+        let embed = &read.embeds[index];
+        let Link::Key(key) = &embed.relationship.link else { return };
+        let inner = self.scope(&embed.read, Some(outer));
+        let of_inner = |&(_, at): &(u16, u16)| &*embed.target.columns[usize::from(at)].name;
+        let of_outer = |&(at, _): &(u16, u16)| &*embed.origin.columns[usize::from(at)].name;
+        let number = inner.number;
+        self.text.push_str(" LEFT JOIN (SELECT ");
+        for place in 0..key.columns.len() {
+            let _ = write!(self.text, "thalweg_s{number}.k{place}, ");
+        }
+        let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o FROM (SELECT ");
+        for (place, pair) in key.columns.iter().enumerate() {
+            self.named(inner, of_inner(pair));
+            let _ = write!(self.text, " AS k{place}, ");
+        }
+        self.list(inner, &embed.read, List::Row { json: false }, None);
+        self.text.push_str(" AS o");
+        self.from(inner, &embed.read, true);
+        let mut before = " WHERE ";
+        if read.kept.is_some() {
+            for (place, pair) in key.columns.iter().enumerate() {
+                self.text.push_str(if place == 0 { " WHERE (" } else { ", " });
+                self.named(inner, of_inner(pair));
+            }
+            for (place, pair) in key.columns.iter().enumerate() {
+                self.text.push_str(if place == 0 { ") IN (SELECT " } else { ", " });
+                quote(&mut self.text, of_outer(pair));
+            }
+            self.text.push_str(" FROM thalweg_root)");
+            before = " AND ";
+        }
+        self.conditions(inner, &embed.read, before);
+        for (place, pair) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { " ORDER BY " } else { ", " });
+            self.named(inner, of_inner(pair));
+        }
+        self.order_after(inner, &embed.read, ", ");
+        // of equals the order is as the primary key has it, if that is read anyway
+        for &at in embed.target.primary_key.iter().filter(|_| selects_key(embed)) {
+            self.text.push_str(", ");
+            self.named(inner, &embed.target.columns[usize::from(at)].name);
+        }
+        let _ = write!(self.text, ") AS thalweg_s{number}");
+        for place in 0..key.columns.len() {
+            self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
+            let _ = write!(self.text, "{}", place + 1);
+        }
+        self.text.push_str(") AS ");
+        self.embed_alias(outer, index);
+        for (place, pair) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { " ON " } else { " AND " });
+            self.embed_alias(outer, index);
+            let _ = write!(self.text, ".k{place} = ");
+            self.named(outer, of_outer(pair));
+        }
+    }
+
+    /// Whether an embed of a level finds a row.
+    pub(crate) fn exists(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        let inner = self.scope(&embed.read, Some(outer));
+        self.text.push_str("EXISTS (SELECT 1");
+        self.related(outer, inner, embed);
+        self.text.push(')');
+    }
+
+    /// `FROM … WHERE …` of an embed, of which only its rows' existence matters.
+    fn related(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        self.related_source(outer, inner, embed);
+        self.joins(inner, &embed.read, false);
+        self.linked(outer, inner, embed);
+        self.window(&embed.read);
+    }
+
+    /// The condition that links an embed's rows to the outer row, and the embed's own.
+    pub(crate) fn linked(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
+        let before = match &embed.relationship.link {
+            Link::Key(key) => {
+                self.equal(" WHERE ", key, (outer, embed.origin), (inner, embed.target));
+                " AND "
+            }
+            Link::Junction { near, far, .. } => {
+                if let Some(between) = embed.junction {
+                    let through = Scope { name: "thalweg_junction", ..inner };
+                    self.text.push_str(", ");
+                    self.relation(between);
+                    self.text.push_str(" AS ");
+                    self.table(through);
+                    self.equal(" WHERE ", near, (outer, embed.origin), (through, between));
+                    self.equal(" AND ", far, (through, between), (inner, embed.target));
+                }
+                " AND "
+            }
+            Link::Function { .. } => " WHERE ",
+        };
+        self.conditions(inner, &embed.read, before);
+    }
+
+    /// The columns of a key, equal on both sides.
+    fn equal(&mut self, before: &str, key: &Key, from: (Scope<'a>, &'a Relation), to: (Scope<'a>, &'a Relation)) {
+        for (place, &(a, b)) in key.columns.iter().enumerate() {
+            self.text.push_str(if place == 0 { before } else { " AND " });
+            self.named(to.0, &to.1.columns[usize::from(b)].name);
+            self.text.push_str(" = ");
+            self.named(from.0, &from.1.columns[usize::from(a)].name);
+        }
+    }
+}
+
+/// Whether an embed returns all columns of its relation's primary key.
+fn selects_key(embed: &EmbedRead<'_>) -> bool {
+    let selected = |name: &str| {
+        embed.read.outputs.iter().any(|output| {
+            matches!(&output.value, Value::Column { column, .. } if *column.name == *name && column.computed.is_none())
+        })
+    };
+    embed.target.primary_key.iter().all(|&at| selected(&embed.target.columns[usize::from(at)].name))
+}
+
+/// Whether a condition of the level asks if the embed finds a row.
+fn mentions(read: &Read<'_>, index: usize) -> bool {
+    fn within(condition: &thalweg_plan::Condition<'_>, index: usize) -> bool {
+        match condition {
+            thalweg_plan::Condition::Found(of, _) => *of == index,
+            thalweg_plan::Condition::Group { children, .. } => children.iter().any(|child| within(child, index)),
+            thalweg_plan::Condition::Filter { .. } => false,
+        }
+    }
+    read.conditions.iter().any(|condition| within(condition, index))
+}
