@@ -372,9 +372,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
     if below.spread {
         let lifted = |(at, inner): (usize, &mut Output<'a>)| {
             let (codec, type_oid) = match (is_to_one, &inner.codec) {
-                // no row, no array: what is lifted from it is null
-                (true, Codec::List(element)) => (Codec::Array(element.clone()), inner.type_oid),
-                (true, codec) => (codec.clone(), inner.type_oid),
+                (true, codec) => (codec.lifted(), inner.type_oid),
                 (false, Codec::Scalar(_) | Codec::Row(_)) if !inner.to_json => {
                     (Codec::Array(Box::new(inner.codec.clone())), 0)
                 }

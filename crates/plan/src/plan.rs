@@ -184,7 +184,7 @@ impl Read<'_> {
                 Value::Lifted(index, at) if self.embeds[index].is_to_one() => {
                     let inner = &self.embeds[index].read.outputs[at];
                     (output.codec, output.type_oid, output.base_oid) =
-                        (inner.codec.clone(), inner.type_oid, inner.base_oid);
+                        (inner.codec.lifted(), inner.type_oid, inner.base_oid);
                     continue;
                 }
                 Value::Column { .. } | Value::Row | Value::Scalar | Value::Lifted(..) => {

@@ -99,6 +99,14 @@ impl Codec {
         }
     }
 
+    /// The same values where they stand for those of a row that may not be there: no row is null, and no empty array.
+    pub fn lifted(&self) -> Self {
+        match self {
+            Self::List(element) => Self::Array(element.clone()),
+            other => other.clone(),
+        }
+    }
+
     /// The same values in text format, where that is cheaper for PostgreSQL to send and as cheap to read: its
     /// `send` functions begin each value with a kilobyte of memory (`bench/runs/2026-11-21-shapes`). Only columns of the result itself can have it;
     /// what lies within a row is binary.
