@@ -98,6 +98,7 @@ impl Described<'_> {
             parameters.insert(format!("body.{name}"), body);
             for column in &relation.columns {
                 let mut filter = json!({"name": &*column.name, "required": false, "in": "query", "type": "string"});
+                filter["format"] = self.type_of(column.type_oid, false)["format"].clone();
                 with(&mut filter, "description", column.comment.as_deref().map(Value::from));
                 parameters.insert(format!("rowFilter.{name}.{}", column.name), filter);
             }
@@ -220,6 +221,9 @@ impl Described<'_> {
                 first.parameters.iter().map(|parameter| self.query_parameter(parameter)).collect();
             let mut get = path["post"].clone();
             get["parameters"] = json!(parameters);
+            if parameters.is_empty() {
+                get.as_object_mut().map(|get| get.remove("parameters"));
+            }
             path["get"] = get;
         }
         path
@@ -231,7 +235,8 @@ impl Described<'_> {
             .iter()
             .map(|parameter| (parameter.name.to_string(), self.type_of(parameter.type_oid, false)))
             .collect();
-        let mut schema = json!({"type": "object", "properties": properties});
+        let mut schema = json!({"type": "object"});
+        with(&mut schema, "properties", (!properties.is_empty()).then(|| json!(properties)));
         let required: Vec<&str> =
             function.parameters.iter().filter(|known| known.required).map(|known| &*known.name).collect();
         with(&mut schema, "required", (!required.is_empty()).then(|| json!(required)));
