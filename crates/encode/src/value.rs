@@ -177,18 +177,34 @@ impl ValueWriter {
                 out.push(b'"');
             }
             _ => {
-                let mut line = date_time::Line::new();
+                append(out, b"\"");
                 match scalar {
-                    Scalar::Date => date_time::date(&mut line, cursor.i32()?),
-                    Scalar::Time => date_time::time(&mut line, cursor.i64()?),
-                    Scalar::TimeTz => date_time::timetz(&mut line, cursor.i64()?, cursor.i32()?),
-                    Scalar::Timestamp => date_time::timestamp(&mut line, cursor.i64()?),
-                    Scalar::TimestampTz => date_time::timestamptz(&mut line, cursor.i64()?, &self.zone),
-                    Scalar::Interval => date_time::interval(&mut line, cursor.i64()?, cursor.i32()?, cursor.i32()?),
+                    Scalar::Date => {
+                        let days = cursor.i32()?;
+                        date_time::line(out, |line| date_time::date(line, days));
+                    }
+                    Scalar::Time => {
+                        let micros = cursor.i64()?;
+                        date_time::line(out, |line| date_time::time(line, micros));
+                    }
+                    Scalar::TimeTz => {
+                        let (micros, zone) = (cursor.i64()?, cursor.i32()?);
+                        date_time::line(out, |line| date_time::timetz(line, micros, zone));
+                    }
+                    Scalar::Timestamp => {
+                        let micros = cursor.i64()?;
+                        date_time::line(out, |line| date_time::timestamp(line, micros));
+                    }
+                    Scalar::TimestampTz => {
+                        let micros = cursor.i64()?;
+                        date_time::line(out, |line| date_time::timestamptz(line, micros, &self.zone));
+                    }
+                    Scalar::Interval => {
+                        let (micros, days, months) = (cursor.i64()?, cursor.i32()?, cursor.i32()?);
+                        date_time::line(out, |line| date_time::interval(line, micros, days, months));
+                    }
                     _ => return Err(Malformed("value: of a type that is not known").into()),
                 }
-                append(out, b"\"");
-                append(out, line.text());
                 append(out, b"\"");
             }
         }

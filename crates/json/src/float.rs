@@ -3,7 +3,7 @@
 /// Appends a `double precision`; `NaN` and the infinities as strings, as `to_json` has them.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if (1e-4..1e15).contains(&value.abs()) {
-        plain(out, zmij::Buffer::new().format_finite(value), 15);
+        plain(out, zmij::Buffer::new().format_finite(value));
     } else if value.is_finite() {
         // PostgreSQL writes up to 15 digits before the point in full.
         layout(out, zmij::Buffer::new().format_finite(value), 15);
@@ -15,7 +15,7 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 /// Appends a `real`; `NaN` and the infinities as strings, as `to_json` has them.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     if (1e-4..1e6).contains(&value.abs()) {
-        plain(out, zmij::Buffer::new().format_finite(value), 6);
+        plain(out, zmij::Buffer::new().format_finite(value));
     } else if value.is_finite() {
         layout(out, zmij::Buffer::new().format_finite(value), 6);
     } else {
@@ -24,12 +24,13 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
 }
 
 /// Most floats: the shortest digits are laid out in full already, but for a fraction of zero.
-fn plain(out: &mut Vec<u8>, shortest: &str, exponent_limit: i32) {
-    let bytes = shortest.as_bytes();
-    if bytes.contains(&b'e') {
-        return layout(out, shortest, exponent_limit);
+#[inline]
+fn plain(out: &mut Vec<u8>, shortest: &str) {
+    debug_assert!(!shortest.contains('e'), "{shortest} is laid out in full");
+    match shortest.as_bytes() {
+        [whole @ .., b'.', b'0'] => crate::append(out, whole),
+        all => crate::append(out, all),
     }
-    crate::append(out, bytes.strip_suffix(b".0").unwrap_or(bytes));
 }
 
 fn special(out: &mut Vec<u8>, nan: bool, positive: bool) {
@@ -157,6 +158,18 @@ mod tests {
             let value = f64::from_bits(bits);
             if value.is_finite() {
                 proptest::prop_assert_eq!(double(value).parse::<f64>().unwrap().to_bits(), bits);
+            }
+        }
+
+        /// Within these bounds the shortest digits are taken as they come.
+        #[test]
+        fn most_floats_are_laid_out_in_full(mantissa in 1.0..10.0_f64, exponent in -4..15_i32) {
+            let value = mantissa * 10_f64.powi(exponent);
+            proptest::prop_assert_eq!(double(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
+            let single = (mantissa * 10_f64.powi(exponent.min(5))) as f32;
+            proptest::prop_assert_eq!(real(single).parse::<f32>().unwrap().to_bits(), single.to_bits());
+            if (1e-4..1e6).contains(&single) {
+                proptest::prop_assert!(!real(single).contains('e'));
             }
         }
     }
