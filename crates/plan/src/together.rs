@@ -71,7 +71,6 @@ fn all_levels(embed: &mut EmbedRead<'_>) {
 fn can(embed: &EmbedRead<'_>) -> bool {
     let read = &embed.read;
     !embed.is_to_one()
-        && !embed.spread
         && !embed.as_json
         && matches!(embed.relationship.link, Link::Key(_))
         && read.limit_rows.is_none()

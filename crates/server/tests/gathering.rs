@@ -79,6 +79,8 @@ const UNINDEXED: &[(&str, bool)] = &[
     ("/owners?select=name,things(id),kinds(name)&limit=3&order=kinds(name).desc,id&things.order=id", true),
     ("/owners?select=id,things!inner(id)&things.name=eq.thing%207&order=id&things.order=id", true),
     ("/owners?select=id,things(id,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
+    ("/owners?select=id,...things(t:id,n:name,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
+    ("/owners?select=id,...things(t:id,n:name)&order=id&things.order=id", false),
     // what a row needs besides its columns is not kept
     ("/owners?select=id,loud,things(id)&id=lt.4&order=id&things.order=id", false),
     ("/owners?select=id,things(id)&things.limit=1&id=lt.4&order=id&things.order=id", false),

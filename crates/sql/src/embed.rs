@@ -84,20 +84,21 @@ impl<'a> Writer<'a> {
         let embed = &read.embeds[index];
         let inner = self.scope(&embed.read, Some(outer));
         self.text.push_str("SELECT ");
-        for at in 0..embed.read.outputs.len() {
-            let lifted =
-                read.outputs.iter().find(|output| matches!(output.value, Value::Lifted(i, a) if (i, a) == (index, at)));
-            let binary = !embed.as_json && lifted.is_some_and(|output| matches!(output.codec, Codec::Array(_)));
-            self.text.push_str(if at == 0 { "" } else { ", " });
-            let _ = match binary {
-                true => write!(self.text, "coalesce(array_agg(thalweg_array.c{at}), '{{}}') AS c{at}"),
-                false => write!(self.text, "coalesce(json_agg(thalweg_array.c{at}), '[]') AS c{at}"),
-            };
-        }
+        self.arrays(read, index, "thalweg_array");
         self.text.push_str(" FROM (");
         let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
         self.select(inner, &embed.read, list, Some((outer, embed)));
         self.text.push_str(") AS thalweg_array");
+    }
+
+    /// An array for each output of a to-many spread, in binary where the outer level expects it so.
+    fn arrays(&mut self, read: &'a Read<'a>, index: usize, from: &str) {
+        for at in 0..read.embeds[index].read.outputs.len() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            let (aggregate, none) =
+                if lifts_arrays(read, index, at) { ("array_agg", "{}") } else { ("json_agg", "[]") };
+            let _ = write!(self.text, "coalesce({aggregate}({from}.c{at}), '{none}') AS c{at}");
+        }
     }
 
     /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key. They are
@@ -113,13 +114,22 @@ impl<'a> Writer<'a> {
         for place in 0..key.columns.len() {
             let _ = write!(self.text, "thalweg_s{number}.k{place}, ");
         }
-        let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o FROM (SELECT ");
+        if embed.spread {
+            self.arrays(read, index, &format!("thalweg_s{number}"));
+        } else {
+            let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o");
+        }
+        self.text.push_str(" FROM (SELECT ");
         for (place, pair) in key.columns.iter().enumerate() {
             self.named(inner, of_inner(pair));
             let _ = write!(self.text, " AS k{place}, ");
         }
-        self.list(inner, &embed.read, List::Row { json: false }, None);
-        self.text.push_str(" AS o");
+        if embed.spread {
+            self.list(inner, &embed.read, List::Joined { lifted: true, json: true, ordered_by: &[] }, None);
+        } else {
+            self.list(inner, &embed.read, List::Row { json: false }, None);
+            self.text.push_str(" AS o");
+        }
         self.from(inner, &embed.read, true);
         let mut before = " WHERE ";
         if read.kept.is_some() {
@@ -209,6 +219,15 @@ impl<'a> Writer<'a> {
             self.named(from.0, &from.1.columns[usize::from(a)].name);
         }
     }
+}
+
+/// Whether the outer level expects an output of a to-many spread as an array in binary, and not as JSON.
+pub(crate) fn lifts_arrays(read: &Read<'_>, index: usize, at: usize) -> bool {
+    let is_array = |output: &thalweg_plan::Output<'_>| {
+        matches!(output.value, Value::Lifted(of, place) if (of, place) == (index, at))
+            && matches!(output.codec, Codec::Array(_))
+    };
+    !read.embeds[index].as_json && read.outputs.iter().any(is_array)
 }
 
 /// Whether an embed returns all columns of its relation's primary key.

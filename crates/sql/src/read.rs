@@ -1,6 +1,7 @@
 //! Statements that read.
 
 use crate::Statement;
+use crate::embed::lifts_arrays;
 use crate::quote::quote;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -469,8 +470,14 @@ impl<'a> Writer<'a> {
             }
             Value::Embed(index) => self.array(scope, &read.embeds[*index]),
             Value::Lifted(index, at) => {
+                let together = read.embeds[*index].together;
+                self.text.push_str(if together { "coalesce(" } else { "" });
                 self.embed_alias(scope, *index);
                 let _ = write!(self.text, ".c{at}");
+                if together {
+                    // rows that have none are not in what is joined
+                    self.text.push_str(if lifts_arrays(read, *index, *at) { ", '{}')" } else { ", '[]')" });
+                }
             }
         }
     }
