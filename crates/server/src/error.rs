@@ -63,6 +63,8 @@ enum Details {
     Json(Vec<u8>),
 }
 
+/// Below are statuses after which another must follow.
+pub(crate) const FINAL_STATUS_MIN: u16 = 200;
 const CLIENT_ERROR: &str = "Database client error. Retrying the connection.";
 
 impl ApiError {
@@ -194,7 +196,8 @@ impl ApiError {
         let Ok(raised) = serde_json::from_str::<RaisedDetail>(detail) else {
             return malformed("DETAIL", Some(detail), DETAIL_KEYS);
         };
-        let Ok(status) = StatusCode::from_u16(raised.status) else {
+        let status = StatusCode::from_u16(raised.status).ok().filter(|status| status.as_u16() >= FINAL_STATUS_MIN);
+        let Some(status) = status else {
             return malformed("DETAIL", Some(detail), DETAIL_KEYS);
         };
         let mut api = Self::new(500, "", message.message);

@@ -2,7 +2,7 @@
 
 use crate::body::Body;
 use crate::content_range::ContentRange;
-use crate::error::ApiError;
+use crate::error::{ApiError, FINAL_STATUS_MIN};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
@@ -112,8 +112,12 @@ pub(crate) fn set_by_sql(
 ) -> Result<(), ApiError> {
     if let Some(headers) = headers.filter(|text| !text.is_empty()) {
         let set = parse_headers(&headers).ok_or_else(ApiError::headers_of_sql)?;
-        set.iter().for_each(|(name, _)| _ = response.headers_mut().remove(name));
-        for (name, value) in set {
+        for (name, _) in set.iter().filter(|(name, _)| name != header::CONTENT_LENGTH) {
+            response.headers_mut().remove(name);
+        }
+        // where a response ends is not SQL's to say
+        let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION];
+        for (name, value) in set.into_iter().filter(|(name, _)| !framing.contains(name)) {
             response.headers_mut().append(name, value);
         }
     }
@@ -121,7 +125,12 @@ pub(crate) fn set_by_sql(
         let digits = status.trim_start();
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let code = digits[..end].parse().ok().and_then(|code| StatusCode::from_u16(code).ok());
-        *response.status_mut() = code.filter(|code| code.as_u16() >= 200).ok_or_else(ApiError::status_of_sql)?;
+        let code = code.filter(|code| code.as_u16() >= FINAL_STATUS_MIN).ok_or_else(ApiError::status_of_sql)?;
+        *response.status_mut() = code;
+        if matches!(code, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+            *response.body_mut() = Body::whole(Bytes::new());
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
     }
     Ok(())
 }

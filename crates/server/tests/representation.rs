@@ -128,6 +128,17 @@ fn sql_sets_status_and_headers() {
         let head = served.request("HEAD", target, &[]);
         assert_eq!((head.status, header(&head, "cache-control")), (202, "no-store"));
     }
+    // what is only selected says it to HEAD as well
+    assert_eq!(served.request("HEAD", "/noted?select=seven", &[]).status, 202);
+    // where a response ends is not SQL's to say
+    let framed = "/rpc/badly?what=headers&value=[{%22Content-Length%22:%221000%22},{%22Transfer-Encoding%22:%22x%22}]";
+    let mut client = Client::connect(served.address);
+    assert_eq!(client.request("GET", framed, &[]).text(), "1");
+    let nothing = client.request("GET", "/rpc/badly?what=status&value=204", &[]);
+    assert_eq!((nothing.status, nothing.header("content-length")), (204, None));
+    let unchanged = client.request("GET", "/rpc/badly?what=status&value=304", &[]);
+    assert_eq!(unchanged.status, 304);
+    assert_eq!(client.request("GET", "/rpc/badly?what=status&value=100", &[]).json()["code"], "PGRST112");
     // the next request on the same session sees nothing of it
     assert_eq!(served.get("/sites?limit=1").status, 200);
     for (what, value, code) in [

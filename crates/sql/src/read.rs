@@ -54,10 +54,12 @@ pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 }
 
 /// The statement that counts the rows that [`rows`] would return, without returning them. It evaluates the
-/// same expressions as far as PostgreSQL checks them, so that what is wrong with one is wrong with the other.
+/// same expressions as far as PostgreSQL checks them, so that what is wrong with one is wrong with the other; and all
+/// of them where one may set the response's headers.
 pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
-    writer.text.push_str("SELECT count(*) FROM (");
+    let counted = if plan.response_is_set { "\"rows\"" } else { "*" };
+    let _ = write!(writer.text, "SELECT count({counted}) FROM (");
     writer.level(&plan.read, List::Keys);
     writer.text.push_str(") AS \"rows\"");
     Statement { text: writer.text, params: writer.params, shape: one_count() }
