@@ -5,7 +5,7 @@ use crate::relation::Relation;
 use crate::relationship::{Link, Relationship};
 use crate::session::Session;
 use crate::similar::nearest;
-use crate::types::{Representation, Type};
+use crate::types::{Representation, Type, TypeKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
@@ -37,6 +37,8 @@ const SIMILARITY_MIN: f64 = 0.75;
 
 /// The same for relations that may be related.
 const RELATED_SIMILARITY_MIN: f64 = 0.33;
+/// How many domains may stand over each other.
+const DOMAIN_LEVELS_MAX: u32 = 16;
 
 impl Catalog {
     /// A relation by its place.
@@ -77,6 +79,17 @@ impl Catalog {
     /// A type by its OID; `None` for row types of relations and for types that are made after the snapshot.
     pub fn type_of(&self, oid: Oid) -> Option<&Type> {
         self.types.get(&oid)
+    }
+
+    /// The type below any domains over it.
+    pub fn base_type(&self, mut type_oid: Oid) -> Oid {
+        for _ in 0..DOMAIN_LEVELS_MAX {
+            match self.type_of(type_oid).map(|known| &known.kind) {
+                Some(TypeKind::Domain(base)) => type_oid = *base,
+                _ => break,
+            }
+        }
+        type_oid
     }
 
     /// The functions of a name in any schema that was loaded.

@@ -346,10 +346,7 @@ impl Loader {
         if !returned.is_empty() {
             return Returns::Columns(returned);
         }
-        let mut base = result_type;
-        while let Some(Type { kind: TypeKind::Domain(below), .. }) = self.catalog.types.get(&base) {
-            base = *below;
-        }
+        let base = self.catalog.base_type(result_type);
         match self.catalog.types.get(&base).map(|known| &known.kind) {
             _ if result_type == oid::VOID => Returns::Void,
             _ if base == oid::RECORD => Returns::Record,

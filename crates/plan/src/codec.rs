@@ -43,17 +43,11 @@ pub(crate) fn type_of_cast(name: &str) -> Option<Oid> {
 }
 
 /// The type below any domains over it.
-pub(crate) fn base_type(context: &Context<'_>, mut type_oid: Oid) -> Oid {
+pub(crate) fn base_type(context: &Context<'_>, type_oid: Oid) -> Oid {
     if Scalar::of(type_oid).is_some() {
         return type_oid;
     }
-    for _ in 0..TYPE_LEVELS_MAX {
-        match context.catalog.type_of(type_oid).map(|known| &known.kind) {
-            Some(TypeKind::Domain(base)) => type_oid = *base,
-            _ => break,
-        }
-    }
-    type_oid
+    context.catalog.base_type(type_oid)
 }
 
 /// Whether PostgreSQL would write the scalar as Thalweg does, under the settings that the request runs with.

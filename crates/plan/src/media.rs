@@ -237,19 +237,14 @@ fn handler<'a>(
     domain: &'a Type,
     aggregate: Option<(&'a MediaHandler, Option<&'a Relation>)>,
 ) -> Handler<'a> {
-    let mut base = domain;
-    let mut base_oid = 0;
-    while let TypeKind::Domain(below) = base.kind {
-        base_oid = below;
-        match catalog.type_of(below) {
-            Some(known) => base = known,
-            None => break,
-        }
-    }
     let content_type = match &*domain.name {
         "*/*" => Cow::Borrowed("application/octet-stream"),
         name => Cow::Owned(name.to_ascii_lowercase()),
     };
-    let format = if base_oid == oid::BYTEA { Format::Binary } else { Format::Text };
+    let base = match domain.kind {
+        TypeKind::Domain(below) => catalog.base_type(below),
+        _ => 0,
+    };
+    let format = if base == oid::BYTEA { Format::Binary } else { Format::Text };
     Handler { aggregate, content_type, format }
 }

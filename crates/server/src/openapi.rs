@@ -159,7 +159,7 @@ impl Described<'_> {
         with(&mut property, "description", (!description.is_empty()).then(|| description.join("\n\n").into()));
         let default = column.default.as_deref().and_then(|text| literal(text, &property["type"]));
         with(&mut property, "default", default);
-        let most = max_length(base(self.catalog, column.type_oid), column.type_modifier);
+        let most = max_length(self.catalog.base_type(column.type_oid), column.type_modifier);
         with(&mut property, "maxLength", most.map(Value::from));
         property
     }
@@ -180,7 +180,7 @@ impl Described<'_> {
 
     /// Type, format and, where they are known, the elements or labels of a type.
     fn type_of(&self, type_oid: Oid, with_labels: bool) -> Value {
-        let base = base(self.catalog, type_oid);
+        let base = self.catalog.base_type(type_oid);
         let known = self.catalog.type_of(base);
         let format = match base {
             oid::INT2 | oid::INT4 => "int32",
@@ -192,7 +192,7 @@ impl Described<'_> {
         match known.map(|known| &known.kind) {
             Some(TypeKind::Array(element)) => {
                 let mut items = json!({});
-                with(&mut items, "type", type_name(self.catalog, self::base(self.catalog, *element)).map(Value::from));
+                with(&mut items, "type", type_name(self.catalog, self.catalog.base_type(*element)).map(Value::from));
                 shown["items"] = items;
             }
             Some(TypeKind::Enum(labels)) if with_labels => {
@@ -262,13 +262,6 @@ impl Described<'_> {
         }
         shown
     }
-}
-
-fn base(catalog: &Catalog, mut type_oid: Oid) -> Oid {
-    while let Some(TypeKind::Domain(below)) = catalog.type_of(type_oid).map(|known| &known.kind) {
-        type_oid = *below;
-    }
-    type_oid
 }
 
 /// The type in JSON's terms (representation §10.1).

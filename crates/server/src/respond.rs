@@ -37,9 +37,8 @@ pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRang
     headers.reserve(10);
     if !is_empty {
         match plan.media.content_type() {
-            std::borrow::Cow::Borrowed(name) if name.len() == JSON.len() => {
-                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
-            }
+            // what most responses have is no text of its own
+            name if name == JSON => _ = headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON)),
             name => text(headers, header::CONTENT_TYPE, name.into_owned()),
         }
         if let Some(size) = size.filter(|_| plan.delivery != Delivery::HeadOnly && !facts.head_only) {

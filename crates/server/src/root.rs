@@ -38,18 +38,10 @@ pub(crate) async fn describe(
 ) -> Result<String, ApiError> {
     let mut connection = state.pool.get(session.key).await?;
     bill.lap(Stage::Wait);
-    let kept_key = connection.session_key();
-    let in_state = session.key != 0 && kept_key == session.key;
+    let opening = session.opening(connection.session_key(), false, state.pre_request.as_deref());
     connection.set_session_key(0);
-    let set = session.set();
     let params = [Cow::Borrowed(schema)];
-    let mut queries = Vec::with_capacity(3);
-    if !in_state {
-        queries.push(Query { text: &set.text, params: &set.params, formats: &[Format::Text] });
-    }
-    if let Some(call) = &state.pre_request {
-        queries.push(Query { text: call, params: &[], formats: &[Format::Text] });
-    }
+    let mut queries = opening.queries();
     let asked = queries.len();
     queries.push(Query { text: VISIBLE, params: &params, formats: &[Format::Text] });
     let mut visible = Visible { asked, ..Visible::default() };

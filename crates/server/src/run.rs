@@ -4,7 +4,7 @@ use crate::body::{Body, Flowing};
 use crate::content_range::ContentRange;
 use crate::error::ApiError;
 use crate::pipeline::{Replies, Role};
-use crate::session::{ONE_SNAPSHOT, SessionState};
+use crate::session::SessionState;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -105,23 +105,11 @@ impl Run<'_> {
     /// Sends everything in one write, and reads until the head can be sent: to the end of a response that is small
     /// or depends on its last row, else until as much is held back as may be.
     pub(crate) async fn run(self, mut connection: thalweg_wire::Pooled, bill: &mut Bill) -> Result<Ran, ApiError> {
-        let in_state = self.session.key != 0 && connection.session_key() == self.session.key;
-        let (mut queries, mut roles) = (Vec::with_capacity(4), Vec::with_capacity(4));
-        let isolation = self.session.isolation();
-        let isolation = isolation.or((!self.statements.levels.is_empty()).then_some(ONE_SNAPSHOT));
-        if let Some(isolation) = isolation {
-            queries.push(WireQuery { text: isolation, params: &[], formats: &[Format::Text] });
-            roles.push(Role::Session);
-        }
-        let set_state = if in_state { None } else { Some(self.session.set()) };
-        if let Some(set) = &set_state {
-            queries.push(WireQuery { text: &set.text, params: &set.params, formats: &[Format::Binary] });
-            roles.push(Role::Session);
-        }
-        if let Some(call) = self.pre_request {
-            queries.push(WireQuery { text: call, params: &[], formats: &[Format::Text] });
-            roles.push(Role::Session);
-        }
+        let one_snapshot = !self.statements.levels.is_empty();
+        let opening = self.session.opening(connection.session_key(), one_snapshot, self.pre_request);
+        let mut queries = opening.queries();
+        let mut roles = Vec::with_capacity(queries.capacity());
+        roles.resize(queries.len(), Role::Session);
         let formats: Vec<Vec<Format>> = self
             .statements
             .main
@@ -167,7 +155,7 @@ impl Run<'_> {
                     let error = ApiError::step(&error, self.anonymous);
                     // The role may have been dropped and made anew, which a session that is kept in it cannot see:
                     // then the next request sets it again.
-                    if in_state && error.code != "42501" {
+                    if opening.is_in_state() && error.code != "42501" {
                         connection.set_session_key(kept_key);
                     }
                     return Err(error);

@@ -11,6 +11,8 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use thalweg_catalog::{Function, Setting};
 use thalweg_json::write_string;
+use thalweg_rows::Format;
+use thalweg_wire::Query;
 
 /// The state of a session that a request needs.
 pub(crate) struct SessionState<'a> {
@@ -26,9 +28,35 @@ pub(crate) struct SessionState<'a> {
 }
 
 /// A statement that puts a session into a state.
-pub(crate) struct SetState {
-    pub(crate) text: Cow<'static, str>,
-    pub(crate) params: Vec<Cow<'static, str>>,
+struct SetState {
+    text: Cow<'static, str>,
+    params: Vec<Cow<'static, str>>,
+}
+
+/// The statements before those of a request.
+pub(crate) struct Opening<'s> {
+    isolation: Option<&'static str>,
+    set: Option<SetState>,
+    pre_request: Option<&'s str>,
+}
+
+impl Opening<'_> {
+    /// Whether the connection is in the state that the request needs.
+    pub(crate) fn is_in_state(&self) -> bool {
+        self.set.is_none()
+    }
+
+    /// The statements, with room for those of a request. Their results say nothing.
+    pub(crate) fn queries(&self) -> Vec<Query<'_>> {
+        let mut queries = Vec::with_capacity(4);
+        let bare = |text| Query { text, params: &[], formats: &[Format::Text] };
+        queries.extend(self.isolation.map(bare));
+        if let Some(set) = &self.set {
+            queries.push(Query { text: &set.text, params: &set.params, formats: &[Format::Text] });
+        }
+        queries.extend(self.pre_request.map(bare));
+        queries
+    }
 }
 
 /// What SQL may ask about a request.
@@ -51,7 +79,7 @@ const ISOLATION_LEVELS: [(&str, &str); 4] = [
 ];
 
 /// What several statements that must see one snapshot begin with, before any of them.
-pub(crate) const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
+const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
 
 const KEEP: &str = "SELECT set_config('search_path', $1, false), set_config('role', $2, false), \
                     set_config('default_transaction_read_only', 'on', false), \
@@ -93,8 +121,24 @@ impl<'a> SessionState<'a> {
         settings.iter().filter(move |(name, _)| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
     }
 
+    /// What a pipeline begins with on a connection that is known by `session_key`: the isolation level, the state if it
+    /// is not in it, and the call of the function that runs before every request.
+    pub(crate) fn opening<'s>(
+        &self,
+        session_key: u64,
+        one_snapshot: bool,
+        pre_request: Option<&'s str>,
+    ) -> Opening<'s> {
+        let is_in_state = self.key != 0 && session_key == self.key;
+        Opening {
+            isolation: self.isolation().or(one_snapshot.then_some(ONE_SNAPSHOT)),
+            set: if is_in_state { None } else { Some(self.set()) },
+            pre_request,
+        }
+    }
+
     /// The statement that sets the isolation level, before any other: the called function's, or else the role's.
-    pub(crate) fn isolation(&self) -> Option<&'static str> {
+    fn isolation(&self) -> Option<&'static str> {
         let of_role = self.snapshot.catalog.session().role_settings.get(self.role).into_iter().flatten();
         let asked = self.hoisted().chain(of_role).find(|(name, _)| **name == *"default_transaction_isolation");
         let (_, level) = asked?;
@@ -102,7 +146,7 @@ impl<'a> SessionState<'a> {
     }
 
     /// The statement for a connection that is not in this state.
-    pub(crate) fn set(&self) -> SetState {
+    fn set(&self) -> SetState {
         let search_path = Cow::Owned(search_path(self.schema, &self.snapshot.extra_search_path));
         let role = Cow::Owned(self.role.to_owned());
         if self.key != 0 {
