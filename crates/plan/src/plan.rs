@@ -149,20 +149,26 @@ impl Plan<'_> {
 }
 
 impl Read<'_> {
-    /// Lets values come in the form in which PostgreSQL shows them, as in CSV; embeds stay JSON.
+    /// Lets values come in the form in which PostgreSQL shows them, as in CSV; what is embedded stays JSON.
     fn write_output_forms(&mut self) {
-        // arrays of what is related are JSON, as embeds are
-        let is_list = |output: &Output<'_>| match (&output.value, &output.codec) {
-            (Value::Lifted(..), Codec::Array(element)) => matches!(**element, Codec::Row(_)) || output.type_oid == 0,
-            (_, codec) => matches!(codec, Codec::List(_)),
-        };
-        for output in &mut self.outputs {
-            if !matches!(output.value, Value::Embed(_)) && !is_list(output) {
-                (output.codec, output.to_json, output.base_oid, output.type_oid) = (Codec::Output, false, 0, 0);
-            }
+        let embedded: Vec<bool> = self.outputs.iter().map(|output| self.is_embedded(output)).collect();
+        for (output, _) in self.outputs.iter_mut().zip(embedded).filter(|(_, embedded)| !embedded) {
+            (output.codec, output.to_json, output.base_oid, output.type_oid) = (Codec::Output, false, 0, 0);
         }
         for below in self.embeds.iter_mut().filter(|below| below.spread && below.is_to_one()) {
             below.read.write_output_forms();
+        }
+    }
+
+    /// Whether an output is rows of another level, or an array of their values, lifted or not.
+    fn is_embedded(&self, output: &Output<'_>) -> bool {
+        match output.value {
+            Value::Embed(_) => true,
+            Value::Lifted(index, at) => {
+                let below = &self.embeds[index];
+                !below.is_to_one() || below.read.is_embedded(&below.read.outputs[at])
+            }
+            Value::Column { .. } | Value::Row | Value::Scalar => false,
         }
     }
 

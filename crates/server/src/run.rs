@@ -228,8 +228,9 @@ fn target(plan: &Plan<'_>) -> Target {
         (Media::Explain { .. } | Media::Handler(_), _) => Target::Raw,
         (Media::GeoJson, _) => Target::Features,
         (Media::Csv, _) => Target::Csv,
-        (_, Form::Value | Form::Nothing) | (Media::Object { .. }, Form::Values) => Target::Value,
-        (_, Form::Row) | (Media::Object { .. }, Form::Rows) => Target::Object,
+        (_, Form::Value | Form::Nothing) => Target::Value,
+        // one of several bare values is an object with a key, as PostgREST has it
+        (_, Form::Row) | (Media::Object { .. }, Form::Rows | Form::Values) => Target::Object,
         (Media::Json { .. }, Form::Values) => Target::Values,
         (Media::Json { .. }, Form::Rows) => Target::Array,
     }
