@@ -155,11 +155,12 @@ fn level<'a>(
         kept: None,
     };
     let said = at_level(query, path);
-    for filter in said.filters {
-        read.conditions.push(condition(context, columns, &keys, filter));
-    }
+    // trees first, as PostgREST has them: of two mistakes the database reports the first
     for tree in said.trees {
         read.conditions.push(group(context, columns, &keys, tree));
+    }
+    for filter in said.filters {
+        read.conditions.push(condition(context, columns, &keys, filter));
     }
     for term in said.order.unwrap_or_default() {
         read.order.push(order(context, columns, &read, &keys, term)?);
