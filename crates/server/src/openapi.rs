@@ -9,6 +9,8 @@ use thalweg_rows::oid::{self, Oid};
 /// What of a schema is described.
 pub(crate) struct Described<'a> {
     pub(crate) config: &'a Config,
+    /// The port that the server listens on.
+    pub(crate) port: u16,
     pub(crate) catalog: &'a Catalog,
     pub(crate) schema: &'a str,
     /// The schema's comment.
@@ -58,21 +60,21 @@ impl Proxy {
         (!host.is_empty()).then(|| Self { scheme, host: format!("{host}:{port}"), path: path.to_owned() })
     }
 
-    fn of(config: &Config) -> Self {
+    fn of(config: &Config, port: u16) -> Self {
         let from_uri = config.openapi_server_proxy_uri.as_deref().and_then(Self::parse);
         from_uri.unwrap_or_else(|| {
             let host = match config.server_host.as_str() {
                 "*" | "*4" | "!4" | "*6" | "!6" => "0.0.0.0",
                 host => host,
             };
-            Self { scheme: "http", host: format!("{host}:{}", config.server_port), path: "/".to_owned() }
+            Self { scheme: "http", host: format!("{host}:{port}"), path: "/".to_owned() }
         })
     }
 }
 
 impl Described<'_> {
     pub(crate) fn document(&self) -> Value {
-        let proxy = Proxy::of(self.config);
+        let proxy = Proxy::of(self.config, self.port);
         let mut relations: Vec<&Relation> = self
             .catalog
             .relations()

@@ -59,6 +59,7 @@ pub(crate) async fn describe(
     };
     let described = Described {
         config: &state.config,
+        port: state.port.get().copied().unwrap_or(state.config.server_port),
         catalog: &snapshot.catalog,
         schema,
         comment: visible.comment.clone(),

@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -147,6 +147,7 @@ impl ServerBuilder {
         };
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
+            port: OnceLock::new(),
             pre_request: config
                 .db_pre_request
                 .as_ref()
@@ -170,6 +171,9 @@ impl ServerBuilder {
             };
             ServerError::Listen(where_, error)
         })?;
+        if let Some(address) = listener.local_addr() {
+            state.port.get_or_init(|| address.port());
+        }
         tracing::info!(target: "notice", "listening on {}", listener.describe());
         Ok(Server { state, listener })
     }

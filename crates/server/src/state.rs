@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::error::ApiError;
 use crate::reload::Reloader;
 use arc_swap::ArcSwapOption;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use thalweg_catalog::Catalog;
 use thalweg_encode::Zone;
 use thalweg_wire::Pool;
@@ -20,6 +20,8 @@ pub(crate) struct Snapshot {
 /// The state of a server.
 pub(crate) struct State {
     pub(crate) config: Config,
+    /// The port that it listens on, once it does.
+    pub(crate) port: OnceLock<u16>,
     /// A call of the function that runs before every request.
     pub(crate) pre_request: Option<String>,
     pub(crate) pool: Pool,

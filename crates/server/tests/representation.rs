@@ -70,6 +70,7 @@ fn the_description_follows_privileges() {
     });
     let shown = document();
     assert_eq!(shown["swagger"], "2.0");
+    assert_eq!(shown["host"], served.address.to_string());
     assert_eq!(shown["info"]["title"], "Flying");
     assert_eq!(shown["info"]["description"], "Where and who.");
     let paths: Vec<&String> = shown["paths"].as_object().unwrap().keys().collect();
