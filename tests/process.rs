@@ -320,7 +320,8 @@ fn an_export_takes_little_memory() {
         let (size, status) = text.split_once(' ').unwrap();
         assert_eq!(status, "200");
         assert!(size.parse::<u64>().unwrap() > 30_000_000, "{path}: {size}");
-        let growth = program.peak_bytes() - rest;
+        // the kernel's figure is a little behind at times
+        let growth = program.peak_bytes().saturating_sub(rest);
         println!("{path} as {accept}: {size} bytes took {} KiB above rest", growth / 1024);
         assert!(growth <= GROWTH_BYTES_MAX, "{path}: {growth} bytes above rest");
     }

@@ -213,7 +213,7 @@ impl Loader {
         let comment = row.optional_text()?.map(Into::into);
         let events = row.i32()?;
         let pages = row.optional_i32()?;
-        let row_security = row.bool()?;
+        let (row_security, has_rules) = (row.bool()?, row.bool()?);
         let id = RelationId(self.catalog.relations.len() as u32);
         self.by_oid.insert(oid, id);
         self.catalog.by_row_type.insert(row_type, id);
@@ -230,6 +230,7 @@ impl Loader {
             comment,
             size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
             row_security,
+            has_rules,
             // bits by command: 8 insert, 4 update, 16 delete
             writable: (events & 8 != 0, events & 4 != 0, events & 16 != 0),
         });

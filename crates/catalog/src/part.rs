@@ -119,7 +119,8 @@ impl Part {
                         case when c.relkind in ('r', 'p') then 28
                              when c.relkind = 'm' then 0
                              else pg_relation_is_updatable(c.oid, true) end,
-                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end, c.relrowsecurity
+                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end, c.relrowsecurity,
+                        c.relhasrules
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                  left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
                  where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
@@ -127,7 +128,8 @@ impl Part {
             }
             Self::Columns => {
                 "select a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull or t.typnotnull,
-                        case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
+                        coalesce(case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
+                                 pg_get_expr(t.typdefaultbin, 0)),
                         a.attgenerated <> '' or a.attidentity = 'a', a.attidentity <> '',
                         case when t.typtype = 'd' then t.typtypmod else a.atttypmod end, d.description
                  from pg_attribute a

@@ -28,6 +28,8 @@ pub struct Relation {
     pub size_bytes: Option<u64>,
     /// Whether policies decide which rows a role sees.
     pub row_security: bool,
+    /// Whether rules rewrite what is done to it.
+    pub has_rules: bool,
     /// Whether rows can be inserted, updated and deleted, privileges apart.
     pub writable: (bool, bool, bool),
 }
@@ -89,7 +91,7 @@ pub struct Column {
     pub type_oid: Oid,
     /// `NOT NULL`
     pub not_null: bool,
-    /// Its default, or the expression of a generated column, as SQL.
+    /// Its default or that of its domain, or the expression of a generated column, as SQL.
     pub default: Option<Box<str>>,
     /// Whether its value can never be given: generated, or identity *always*.
     pub generated: bool,

@@ -1,4 +1,4 @@
-//! JSON text at memory speed: a writer that appends to one buffer.
+//! JSON text at memory speed: a writer that appends to one buffer, and a reader that takes text as it arrives.
 //!
 //! ```text
 //!  HTTP bytes
@@ -18,10 +18,12 @@
 
 mod append;
 mod float;
+mod read;
 mod string;
 
 pub use append::{Literal, Literals, append};
 pub use float::{write_f32, write_f64};
+pub use read::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_string};
 
 /// Appends an integer.

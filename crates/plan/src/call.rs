@@ -3,8 +3,10 @@
 use crate::columns::Columns;
 use crate::error::{ErrorKind, PlanError};
 use crate::plan::Context;
-use std::borrow::Cow;
+use crate::write::{Bound, Class, bound, class, type_name};
 use thalweg_catalog::{Catalog, Function, Parameter, Relation, Returns, TypeKind};
+use thalweg_request::{ApiRequest, Payload, Raw, Rows};
+use thalweg_rows::oid::{self, Oid};
 
 /// A call of a function.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub struct Call<'a> {
 /// An argument of a call.
 #[derive(Debug)]
 pub struct Argument<'a> {
-    /// The parameter's name.
+    /// The parameter's name; empty where it has none and takes the whole body.
     pub name: &'a str,
     /// The schema of the parameter's type.
     pub type_schema: &'a str,
@@ -28,8 +30,24 @@ pub struct Argument<'a> {
     pub type_name: &'a str,
     /// Whether it takes the rest of the arguments.
     pub variadic: bool,
-    /// The values; one, unless the parameter is variadic.
-    pub values: Vec<&'a str>,
+    /// What it is given.
+    pub given: Given<'a>,
+}
+
+/// What an argument is given.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Given<'a> {
+    /// Text of the request's; one, unless the parameter is variadic.
+    Texts(Vec<&'a str>),
+    /// A value of the body.
+    Bound(Bound),
+    /// A value of the body, which is a JSON document that PostgreSQL reads.
+    Document {
+        /// Whether it is an array, whose first element counts.
+        is_array: bool,
+    },
+    /// The whole body.
+    Body,
 }
 
 /// What becomes of what a function returns.
@@ -63,44 +81,76 @@ impl Form {
 /// How alike the argument lists of two functions must be for one to be offered for the other.
 const ARGUMENTS_SIMILARITY_MIN: f64 = 0.33;
 
-/// The function of a name that takes these arguments, and no other.
+/// What a call brings besides the names of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brings {
+    /// Nothing.
+    Names,
+    /// A JSON body, which one unnamed argument can take.
+    Json,
+    /// A body that only one unnamed argument can take.
+    Raw(Raw),
+}
+
+impl Brings {
+    fn fits(self, type_oid: Oid) -> bool {
+        match self {
+            Self::Names => false,
+            Self::Json => matches!(type_oid, oid::JSON | oid::JSONB),
+            Self::Raw(Raw::Text) => type_oid == oid::TEXT,
+            Self::Raw(Raw::Xml) => type_oid == oid::XML,
+            Self::Raw(Raw::Octets) => type_oid == oid::BYTEA,
+        }
+    }
+}
+
+/// The function of a name that takes these arguments, and no other; or else the body as its only one.
 pub(crate) fn resolve<'a>(
     catalog: &'a Catalog,
     schema: &str,
     name: &str,
-    given: &[(Cow<'_, str>, &str)],
+    given: &[&str],
+    brings: Brings,
 ) -> Result<&'a Function, PlanError> {
     let candidates: Vec<&Function> = catalog.callable(schema, name).collect();
     let fits = |function: &&&Function| {
-        let named = |parameter: &Parameter| given.iter().any(|(name, _)| **name == *parameter.name);
+        let named = |parameter: &Parameter| given.contains(&&*parameter.name);
         let known = |name: &str| !name.is_empty() && function.parameters.iter().any(|known| *known.name == *name);
-        function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
-            && given.iter().all(|(name, _)| known(name))
+        !matches!(brings, Brings::Raw(_))
+            && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
+            && given.iter().all(|name| known(name))
     };
-    let fitting: Vec<&Function> = candidates.iter().filter(fits).copied().collect();
+    let mut fitting: Vec<&Function> = candidates.iter().filter(fits).copied().collect();
+    if fitting.is_empty() {
+        let takes = |function: &&&Function| function.takes_body() && brings.fits(function.parameters[0].type_oid);
+        fitting.extend(candidates.iter().filter(takes));
+    }
     match fitting.as_slice() {
         [only] => Ok(only),
-        [] => Err(not_found(catalog, schema, name, given, &candidates)),
+        [] => Err(not_found(catalog, schema, name, given, brings, &candidates)),
         several => Err(ErrorKind::Overloads(several.iter().map(|known| signature(catalog, known)).collect()).into()),
     }
 }
 
 /// The function of a schema that a request names without arguments.
 pub fn function<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Function, PlanError> {
-    resolve(catalog, schema, name, &[])
+    resolve(catalog, schema, name, &[], Brings::Names)
 }
 
 fn not_found(
     catalog: &Catalog,
     schema: &str,
     name: &str,
-    given: &[(Cow<'_, str>, &str)],
+    given: &[&str],
+    brings: Brings,
     candidates: &[&Function],
 ) -> PlanError {
-    let mut names: Vec<String> = given.iter().map(|(name, _)| name.to_string()).collect();
+    let mut names: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
     names.sort();
     names.dedup();
-    let nearest = if candidates.is_empty() {
+    let nearest = if matches!(brings, Brings::Raw(_)) {
+        None
+    } else if candidates.is_empty() {
         catalog.nearest_function(schema, name).map(|nearest| format!("{schema}.{nearest}"))
     } else {
         let lists: Vec<String> = candidates
@@ -117,7 +167,7 @@ fn not_found(
         thalweg_catalog::nearest(&wanted, lists.iter().map(String::as_str), ARGUMENTS_SIMILARITY_MIN)
             .map(|list| format!("{schema}.{name}{list}"))
     };
-    ErrorKind::Function { schema: schema.to_owned(), name: name.to_owned(), arguments: names, nearest }.into()
+    ErrorKind::Function { schema: schema.to_owned(), name: name.to_owned(), arguments: names, brings, nearest }.into()
 }
 
 /// `api.f(a => integer, b => text)`
@@ -130,32 +180,42 @@ fn signature(catalog: &Catalog, function: &Function) -> String {
     format!("{}.{}({})", function.schema, function.name, parameters.join(", "))
 }
 
-/// The call of a function with arguments that fit. Of a repeated argument the last counts, but a variadic one takes all.
-pub(crate) fn call<'a>(
-    context: &Context<'a>,
-    function: &'a Function,
-    given: &'a [(Cow<'a, str>, &'a str)],
-) -> Result<Call<'a>, PlanError> {
-    let mut arguments = Vec::with_capacity(given.len());
+/// The call that a request makes of a function of this name. Of a repeated argument the last counts, but a variadic one
+/// takes all.
+pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name: &str) -> Result<Call<'a>, PlanError> {
+    let texts = &request.query.arguments;
+    let payload = request.payload.as_ref();
+    let keys = request.keys();
+    let names: Vec<&str> = texts.iter().map(|(name, _)| &**name).chain(keys.iter().map(|key| key.name)).collect();
+    let brings = match payload {
+        Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
+        Some(Payload { is_json: true, .. }) => Brings::Json,
+        _ => Brings::Names,
+    };
+    let function = resolve(context.catalog, context.schema, name, &names, brings)?;
+    let mut arguments = Vec::with_capacity(names.len());
     for parameter in &function.parameters {
-        let mut values = given.iter().filter(|(name, _)| **name == *parameter.name).map(|&(_, value)| value);
+        let mut values = texts.iter().filter(|(name, _)| **name == *parameter.name).map(|&(_, value)| value);
         let values: Vec<&str> =
             if parameter.variadic { values.collect() } else { values.next_back().into_iter().collect() };
-        if values.is_empty() {
+        let given = if parameter.name.is_empty() && brings != Brings::Names {
+            Given::Body
+        } else if let (Some(key), Some(payload)) = (keys.iter().find(|key| *key.name == *parameter.name), payload) {
+            // what the catalog does not know is a pseudo-type: the database decides
+            let known = context.catalog.type_of(parameter.type_oid);
+            let class = known.map_or(Class::Plain, |_| class(context, parameter.type_oid));
+            let document = Given::Document { is_array: payload.is_array };
+            match payload.rows {
+                Rows::One => bound(key, class).map_or(document, Given::Bound),
+                _ => document,
+            }
+        } else if values.is_empty() {
             continue;
-        }
-        let (type_schema, type_name) = match context.catalog.type_of(parameter.type_oid) {
-            Some(known) => (&*known.schema, &*known.name),
-            // a pseudo-type such as "any": the database decides
-            None => ("pg_catalog", "text"),
+        } else {
+            Given::Texts(values)
         };
-        arguments.push(Argument {
-            name: &parameter.name,
-            type_schema,
-            type_name,
-            variadic: parameter.variadic,
-            values,
-        });
+        let (type_schema, type_name) = type_name(context, parameter.type_oid).unwrap_or(("pg_catalog", "text"));
+        arguments.push(Argument { name: &parameter.name, type_schema, type_name, variadic: parameter.variadic, given });
     }
     Ok(Call { function, arguments, relation: relation_of(context, function) })
 }

@@ -1,5 +1,6 @@
 //! Why a well-formed request cannot be answered from this catalog.
 
+use crate::call::Brings;
 use std::fmt;
 
 /// Why no plan can be made.
@@ -69,11 +70,22 @@ pub enum ErrorKind {
         name: String,
         /// The arguments' names in order.
         arguments: Vec<String>,
+        /// What was given besides.
+        brings: Brings,
         /// The function most like it.
         nearest: Option<String>,
     },
     /// Several functions take these arguments (`PGRST203`): their signatures.
     Overloads(Vec<String>),
+    /// The body or `columns` names a column that there is not (`PGRST204`).
+    PayloadColumn {
+        /// The column.
+        column: String,
+        /// The relation.
+        relation: String,
+    },
+    /// A PUT whose filters are not those of the primary key (`PGRST105`).
+    KeyOfPut,
     /// `max-affected` for a function that returns no set (`PGRST128`).
     NoSet,
     /// Aggregates are off (`PGRST123`).
@@ -127,9 +139,10 @@ impl fmt::Display for PlanError {
             }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
             ErrorKind::DuplicateEmbed(name) => write!(f, "table name \"{name}\" specified more than once"),
-            ErrorKind::Function { schema, name, arguments, .. } => {
+            ErrorKind::Function { schema, name, arguments, brings, .. } => {
                 write!(f, "Could not find the function {schema}.{name}")?;
                 match arguments.as_slice() {
+                    _ if matches!(brings, Brings::Raw(_)) => {}
                     [] => f.write_str(" without parameters")?,
                     names => write!(f, "({})", names.join(", "))?,
                 }
@@ -137,6 +150,12 @@ impl fmt::Display for PlanError {
             }
             ErrorKind::Overloads(signatures) => {
                 write!(f, "Could not choose the best candidate function between: {}", signatures.join(", "))
+            }
+            ErrorKind::PayloadColumn { column, relation } => {
+                write!(f, "Could not find the '{column}' column of '{relation}' in the schema cache")
+            }
+            ErrorKind::KeyOfPut => {
+                f.write_str("Filters must include all and only primary key columns with 'eq' operators")
             }
             ErrorKind::NoSet => f.write_str(
                 "Function must return SETOF or TABLE when max-affected preference is used with handling=strict",

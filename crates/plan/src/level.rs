@@ -40,12 +40,17 @@ pub(crate) fn root<'a>(
     let (from, form) = match request.target {
         Target::Relation(name) => (From::Relation(relation(context.catalog, context.schema, name)?), Form::Rows),
         Target::Function(name) => {
-            let function = call::resolve(context.catalog, context.schema, name, &query.arguments)?;
-            (From::Call(call::call(context, function, &query.arguments)?), Form::of(function))
+            let call = call::call(context, request, name)?;
+            let form = Form::of(call.function);
+            (From::Call(call), form)
         }
     };
     let deprecated = check_paths(context, query)?;
     let mut read = level(context, from, &query.select, &mut Vec::new(), query)?;
+    if request.action.is_write() {
+        read.forget_windows();
+        return Ok((read, form, deprecated));
+    }
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
     read.limit_rows = capped(context, request.window.limit_rows.map(as_sql));
     Ok((read, form, deprecated))
@@ -155,13 +160,7 @@ fn level<'a>(
         kept: None,
     };
     let said = at_level(query, path);
-    // trees first, as PostgREST has them: of two mistakes the database reports the first
-    for tree in said.trees {
-        read.conditions.push(group(context, columns, &keys, tree));
-    }
-    for filter in said.filters {
-        read.conditions.push(condition(context, columns, &keys, filter));
-    }
+    read.conditions = conditions(context, columns, &keys, &said);
     for term in said.order.unwrap_or_default() {
         read.order.push(order(context, columns, &read, &keys, term)?);
     }
@@ -346,6 +345,14 @@ fn embed<'a>(
     Ok(below)
 }
 
+impl Read<'_> {
+    /// Leaves out what says which rows a write would return: that is decided by which it writes.
+    fn forget_windows(&mut self) {
+        (self.offset_rows, self.limit_rows) = (None, None);
+        self.embeds.iter_mut().for_each(|embed| embed.read.forget_windows());
+    }
+}
+
 impl EmbedRead<'_> {
     /// Lets PostgreSQL write its JSON, here and below.
     pub(crate) fn write_json(&mut self) {
@@ -404,6 +411,22 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
         type_oid,
         base_oid: type_oid,
     }]
+}
+
+/// The conditions of a level. Trees come first, as PostgREST has them: of two mistakes the database reports the first.
+fn conditions<'a>(
+    context: &Context<'a>,
+    columns: Columns<'a>,
+    embeds: &[(&str, usize)],
+    said: &Level<'a>,
+) -> Vec<Condition<'a>> {
+    let trees = said.trees.iter().map(|tree| group(context, columns, embeds, tree));
+    trees.chain(said.filters.iter().map(|filter| condition(context, columns, embeds, filter))).collect()
+}
+
+/// What the rows of a relation must satisfy to be written to, whatever is embedded in what is returned of them.
+pub(crate) fn written<'a>(context: &Context<'a>, relation: &'a Relation, query: &'a Query<'a>) -> Vec<Condition<'a>> {
+    conditions(context, Columns::Relation(relation), &[], &at_level(query, &[]))
 }
 
 fn condition<'a>(

@@ -7,9 +7,10 @@ use crate::level;
 use crate::media::{Delivery, Media};
 use crate::read::{EmbedRead, From, Output, Read, Value};
 use crate::together;
+use crate::write::{self, Source, Write};
 use std::sync::Arc;
-use thalweg_catalog::Catalog;
-use thalweg_request::{ApiRequest, Count, Handling};
+use thalweg_catalog::{Catalog, Volatility};
+use thalweg_request::{Action, ApiRequest, Count, Handling};
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Field, Format, Scalar, Shape};
 
@@ -36,13 +37,17 @@ pub struct Context<'a> {
     pub has_pre_request: bool,
 }
 
-/// A read or a call, resolved.
+/// A read, a write or a call, resolved.
 #[derive(Debug)]
 pub struct Plan<'a> {
     /// The schema it runs in.
     pub schema: &'a str,
-    /// The root level.
+    /// The root level; of a write, what is returned of the rows that were written.
     pub read: Read<'a>,
+    /// What is written.
+    pub write: Option<Write<'a>>,
+    /// Whether it runs in a transaction that is read only.
+    pub is_read_only: bool,
     /// What becomes of what a function returns; of a relation, rows.
     pub form: Form,
     /// What the rows are turned into.
@@ -54,7 +59,7 @@ pub struct Plan<'a> {
     /// How many rows are returned although more are asked for: `db-max-rows`, where it is less than the request's own
     /// limit. One more is fetched, to know whether any was left out.
     pub rows_cut: Option<u64>,
-    /// How many rows a call may return.
+    /// How many rows a call may return or a write affect.
     pub affected_max: Option<i64>,
     /// Whether the database may set the response's status and headers.
     pub response_is_set: bool,
@@ -67,10 +72,18 @@ pub struct Plan<'a> {
 /// Resolves a request for rows.
 pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Plan<'a>, PlanError> {
     let (mut read, form, deprecated_names) = level::root(&context, request)?;
+    let mut write = match read.from {
+        From::Relation(relation) if request.action.is_write() => {
+            let conditions = level::written(&context, relation, &request.query);
+            read.conditions.clear();
+            Some(write::write(&context, request, relation, conditions)?)
+        }
+        _ => None,
+    };
     let media = Media::negotiate(&context, request, &read, form)?;
-    let is_call = matches!(read.from, From::Call(_));
     let strict = request.preferences.handling == Some(Handling::Strict);
-    let affected_max = request.preferences.max_affected.filter(|_| strict && is_call);
+    let is_limited = matches!(request.action, Action::Update | Action::Delete) || matches!(read.from, From::Call(_));
+    let affected_max = request.preferences.max_affected.filter(|_| strict && is_limited);
     if affected_max.is_some() && !matches!(form, Form::Rows | Form::Values) {
         return Err(ErrorKind::NoSet.into());
     }
@@ -83,27 +96,38 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         Media::Json { stripped: true } | Media::Object { stripped: true } => read.strip(),
         _ => {}
     }
-    let response_is_set =
-        context.catalog.session().response_is_set && (context.has_pre_request || read.may_run_functions());
+    let response_is_set = context.catalog.session().response_is_set
+        && (context.has_pre_request || write.is_some() || read.may_run_functions());
+    let is_read_only = match &read.from {
+        From::Relation(_) => write.is_none(),
+        From::Call(call) => request.action == Action::Read || call.function.volatility != Volatility::Volatile,
+    };
     let delivery = match (&media, form) {
+        _ if write.is_some() || !is_read_only => Delivery::Buffered,
         _ if request.head_only && matches!(form, Form::Rows | Form::Values) => Delivery::HeadOnly,
         // one row is not worth a count
         _ if request.head_only || response_is_set || affected_max.is_some() => Delivery::Buffered,
         (Media::Object { .. }, _) | (_, Form::Nothing | Form::Row | Form::Value) => Delivery::Buffered,
         _ => Delivery::Streamed,
     };
-    let rows_cut = context.rows_max.filter(|most| request.window.limit_rows.is_none_or(|limit| limit > *most));
+    let rows_max = context.rows_max.filter(|_| write.is_none());
+    let rows_cut = rows_max.filter(|most| request.window.limit_rows.is_none_or(|limit| limit > *most));
     let rows_cut = rows_cut.filter(|_| matches!(form, Form::Rows | Form::Values) && !media.is_one_value());
     if let (Some(most), Some(limit)) = (rows_cut, &mut read.limit_rows) {
         *limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
     }
     let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
     let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
-    let gathers = plain && gather::pays(&context, &read);
-    together::choose(&mut read);
+    let gathers = plain && write.is_none() && gather::pays(&context, &read);
+    match &mut write {
+        Some(write) => write.settle(&context, request, &read, &media),
+        None => together::choose(&mut read),
+    }
     Ok(Plan {
         schema: context.schema,
         read,
+        write,
+        is_read_only,
         form,
         media,
         delivery,
@@ -132,6 +156,24 @@ impl Plan<'_> {
             }
             _ => Shape { fields: self.read.outputs.iter().map(Output::column).collect() },
         }
+    }
+
+    /// Whether its rows are sent by COPY.
+    pub fn copies(&self) -> bool {
+        self.write.as_ref().is_some_and(|write| matches!(write.source, Source::Copy(_)))
+    }
+
+    /// Whether it shows how PostgreSQL would run its statement.
+    pub fn explains(&self) -> bool {
+        matches!(self.media, Media::Explain { .. })
+    }
+
+    /// Whether it changes something, and what it has changed stays only if there are as many rows as there may be.
+    pub fn is_checked(&self) -> bool {
+        let is_set = matches!(self.form, Form::Rows | Form::Values);
+        let is_one = matches!(self.media, Media::Object { .. }) && is_set;
+        let replaces = self.write.as_ref().is_some_and(|write| write.action == Action::Replace);
+        !self.is_read_only && !self.explains() && (is_one || replaces || self.affected_max.is_some())
     }
 
     /// Whether its statement makes one value of all rows, behind their number.

@@ -33,7 +33,7 @@ pub(crate) fn choose(root: &mut Read<'_>) {
 
 /// The columns of the rows that outputs, orders and embeds need; `None` where something needs a whole row, or a column
 /// that the catalog does not know.
-fn columns<'a>(root: &Read<'a>) -> Option<Vec<&'a str>> {
+pub(crate) fn columns<'a>(root: &Read<'a>) -> Option<Vec<&'a str>> {
     let plain = |column: &ColumnRef<'a>| (column.known && column.computed.is_none()).then_some(column.name);
     let mut columns = Vec::new();
     for output in &root.outputs {

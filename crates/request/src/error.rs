@@ -29,6 +29,10 @@ pub enum ErrorKind {
     Path,
     /// Escapes in the path or query that are not UTF-8.
     Encoding,
+    /// A body of a form that nobody reads (`PGRST102`).
+    ContentType(String),
+    /// A window for PUT (`PGRST114`).
+    WindowOfPut,
     /// Unknown preferences under `handling=strict` (`PGRST122`).
     Preferences(String),
 }
@@ -55,6 +59,8 @@ impl fmt::Display for RequestError {
             ErrorKind::Range(_) => f.write_str("Requested range not satisfiable"),
             ErrorKind::Path => f.write_str("Invalid path specified in request URL"),
             ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),
+            ErrorKind::ContentType(name) => write!(f, "Content-Type not acceptable: {name}"),
+            ErrorKind::WindowOfPut => f.write_str("limit/offset querystring parameters are not allowed for PUT"),
             ErrorKind::Preferences(_) => f.write_str("Invalid preferences given with handling=strict"),
         }
     }

@@ -16,11 +16,13 @@
 //! the request's bytes wherever no escape forces a copy.
 
 mod accept;
+mod content;
 mod error;
 mod filter;
 mod order;
 mod params;
 mod path;
+mod payload;
 mod prefer;
 mod print;
 mod query;
@@ -29,12 +31,14 @@ mod select;
 mod window;
 
 pub use accept::{MediaType, accepted};
+pub use content::{Content, Raw};
 pub use error::{ErrorKind, RequestError};
 pub use filter::{Comparison, Field, Filter, FtsOperator, IsWord, JsonStep, Operand, Operation, Quantifier, Tree};
 pub use order::{Direction, Nulls, OrderBy, OrderTerm};
 pub use params::Params;
 pub use path::Resource;
-pub use prefer::{Count, Handling, Preferences, TxEnd};
+pub use payload::{Action, Form, Key, Payload, Rows};
+pub use prefer::{Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
 pub use query::{At, Query, Unreserved};
 pub use select::{Aggregate, Embed, Item, Join};
 pub use window::{EmbedWindow, Window};
@@ -51,11 +55,15 @@ pub enum Target<'a> {
     Function(&'a str),
 }
 
-/// A request to read, understood but not yet resolved against any catalog.
+/// A request, understood but not yet resolved against any catalog.
 #[derive(Debug)]
 pub struct ApiRequest<'a> {
+    /// What it does.
+    pub action: Action,
     /// What it asks for rows of.
     pub target: Target<'a>,
+    /// What it brings, where it writes or calls a function by POST.
+    pub payload: Option<Payload<'a>>,
     /// The query string.
     pub query: Query<'a>,
     /// The rows of the root relation that are asked for.
@@ -66,4 +74,21 @@ pub struct ApiRequest<'a> {
     pub accept: Vec<MediaType<'a>>,
     /// Whether only the head is asked for.
     pub head_only: bool,
+}
+
+impl ApiRequest<'_> {
+    /// The keys of the body that count: those that `columns` names, each once, or else all.
+    pub fn keys(&self) -> Vec<Key<'_>> {
+        let found = self.payload.as_ref().map(|payload| payload.keys.as_slice()).unwrap_or_default();
+        let named = self.query.columns.as_ref().filter(|_| self.payload.is_some() && self.action != Action::Replace);
+        let Some(named) = named else { return found.to_vec() };
+        let mut keys: Vec<Key<'_>> = Vec::with_capacity(named.len());
+        for name in named {
+            if !keys.iter().any(|known| *known.name == **name) {
+                let member = found.iter().find(|known| *known.name == **name).copied();
+                keys.push(member.unwrap_or(Key { name, member: None, form: Form::Null }));
+            }
+        }
+        keys
+    }
 }

@@ -11,6 +11,12 @@ pub struct Preferences<'a> {
     pub handling: Option<Handling>,
     /// `tx=…`
     pub tx: Option<TxEnd>,
+    /// `return=…`
+    pub returning: Option<Returning>,
+    /// `resolution=…`
+    pub resolution: Option<Resolution>,
+    /// `missing=…`
+    pub missing: Option<Missing>,
     /// `timezone=…`, not checked here.
     pub timezone: Option<&'a str>,
     /// `max-affected=…`
@@ -43,6 +49,31 @@ pub enum TxEnd {
     Rollback,
 }
 
+/// What a write answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Returning {
+    Representation,
+    Minimal,
+    HeadersOnly,
+}
+
+/// What becomes of rows that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Resolution {
+    MergeDuplicates,
+    IgnoreDuplicates,
+}
+
+/// What is written where a key is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Missing {
+    Default,
+    Null,
+}
+
 impl<'a> Preferences<'a> {
     /// Reads the values of all `Prefer` headers, in order.
     pub fn parse(headers: impl Iterator<Item = &'a str>) -> Self {
@@ -56,14 +87,17 @@ impl<'a> Preferences<'a> {
                 "handling=lenient" => found.handling = found.handling.or(Some(Handling::Lenient)),
                 "tx=commit" => found.tx = found.tx.or(Some(TxEnd::Commit)),
                 "tx=rollback" => found.tx = found.tx.or(Some(TxEnd::Rollback)),
-                // recognised, and without meaning for a read
-                "return=representation"
-                | "return=minimal"
-                | "return=headers-only"
-                | "missing=default"
-                | "missing=null"
-                | "resolution=merge-duplicates"
-                | "resolution=ignore-duplicates" => {}
+                "return=representation" => found.returning = found.returning.or(Some(Returning::Representation)),
+                "return=minimal" => found.returning = found.returning.or(Some(Returning::Minimal)),
+                "return=headers-only" => found.returning = found.returning.or(Some(Returning::HeadersOnly)),
+                "missing=default" => found.missing = found.missing.or(Some(Missing::Default)),
+                "missing=null" => found.missing = found.missing.or(Some(Missing::Null)),
+                "resolution=merge-duplicates" => {
+                    found.resolution = found.resolution.or(Some(Resolution::MergeDuplicates));
+                }
+                "resolution=ignore-duplicates" => {
+                    found.resolution = found.resolution.or(Some(Resolution::IgnoreDuplicates));
+                }
                 _ => match item.split_once('=') {
                     Some(("timezone", zone)) => found.timezone = found.timezone.or(Some(zone)),
                     Some(("max-affected", rows)) => match rows.parse() {

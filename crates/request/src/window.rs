@@ -20,6 +20,16 @@ pub struct EmbedWindow {
     pub limit_rows: Option<i64>,
 }
 
+impl EmbedWindow {
+    /// Refuses a window of the root where there must be none (url-grammar §8).
+    pub fn of_put(&self) -> Result<(), RequestError> {
+        if self.limit_rows.is_some() || self.offset_rows.is_some_and(|offset| offset != 0) {
+            return Err(ErrorKind::WindowOfPut.into());
+        }
+        Ok(())
+    }
+}
+
 const LIMIT_NEGATIVE: &str = "Limit should be greater than or equal to zero.";
 const BOUNDS_INVERTED: &str =
     "The lower boundary must be lower than or equal to the upper boundary in the Range header.";

@@ -183,6 +183,7 @@ pub trait RowSink {
         false
     }
 
-    /// The current statement has no more rows; what comes next belongs to the statement after it.
-    fn end_of_statement(&mut self) {}
+    /// The current statement has no more rows; what comes next belongs to the statement after it. `affected_rows` is
+    /// what PostgreSQL says of it: how many rows it returned or wrote, 0 where that has no meaning.
+    fn end_of_statement(&mut self, _affected_rows: u64) {}
 }

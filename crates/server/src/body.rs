@@ -72,7 +72,8 @@ impl http_body::Body for Body {
         let step = ready!(connection.poll_step(cx, replies));
         let chunk = match step {
             Ok(Progress::Paused) => replies.encoder.take(),
-            Ok(Progress::Done) => {
+            // a response that flows is of a pipeline with an end
+            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => {
                 connection.set_session_key(*session_key);
                 let last = replies.encoder.finish();
                 self.flowing = None;

@@ -37,8 +37,12 @@ pub struct Config {
     pub server_port: u16,
     /// `server-unix-socket`: a path to listen on instead.
     pub server_unix_socket: Option<PathBuf>,
-    /// How long a client may take nothing of a response before it loses its connection. No key sets it yet.
+    /// How long a client may take nothing of a response, or send nothing of a body. No key sets it yet.
     pub client_stall_timeout: Duration,
+    /// `client-body-max`, a key of Thalweg's own: how large a body may be of which all must be here at once, in bytes.
+    pub client_body_max: u64,
+    /// `client-stream-max`, a key of Thalweg's own: how large a body may be that is read row by row, in bytes.
+    pub client_stream_max: u64,
     /// `db-aggregates-enabled`: whether requests may aggregate.
     pub db_aggregates_enabled: bool,
     /// `db-plan-enabled`: whether requests may ask how they would be run.
@@ -49,6 +53,8 @@ pub struct Config {
     pub db_pre_request: Option<(Option<String>, String)>,
     /// `db-hoisted-tx-settings`: the settings of a function that hold for the whole transaction.
     pub db_hoisted_tx_settings: Vec<String>,
+    /// `db-tx-end`: whether transactions are rolled back.
+    pub db_tx_rolls_back: bool,
     /// `db-tx-end`: whether requests may say how their transaction ends.
     pub db_tx_end_is_theirs: bool,
     /// `db-request-settings`, a key of Thalweg's own: what a session is told of a request.
@@ -131,7 +137,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The keys that have an effect, with the older names that are read where the newer is not set.
-const KEYS: [(&str, Option<&str>); 30] = [
+const KEYS: [(&str, Option<&str>); 32] = [
     ("db-uri", None),
     ("db-schemas", Some("db-schema")),
     ("db-anon-role", None),
@@ -162,6 +168,8 @@ const KEYS: [(&str, Option<&str>); 30] = [
     ("client-error-verbosity", None),
     ("url-use-legacy-target-names", None),
     ("server-timing-enabled", None),
+    ("client-body-max", None),
+    ("client-stream-max", None),
 ];
 
 impl Default for Config {
@@ -182,6 +190,8 @@ impl Default for Config {
             server_port: 3000,
             server_unix_socket: None,
             client_stall_timeout: Duration::from_secs(30),
+            client_body_max: 256 * 1024 * 1024,
+            client_stream_max: u64::MAX,
             db_aggregates_enabled: false,
             db_plan_enabled: false,
             db_root_spec: None,
@@ -193,6 +203,7 @@ impl Default for Config {
             ]
             .map(str::to_owned)
             .to_vec(),
+            db_tx_rolls_back: false,
             db_tx_end_is_theirs: false,
             db_request_settings: RequestSettings::Auto,
             app_settings: Vec::new(),
@@ -285,7 +296,8 @@ impl Config {
             _ => OpenApiMode::Disabled,
         };
         let ends = ["commit", "rollback", "commit-allow-override", "rollback-allow-override"];
-        let db_tx_end_is_theirs = choice("db-tx-end", &ends)? >= 2;
+        let end = choice("db-tx-end", &ends)?;
+        let (db_tx_rolls_back, db_tx_end_is_theirs) = (end % 2 == 1, end >= 2);
         let client_errors_are_verbose = choice("client-error-verbosity", &["verbose", "minimal"])? == 0;
         let openapi_server_proxy_uri = text("openapi-server-proxy-uri");
         if openapi_server_proxy_uri.as_deref().is_some_and(|uri| crate::openapi::Proxy::parse(uri).is_none()) {
@@ -324,6 +336,8 @@ impl Config {
                 .unwrap_or(default.server_port),
             server_unix_socket: text("server-unix-socket").map(PathBuf::from),
             client_stall_timeout: default.client_stall_timeout,
+            client_body_max: integer("client-body-max").unwrap_or(default.client_body_max),
+            client_stream_max: integer("client-stream-max").unwrap_or(default.client_stream_max),
             db_aggregates_enabled: flag("db-aggregates-enabled", default.db_aggregates_enabled),
             db_plan_enabled: flag("db-plan-enabled", default.db_plan_enabled),
             db_root_spec: text("db-root-spec"),
@@ -333,6 +347,7 @@ impl Config {
             }),
             db_hoisted_tx_settings: text("db-hoisted-tx-settings")
                 .map_or(default.db_hoisted_tx_settings, |value| list(&value)),
+            db_tx_rolls_back,
             db_tx_end_is_theirs,
             db_request_settings,
             app_settings: app_settings.collect(),

@@ -6,10 +6,11 @@ use hyper::ext::ReasonPhrase;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
+use thalweg_decode::{DecodeError, Problem};
 use thalweg_encode::EncodeError;
 use thalweg_json::write_string;
-use thalweg_plan::PlanError;
-use thalweg_request::RequestError;
+use thalweg_plan::{Brings, PlanError};
+use thalweg_request::{Raw, RequestError};
 use thalweg_wire::{DbError, ErrorKind as WireKind, PoolError, StepError};
 
 /// An error on its way to the client.
@@ -92,6 +93,15 @@ impl ApiError {
         self
     }
 
+    /// Says where in the body something is wrong, where there is room for that.
+    pub(crate) fn at(mut self, place: String) -> Self {
+        match self.details {
+            Details::Null => self.details = Details::Text(place),
+            _ => _ = self.hint.get_or_insert(place),
+        }
+        self
+    }
+
     fn header(mut self, name: HeaderName, value: &'static str) -> Self {
         self.headers.push((name, HeaderValue::from_static(value)));
         self
@@ -139,6 +149,51 @@ impl ApiError {
     pub(crate) fn too_many(rows: u64) -> Self {
         let message = "Query result exceeds max-affected preference constraint";
         Self::new(400, "PGRST124", message).details(format!("The query affects {rows} rows"))
+    }
+
+    /// The body is of a type that nobody reads.
+    pub(crate) fn content_type(name: &str) -> Self {
+        Self::new(400, "PGRST102", format!("Content-Type not acceptable: {name}"))
+    }
+
+    /// The body is encoded in a way that nobody reads.
+    pub(crate) fn content_encoding(name: &str) -> Self {
+        Self::new(415, "PGRST102", format!("Content-Encoding not acceptable: {name}"))
+    }
+
+    /// The body is larger than something allows.
+    pub(crate) fn body_too_large(allowed: &str) -> Self {
+        Self::new(413, "PGRST102", format!("The body is larger than {allowed}"))
+    }
+
+    /// The rows of the body have more keys than any relation has columns.
+    pub(crate) fn too_many_keys(most: usize) -> Self {
+        Self::new(413, "PGRST102", format!("The rows of the body have more than {most} keys"))
+    }
+
+    /// The body did not come, or too slowly.
+    pub(crate) fn body_too_slow() -> Self {
+        Self::new(408, "PGRST102", "The body did not arrive in time")
+    }
+
+    /// The body ended before its end.
+    pub(crate) fn body_broke_off(cause: &dyn std::error::Error) -> Self {
+        Self::new(400, "PGRST102", "The body broke off").details(cause.to_string())
+    }
+
+    /// The body is not what its `Content-Encoding` says.
+    pub(crate) fn not_compressed(cause: &dyn std::error::Error) -> Self {
+        Self::new(400, "PGRST102", "The body cannot be decompressed").details(cause.to_string())
+    }
+
+    /// Other requests' bodies take all the room there is.
+    pub(crate) fn too_many_bodies() -> Self {
+        Self::unavailable("PGRST003", "Too many large bodies are being received.")
+    }
+
+    /// The rows of a PUT are not the one that its URL names.
+    pub(crate) fn not_the_key() -> Self {
+        Self::new(400, "PGRST115", "Payload values do not match URL in primary key column(s)")
     }
 
     pub(crate) fn offset_beyond(offset: u64, total: u64) -> Self {
@@ -216,7 +271,11 @@ impl ApiError {
 
     fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
         match error.kind() {
-            WireKind::Database(database) => Self::database(database, anonymous),
+            WireKind::Database(database) => match database.context.as_deref().and_then(row_of_copy) {
+                Some(place) => Self::database(database, anonymous).at(place),
+                None => Self::database(database, anonymous),
+            },
+            WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
             WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => {
                 Self::unavailable("PGRST000", "Database connection error.").details(error.to_string())
             }
@@ -292,6 +351,34 @@ impl From<PoolError> for ApiError {
     }
 }
 
+impl From<DecodeError> for ApiError {
+    /// Texts that clients know stand alone; of others the row and column are told.
+    fn from(error: DecodeError) -> Self {
+        let message = error.to_string();
+        let code = match error.problem {
+            Problem::Nul => "22P05",
+            Problem::Surrogate | Problem::NotArray | Problem::Dimensions => "22P02",
+            _ => "PGRST102",
+        };
+        let status = if error.problem == Problem::TooLong { 413 } else { 400 };
+        let mut api = Self::new(status, code, message);
+        api.details = match error.problem {
+            Problem::Nul => Details::Text("\\u0000 cannot be converted to text.".to_owned()),
+            Problem::Nesting => Details::Text("It is nested too deeply.".to_owned()),
+            _ => Details::Null,
+        };
+        let has_place = !matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
+        if error.row > 0 && has_place {
+            let place = match &error.column {
+                Some(column) => format!("Row {}, column {column}.", error.row),
+                None => format!("Row {}.", error.row),
+            };
+            api = api.at(place);
+        }
+        api
+    }
+}
+
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
         use thalweg_request::ErrorKind as Kind;
@@ -300,6 +387,8 @@ impl From<RequestError> for ApiError {
             Kind::Syntax { details, .. } => Self::new(400, "PGRST100", message).details(details.clone()),
             Kind::Range(details) => Self::new(416, "PGRST103", message).details(*details),
             Kind::Path => Self::new(404, "PGRST125", message),
+            Kind::ContentType(_) => Self::new(400, "PGRST102", message),
+            Kind::WindowOfPut => Self::new(400, "PGRST114", message),
             Kind::Preferences(invalid) => {
                 Self::new(400, "PGRST122", message).details(format!("Invalid preferences: {invalid}"))
             }
@@ -324,12 +413,19 @@ impl From<PlanError> for ApiError {
                 .details("Target names are not allowed in filters if they have an alias")
                 .hint(format!("Change '{name}' to '{alias}' in filters, orders or limits.")),
             Kind::DuplicateEmbed(_) => Self::new(400, "42712", message),
-            Kind::Function { schema, name, arguments, nearest } => {
-                let with = match arguments.as_slice() {
+            Kind::Function { schema, name, arguments, brings, nearest } => {
+                let mut with = match arguments.as_slice() {
                     [] => "without parameters".to_owned(),
                     [only] => format!("with parameter {only}"),
                     several => format!("with parameters {}", several.join(", ")),
                 };
+                match brings {
+                    Brings::Names => {}
+                    Brings::Json => with.push_str(" or with a single unnamed json/jsonb parameter"),
+                    Brings::Raw(Raw::Text) => with = "with a single unnamed text parameter".to_owned(),
+                    Brings::Raw(Raw::Xml) => with = "with a single unnamed xml parameter".to_owned(),
+                    Brings::Raw(Raw::Octets) => with = "with a single unnamed bytea parameter".to_owned(),
+                }
                 let mut api = Self::new(404, "PGRST202", message).details(format!(
                     "Searched for the function {schema}.{name} {with}, but no matches were found in the schema cache."
                 ));
@@ -340,6 +436,8 @@ impl From<PlanError> for ApiError {
                 "Try renaming the parameters or the function itself in the database so function overloading can be \
                  resolved",
             ),
+            Kind::PayloadColumn { .. } => Self::new(400, "PGRST204", message),
+            Kind::KeyOfPut => Self::new(405, "PGRST105", message),
             Kind::NoSet => Self::new(400, "PGRST128", message),
             Kind::Relationship { origin, target, hint, schema, suggestion } => {
                 let using = hint.as_ref().map_or(String::new(), |hint| format!(" using the hint '{hint}'"));
@@ -379,6 +477,19 @@ impl From<PlanError> for ApiError {
             _ => Self::new(500, "PGRSTX00", message),
         }
     }
+}
+
+/// Which row and column of a COPY an error is about, of a context like `COPY t, line 3, column a: "x"`.
+fn row_of_copy(context: &str) -> Option<String> {
+    let context = context.lines().find_map(|line| line.strip_prefix("COPY "))?;
+    let (_, place) = context.split_once(", line ")?;
+    let digits = place.find(|c: char| !c.is_ascii_digit()).unwrap_or(place.len());
+    let (row, rest) = place.split_at(digits);
+    let column = rest.strip_prefix(", column ").map(|rest| rest.split_once(": ").map_or(rest, |(column, _)| column));
+    Some(match column {
+        Some(column) => format!("Row {row}, column {column}."),
+        None => format!("Row {row}."),
+    })
 }
 
 /// The status of an SQLSTATE; the first row that fits decides (errors §5).

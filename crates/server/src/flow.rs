@@ -2,13 +2,16 @@
 
 use crate::body::Body;
 use crate::config::OpenApiMode;
+use crate::copy;
 use crate::cors;
 use crate::error::{ApiError, Stale};
-use crate::respond::{self, Facts};
+use crate::incoming::Incoming;
+use crate::respond::{self, Facts, Written};
 use crate::root;
-use crate::run::{Ran, Run, Statements};
+use crate::run::{Ran, Run, Sent, Statements};
 use crate::session::{RequestFacts, SessionState};
 use crate::state::{Snapshot, State};
+use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -17,9 +20,10 @@ use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Plan, plan};
-use thalweg_request::{ApiRequest, Params, Preferences, Query, Resource, Target, Unreserved, Window, accepted};
-
-const ACCEPT_PROFILE: &str = "accept-profile";
+use thalweg_request::{
+    Action, ApiRequest, Content, Missing, Params, Preferences, Query, Resource, Returning, Target, TxEnd, Unreserved,
+    Window, accepted,
+};
 
 /// What is known of a request when it has been answered.
 pub(crate) struct Answer {
@@ -30,18 +34,20 @@ pub(crate) struct Answer {
 }
 
 /// Answers a request, whatever it is.
-pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
+pub(crate) async fn answer(state: &State, parts: &Parts, incoming: &mut Incoming) -> Answer {
     let mut bill = Bill::start();
-    let mut outcome = attempt(state, parts, &mut bill, true).await;
+    let mut upload = Upload::default();
+    let mut outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, true).await;
     if let Err(error) = &outcome
+        && !incoming.is_consumed()
         && (error.stale == Stale::Surely || (error.stale == Stale::Perhaps && state.reloader.may_suspect()))
     {
         state.reloader.load().await;
-        outcome = attempt(state, parts, &mut bill, true).await;
+        outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, true).await;
     }
     if outcome.as_ref().is_err_and(|error| error.held_too_much) {
         // relations have grown since PostgreSQL last looked: it joins them itself
-        outcome = attempt(state, parts, &mut bill, false).await;
+        outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, false).await;
     }
     let (mut response, code, rows) = match outcome {
         Ok((response, rows)) => (response, None, rows),
@@ -78,7 +84,13 @@ pub(crate) async fn answer(state: &State, parts: &Parts) -> Answer {
 type Outcome = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
-async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool) -> Outcome {
+async fn attempt(
+    state: &State,
+    parts: &Parts,
+    (upload, incoming): (&mut Upload, &mut Incoming),
+    bill: &mut Bill,
+    may_gather: bool,
+) -> Outcome {
     if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
@@ -86,31 +98,46 @@ async fn attempt(state: &State, parts: &Parts, bill: &mut Bill, may_gather: bool
     bill.lap(Stage::Jwt);
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
-    let schema = schema(state, &parts.headers)?;
     let asked = asked(state, &resource, parts)?;
+    let schema = schema(state, parts)?;
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
-    let target = match asked {
-        Asked::Rows(target) => target,
+    let (action, target) = match asked {
+        Asked::Rows(action, target) => (action, target),
         Asked::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
         Asked::Options(target) => return options(&snapshot, schema, target, &params),
     };
-    let request = read_request(parts, target, &params)?;
+    let keys_are_named = receive(parts, action, target, &params, (upload, incoming)).await?;
+    let mut request = read_request(parts, action, target, &params, upload)?;
     bill.lap(Stage::Parse);
     let mut plan = plan(&request, context(state, &snapshot, schema, role, &request))?;
+    if upload.flows() && !plan.copies() {
+        // only rows of a COPY can be written while others are still to come
+        upload.complete(incoming, keys_are_named).await?;
+        request = read_request(parts, action, target, &params, upload)?;
+        plan = thalweg_plan::plan(&request, context(state, &snapshot, schema, role, &request))?;
+    }
     request.preferences.check()?;
     plan.gathers &= may_gather;
     let statements = Statements::of(&plan, state.config.db_max_rows);
     let function = plan.call().map(|call| call.function);
     let facts = facts(parts, request.preferences.timezone, function);
-    let session = SessionState::of(&state.config, &snapshot, plan.schema, role, facts);
+    let session = SessionState::of(&state.config, &snapshot, plan.schema, role, plan.is_read_only, facts);
+    let sent = sent(&plan, upload, keys_are_named)?;
     bill.lap(Stage::Plan);
+    let _turn = state.turn_of(sent.as_ref()).await?;
     let connection = state.pool.get(session.key).await?;
     bill.lap(Stage::Wait);
-    let zone = snapshot.zone.clone().unwrap_or(Zone::UTC);
-    let pre_request = state.pre_request.as_deref();
-    let (anonymous, head_only) = (true, request.head_only);
-    let rows = Run { plan: &plan, statements: &statements, session: &session, pre_request, zone, anonymous, head_only };
-    let result = rows.run(connection, bill).await.map_err(|mut error| {
+    let run = Run {
+        plan: &plan,
+        statements: &statements,
+        session: &session,
+        pre_request: state.pre_request.as_deref(),
+        zone: snapshot.zone.clone().unwrap_or(Zone::UTC),
+        anonymous: true,
+        head_only: request.head_only,
+        rolls_back: rolls_back(state, &request, &plan),
+    };
+    let result = run.run(connection, (upload, incoming), sent, bill).await.map_err(|mut error| {
         // what neither the schema cache nor the database knows is the client's mistake
         if error.stale == Stale::Perhaps && !plan.read.knows_all_columns() {
             error.stale = Stale::No;
@@ -131,8 +158,8 @@ fn authenticate<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, Ap
 
 /// What a request asks for.
 enum Asked<'a> {
-    /// Rows.
-    Rows(Target<'a>),
+    /// Rows, read or written.
+    Rows(Action, Target<'a>),
     /// What can be done with something; `None` is the root.
     Options(Option<Target<'a>>),
     /// What there is.
@@ -151,19 +178,23 @@ fn asked<'a>(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Res
         (Resource::Relation(name), _) => Some(Target::Relation(name)),
         (Resource::Function(name), _) => Some(Target::Function(name)),
     };
-    let not_yet = |what: &str| Err(ApiError::new(501, "PGRST127", "Feature not implemented").hint(what));
-    match (target, method) {
-        (target, &Method::OPTIONS) => Ok(Asked::Options(target)),
-        (None, &Method::GET | &Method::HEAD) => Ok(Asked::Description),
-        (Some(target), &Method::GET | &Method::HEAD) => Ok(Asked::Rows(target)),
-        (Some(Target::Function(_)), &Method::POST) => not_yet("Functions cannot be called by POST yet."),
-        (Some(Target::Function(_)), method) => {
+    let action = match *method {
+        Method::POST => Some(Action::Insert),
+        Method::PATCH => Some(Action::Update),
+        Method::PUT => Some(Action::Replace),
+        Method::DELETE => Some(Action::Delete),
+        _ => None,
+    };
+    match (target, method, action) {
+        (target, &Method::OPTIONS, _) => Ok(Asked::Options(target)),
+        (None, &Method::GET | &Method::HEAD, _) => Ok(Asked::Description),
+        (Some(target), &Method::GET | &Method::HEAD, _) => Ok(Asked::Rows(Action::Read, target)),
+        (Some(target @ Target::Function(_)), &Method::POST, _) => Ok(Asked::Rows(Action::Call, target)),
+        (Some(Target::Function(_)), method, _) => {
             Err(ApiError::new(405, "PGRST101", format!("Cannot use the {method} method on RPC")))
         }
-        (Some(Target::Relation(_)), &Method::POST | &Method::PATCH | &Method::PUT | &Method::DELETE) => {
-            not_yet("Relations cannot be written to yet.")
-        }
-        (_, method) => Err(ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}"))),
+        (Some(target @ Target::Relation(_)), _, Some(action)) => Ok(Asked::Rows(action, target)),
+        (_, method, _) => Err(ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}"))),
     }
 }
 
@@ -196,10 +227,16 @@ fn allowed(relation: &Relation) -> String {
     allowed
 }
 
-/// The schema that `Accept-Profile` names, else the default one.
-fn schema<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+/// The header that names the schema.
+fn profile(parts: &Parts) -> Option<&HeaderValue> {
+    let name = if matches!(parts.method, Method::GET | Method::HEAD) { "accept-profile" } else { "content-profile" };
+    parts.headers.get(name)
+}
+
+/// The schema that a header names, else the default one.
+fn schema<'a>(state: &'a State, parts: &Parts) -> Result<&'a str, ApiError> {
     let exposed = &state.config.db_schemas;
-    match headers.get(ACCEPT_PROFILE).and_then(|value| value.to_str().ok()) {
+    match profile(parts).and_then(|value| value.to_str().ok()) {
         None => Ok(exposed.first().map_or("", String::as_str)),
         Some(profile) => {
             let known = exposed.iter().find(|schema| *schema == profile);
@@ -208,19 +245,78 @@ fn schema<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError
     }
 }
 
-/// Understands the query string and the headers.
-fn read_request<'a>(parts: &'a Parts, target: Target<'a>, params: &'a Params<'a>) -> Result<ApiRequest<'a>, ApiError> {
+/// Reads the body, as far as it must be here before a plan is made. Returns whether the request names the keys that
+/// count.
+async fn receive(
+    parts: &Parts,
+    action: Action,
+    target: Target<'_>,
+    params: &Params<'_>,
+    (upload, incoming): (&mut Upload, &mut Incoming),
+) -> Result<bool, ApiError> {
+    if matches!(action, Action::Read | Action::Delete) {
+        return Ok(false);
+    }
+    // what is wrong with the rest of a request is said before its body is read
+    let request = read_request(parts, action, target, params, upload)?;
+    let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content = Content::parse(content_type, action == Action::Call)?;
+    let keys_are_named = request.query.columns.is_some() && action != Action::Replace;
+    let Preferences { returning, resolution, missing, .. } = request.preferences;
+    let may_flow = action == Action::Insert
+        && matches!(returning, None | Some(Returning::Minimal))
+        && resolution.is_none()
+        && !(keys_are_named && missing == Some(Missing::Default));
+    drop(request);
+    if !upload.is_received() {
+        incoming.decode(&parts.headers)?;
+    }
+    upload.receive(incoming, action, content, may_flow, keys_are_named).await?;
+    Ok(keys_are_named)
+}
+
+/// The rows that a COPY sends: those of a body that is here are made before a connection is taken.
+fn sent(plan: &Plan<'_>, upload: &Upload, keys_are_named: bool) -> Result<Option<Sent>, ApiError> {
+    let rows = plan.write.as_ref().and_then(|write| upload.copy(write, keys_are_named));
+    Ok(match rows {
+        Some(rows) if upload.flows() => Some(Sent::Flowing(rows)),
+        Some(mut rows) => Some(Sent::Whole(copy::whole(&mut rows, upload.held())?)),
+        None => None,
+    })
+}
+
+/// Whether the transaction is rolled back although nothing is wrong (writes §10). One that is read only leaves nothing.
+fn rolls_back(state: &State, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool {
+    let asked = request.preferences.tx.filter(|_| state.config.db_tx_end_is_theirs);
+    let rolls_back = asked.map_or(state.config.db_tx_rolls_back, |tx| tx == TxEnd::Rollback);
+    rolls_back && !plan.is_read_only
+}
+
+/// Understands the query string, the headers, and the body if it has been read.
+fn read_request<'a>(
+    parts: &'a Parts,
+    action: Action,
+    target: Target<'a>,
+    params: &'a Params<'a>,
+    upload: &'a Upload,
+) -> Result<ApiRequest<'a>, ApiError> {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let unreserved = match target {
-        Target::Relation(_) => Unreserved::Filters,
-        Target::Function(_) => Unreserved::FiltersOrArguments,
+        Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
+        Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
     };
-    let query = Query::parse(params, unreserved)?;
+    let mut query = Query::parse(params, unreserved)?;
+    query.arguments.extend(upload.arguments());
+    if action == Action::Replace {
+        query.root_window.of_put()?;
+    }
     let range = if parts.method == Method::GET { text(header::RANGE) } else { None };
     let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     Ok(ApiRequest {
+        action,
         target,
         window: Window::intersect(query.root_window, range)?,
+        payload: upload.payload(query.columns.is_some() && action != Action::Replace)?,
         query,
         preferences: Preferences::parse(prefer),
         accept: accepted(text(header::ACCEPT)),
@@ -262,7 +358,7 @@ fn facts<'a>(parts: &'a Parts, timezone: Option<&'a str>, function: Option<&'a F
 
 /// Whether responses say which schema they are from.
 fn shows_profile(state: &State, parts: &Parts) -> bool {
-    state.config.db_schemas.len() > 1 || parts.headers.contains_key(ACCEPT_PROFILE)
+    state.config.db_schemas.len() > 1 || profile(parts).is_some()
 }
 
 /// The response to what has come of a request.
@@ -275,7 +371,7 @@ fn respond(
     ran: Ran,
 ) -> Outcome {
     let mut body = ran.body;
-    if let Some(range) = ran.range
+    if let Some(range) = ran.range.filter(|_| plan.write.is_none())
         && let Some(total) = range.total.filter(|&total| range.offset > total)
     {
         // answered like a success, but with the error as its body
@@ -293,8 +389,14 @@ fn respond(
         shows_profile: shows_profile(state, parts),
         tx_end_is_theirs: state.config.db_tx_end_is_theirs,
     };
-    let mut response = respond::read(plan, &facts, ran.range, body);
-    if !matches!(plan.media, thalweg_plan::Media::Explain { .. }) {
+    let mut response = match &plan.write {
+        Some(write) if !plan.explains() => {
+            let written = Written { rows: ran.rows, updated: ran.updated, key: ran.key };
+            respond::write(plan, write, &facts, written, body)
+        }
+        _ => respond::read(plan, &facts, ran.range, body),
+    };
+    if !plan.explains() {
         respond::set_by_sql(&mut response, ran.set_by_sql)?;
     }
     Ok((response, Some(ran.rows)))
@@ -314,7 +416,7 @@ async fn describe(
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = SessionState::of(&state.config, snapshot, schema, role, facts(parts, None, None));
+    let session = SessionState::of(&state.config, snapshot, schema, role, true, facts(parts, None, None));
     let document = root::describe(state, snapshot, &session, schema, bill).await?;
     let profile = shows_profile(state, parts).then_some(schema);
     Ok((respond::description(document, profile, parts.method == Method::HEAD), None))

@@ -23,6 +23,12 @@ pub(crate) enum Role {
     Rows(usize),
     /// Returns the rows, each behind the total and whether it is one.
     RowsAndTotal,
+    /// Writes rows and returns nothing.
+    Written,
+    /// Writes rows and returns the key of each, before a column that says nothing.
+    Key,
+    /// Tells how many rows the statement before it updated instead of inserting them.
+    Updated,
 }
 
 /// Hands each statement's rows to where they belong.
@@ -40,6 +46,11 @@ pub(crate) struct Replies {
     pub(crate) head: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),
+    /// How many rows were written, where none is returned.
+    affected: Option<u64>,
+    pub(crate) updated: u64,
+    /// The key of the first row that was written.
+    pub(crate) key: Option<Vec<Option<String>>>,
     pub(crate) encoder: Encoder,
 }
 
@@ -61,6 +72,9 @@ impl Replies {
             estimated: None,
             head: None,
             set_by_sql: (None, None),
+            affected: None,
+            updated: 0,
+            key: None,
             encoder,
         }
     }
@@ -78,9 +92,9 @@ impl Replies {
         self.counted.is_some() && self.estimated.is_none()
     }
 
-    /// How many rows the response has.
+    /// How many rows the response has, or would have if it returned those that were written.
     pub(crate) fn rows(&self) -> u64 {
-        self.head.unwrap_or(self.encoder.rows())
+        self.affected.or(self.head).unwrap_or(self.encoder.rows())
     }
 
     fn role(&self) -> Role {
@@ -113,7 +127,20 @@ impl RowSink for Replies {
         };
         let mut columns = row.columns();
         match self.role() {
-            Role::Session => {}
+            Role::Session | Role::Written => {}
+            Role::Key if self.key.is_none() => {
+                let mut key = Vec::new();
+                while let Ok(value) = columns.column() {
+                    key.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+                }
+                key.pop();
+                self.key = Some(key);
+            }
+            Role::Key => {}
+            Role::Updated => {
+                let digits = columns.column()?.and_then(|bytes| std::str::from_utf8(bytes).ok());
+                self.updated = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+            }
             Role::Total => self.counted = Some(count(columns.column()?)?),
             Role::Estimate => self.estimated = planned_rows(columns.column()?.unwrap_or_default()),
             Role::Head => self.head = Some(count(columns.column()?)?),
@@ -149,13 +176,16 @@ impl RowSink for Replies {
         let clean = self.encoder.restart();
         if clean {
             (self.at, self.counted, self.estimated, self.head) = (0, None, None, None);
+            (self.affected, self.key) = (None, None);
         }
         clean
     }
 
-    fn end_of_statement(&mut self) {
-        if matches!(self.role(), Role::Rows(_)) {
-            self.encoder.next_level();
+    fn end_of_statement(&mut self, affected_rows: u64) {
+        match self.role() {
+            Role::Rows(_) => self.encoder.next_level(),
+            Role::Written | Role::Key => self.affected = Some(affected_rows),
+            _ => {}
         }
         self.at += 1;
     }

@@ -6,10 +6,11 @@ use crate::error::{ApiError, FINAL_STATUS_MIN};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use thalweg_plan::{Delivery, Form, Plan};
-use thalweg_request::{Count, Handling, Params, Preferences, TxEnd};
+use std::fmt::Write as _;
+use thalweg_plan::{Delivery, Form, Plan, Returned, Write};
+use thalweg_request::{Action, Count, Handling, Missing, Params, Preferences, Resolution, Returning, TxEnd};
 
-/// What a response to a read depends on besides its plan.
+/// What a response depends on besides its plan.
 pub(crate) struct Facts<'a> {
     pub(crate) params: &'a Params<'a>,
     pub(crate) path: &'a str,
@@ -79,12 +80,118 @@ pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRang
     response
 }
 
+/// The response to a write (writes §§3–9).
+pub(crate) fn write(
+    plan: &Plan<'_>,
+    write: &Write<'_>,
+    facts: &Facts<'_>,
+    written: Written,
+    body: Body,
+) -> Response<Body> {
+    let Written { rows, updated, key } = written;
+    let has_body = matches!(write.returned, Returned::Direct | Returned::Through(_));
+    let merges = write.conflict.as_ref().is_some_and(|conflict| conflict.counts);
+    let size = body.size_bytes();
+    let mut response = Response::new(if has_body { body } else { Body::whole(Bytes::new()) });
+    *response.status_mut() = match write.action {
+        Action::Insert if merges && rows <= updated => StatusCode::OK,
+        Action::Insert => StatusCode::CREATED,
+        Action::Replace if has_body && updated == 0 => StatusCode::CREATED,
+        _ if has_body => StatusCode::OK,
+        _ => StatusCode::NO_CONTENT,
+    };
+    let total = matches!(plan.count, Some(Count::Exact | Count::Estimated)).then_some(rows);
+    let headers = response.headers_mut();
+    if has_body {
+        text(headers, header::CONTENT_TYPE, plan.media.content_type().into_owned());
+        if facts.shows_profile {
+            text(headers, HeaderName::from_static("content-profile"), plan.schema.to_owned());
+        }
+    }
+    if has_body || write.action == Action::Insert {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(if has_body { size.unwrap_or(0) } else { 0 }));
+    }
+    let range = match write.action {
+        Action::Update => Some(ContentRange { offset: 0, rows, total }),
+        Action::Insert | Action::Delete => Some(ContentRange { offset: 0, rows: 0, total }),
+        _ => None,
+    };
+    if let Some(range) = range {
+        headers.insert(header::CONTENT_RANGE, range.value());
+    }
+    if let (1, Returned::Key(names), Some(values)) = (rows, &write.returned, key)
+        && !names.is_empty()
+    {
+        text(headers, header::LOCATION, location(&write.relation.name, names, &values));
+    }
+    if let Some(applied) = applied(plan, facts) {
+        text(headers, HeaderName::from_static("preference-applied"), applied);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static(VARY));
+    response
+}
+
+/// What has become of a write.
+pub(crate) struct Written {
+    /// How many rows were written.
+    pub(crate) rows: u64,
+    /// How many of them were there before.
+    pub(crate) updated: u64,
+    /// The key of the first.
+    pub(crate) key: Option<Vec<Option<String>>>,
+}
+
+/// Where a row is found: `/relation?column=eq.value`.
+fn location(relation: &str, names: &[&str], values: &[Option<String>]) -> String {
+    let mut location = String::from("/");
+    escape(&mut location, relation);
+    for (at, (name, value)) in names.iter().zip(values).enumerate() {
+        location.push(if at == 0 { '?' } else { '&' });
+        escape(&mut location, name);
+        match value {
+            Some(value) => {
+                location.push_str("=eq.");
+                escape(&mut location, value);
+            }
+            None => location.push_str("=is.null"),
+        }
+    }
+    location
+}
+
+/// Appends text with all but RFC 3986's unreserved characters escaped.
+fn escape(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => _ = write!(out, "%{byte:02X}"),
+        }
+    }
+}
+
 const JSON: &str = "application/json; charset=utf-8";
 const VARY: &str = "Accept, Prefer, Range";
 
 /// What of the preferences was recognised and has a meaning here (representation §9).
 fn applied(plan: &Plan<'_>, facts: &Facts<'_>) -> Option<String> {
     let preferences = facts.preferences;
+    let action = plan.write.as_ref().map(|write| write.action);
+    let has_conflict = plan.write.as_ref().is_some_and(|write| write.conflict.is_some());
+    let resolution = preferences.resolution.filter(|_| has_conflict && action == Some(Action::Insert));
+    let resolution = resolution.map(|resolution| match resolution {
+        Resolution::MergeDuplicates => "resolution=merge-duplicates".to_owned(),
+        Resolution::IgnoreDuplicates => "resolution=ignore-duplicates".to_owned(),
+    });
+    let missing = preferences.missing.filter(|_| matches!(action, Some(Action::Insert | Action::Update)));
+    let missing = missing.map(|missing| match missing {
+        Missing::Default => "missing=default".to_owned(),
+        Missing::Null => "missing=null".to_owned(),
+    });
+    let returning = preferences.returning.filter(|_| action.is_some()).map(|returning| match returning {
+        Returning::Representation => "return=representation".to_owned(),
+        Returning::Minimal => "return=minimal".to_owned(),
+        Returning::HeadersOnly => "return=headers-only".to_owned(),
+    });
     let count = preferences.count.map(|count| match count {
         Count::Exact => "count=exact".to_owned(),
         Count::Planned => "count=planned".to_owned(),
@@ -100,7 +207,8 @@ fn applied(plan: &Plan<'_>, facts: &Facts<'_>) -> Option<String> {
     });
     let timezone = preferences.timezone.map(|zone| format!("timezone={zone}"));
     let most = plan.affected_max.map(|rows| format!("max-affected={rows}"));
-    let parts: Vec<String> = [count, tx, handling, timezone, most].into_iter().flatten().collect();
+    let parts: Vec<String> =
+        [resolution, missing, returning, count, tx, handling, timezone, most].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

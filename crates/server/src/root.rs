@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use thalweg_encode::EncodeError;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_rows::{Demand, Format, RowSink, RowView};
-use thalweg_wire::Query;
+use thalweg_rows::{Demand, RowSink, RowView};
+use thalweg_wire::{Param, Query};
 
 /// The relations and functions on which the current role has some privilege, and the schema's comment.
 const VISIBLE: &str = "
@@ -40,10 +40,10 @@ pub(crate) async fn describe(
     bill.lap(Stage::Wait);
     let opening = session.opening(connection.session_key(), false, state.pre_request.as_deref());
     connection.set_session_key(0);
-    let params = [Cow::Borrowed(schema)];
+    let params = [Param::Text(Cow::Borrowed(schema))];
     let mut queries = opening.queries();
     let asked = queries.len();
-    queries.push(Query { text: VISIBLE, params: &params, formats: &[Format::Text] });
+    queries.push(Query { params: &params, ..Query::bare(VISIBLE) });
     let mut visible = Visible { asked, ..Visible::default() };
     // whatever comes is small: nothing pauses
     connection.run(&queries, &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
@@ -103,7 +103,7 @@ impl RowSink for Visible {
         true
     }
 
-    fn end_of_statement(&mut self) {
+    fn end_of_statement(&mut self, _: u64) {
         self.at += 1;
     }
 }

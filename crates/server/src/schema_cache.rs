@@ -7,7 +7,7 @@ use std::fmt;
 use thalweg_catalog::{LoadError, Loader, Part};
 use thalweg_encode::Zone;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
-use thalweg_wire::{Connection, Error, ErrorKind, Query, StepError};
+use thalweg_wire::{Connection, Error, ErrorKind, Param, Query, StepError};
 
 /// Why a load failed.
 #[derive(Debug)]
@@ -55,8 +55,9 @@ pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result
     connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]).await?;
     let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
     for part in Part::ALL {
-        let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
-        let query = Query { text: loader.sql(part), params: &params, formats: &[Format::Binary] };
+        let params: Vec<Param<'_>> =
+            loader.parameter(part).map(|text| Param::Text(Cow::Owned(text))).into_iter().collect();
+        let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(loader.sql(part)) };
         run(&mut connection, query, &mut loader.sink(part)).await?;
     }
     let catalog = loader.finish()?;
@@ -99,8 +100,9 @@ async fn agrees(connection: &mut Connection, zone: &Zone) -> Result<bool, LoadFa
     let query = Query {
         text: "select extract(timezone from to_timestamp(p.at))::int4
                from unnest($1::float8[]) with ordinality p (at, place) order by p.place",
-        params: &[Cow::Owned(format!("{{{}}}", probes.join(",")))],
+        params: &[Param::Text(Cow::Owned(format!("{{{}}}", probes.join(","))))],
         formats: &[Format::Binary],
+        copy: None,
     };
     let mut offsets = Offsets(Vec::new());
     run(connection, query, &mut offsets).await?;

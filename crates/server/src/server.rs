@@ -3,13 +3,14 @@
 use crate::body::Body;
 use crate::config::{Config, ConfigError};
 use crate::flow;
+use crate::incoming::Incoming;
 use crate::lenient::{Expecting, Lenient};
 use crate::listener::{Accepted, Listener};
 use crate::log;
 use crate::reload::{self, Reloader};
 use crate::state::State;
 use arc_swap::ArcSwapOption;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming as HttpBody;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -147,6 +148,8 @@ impl ServerBuilder {
         };
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
+            held_bytes: Arc::default(),
+            flowing: Semaphore::new((config.db_pool / 2).max(1)),
             port: OnceLock::new(),
             pre_request: config
                 .db_pre_request
@@ -187,16 +190,9 @@ async fn client(
     mut closed: watch::Receiver<bool>,
 ) {
     let expecting = Expecting::request();
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer, expecting) = (&state, &peer, &expecting);
-        async move {
-            let has_body = !request.body().is_end_stream();
-            let response = respond(state, peer, request).await;
-            if !has_body {
-                expecting.answered();
-            }
-            response
-        }
+        async move { respond(state, peer, request, expecting).await }
     });
     let connection = http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).serve_connection(
         TokioIo::new(Lenient::new(stream, expecting.clone(), state.config.client_stall_timeout)),
@@ -217,10 +213,25 @@ async fn client(
     };
 }
 
-async fn respond(state: &State, peer: &str, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    // Reads have no body; hyper discards what a client sends all the same.
-    let (parts, _) = request.into_parts();
-    let answer = flow::answer(state, &parts).await;
+async fn respond(
+    state: &State,
+    peer: &str,
+    request: Request<HttpBody>,
+    expecting: &Expecting,
+) -> Result<Response<Body>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let mut incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
+    let answer = flow::answer(state, &parts, &mut incoming).await;
     log::access(peer, &parts, &answer);
+    if incoming.has_ended() {
+        expecting.answered();
+    } else {
+        let expecting = expecting.clone();
+        tokio::spawn(async move {
+            if incoming.discard().await {
+                expecting.answered();
+            }
+        });
+    }
     Ok(answer.response)
 }

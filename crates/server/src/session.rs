@@ -11,8 +11,7 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use thalweg_catalog::{Function, Setting};
 use thalweg_json::write_string;
-use thalweg_rows::Format;
-use thalweg_wire::Query;
+use thalweg_wire::{Param, Query};
 
 /// The state of a session that a request needs.
 pub(crate) struct SessionState<'a> {
@@ -25,16 +24,18 @@ pub(crate) struct SessionState<'a> {
     facts: RequestFacts<'a>,
     /// Whether SQL is told of the request.
     tells: bool,
+    is_read_only: bool,
 }
 
 /// A statement that puts a session into a state.
 struct SetState {
     text: Cow<'static, str>,
-    params: Vec<Cow<'static, str>>,
+    params: Vec<Param<'static>>,
 }
 
 /// The statements before those of a request.
 pub(crate) struct Opening<'s> {
+    access: Option<&'static str>,
     isolation: Option<&'static str>,
     set: Option<SetState>,
     pre_request: Option<&'s str>,
@@ -49,12 +50,12 @@ impl Opening<'_> {
     /// The statements, with room for those of a request. Their results say nothing.
     pub(crate) fn queries(&self) -> Vec<Query<'_>> {
         let mut queries = Vec::with_capacity(4);
-        let bare = |text| Query { text, params: &[], formats: &[Format::Text] };
-        queries.extend(self.isolation.map(bare));
+        queries.extend(self.access.map(Query::bare));
+        queries.extend(self.isolation.map(Query::bare));
         if let Some(set) = &self.set {
-            queries.push(Query { text: &set.text, params: &set.params, formats: &[Format::Text] });
+            queries.push(Query { params: &set.params, ..Query::bare(&set.text) });
         }
-        queries.extend(self.pre_request.map(bare));
+        queries.extend(self.pre_request.map(Query::bare));
         queries
     }
 }
@@ -85,6 +86,9 @@ const KEEP: &str = "SELECT set_config('search_path', $1, false), set_config('rol
                     set_config('default_transaction_read_only', 'on', false), \
                     set_config('transaction_read_only', 'on', true)";
 
+const KEEP_WRITING: &str = "SELECT set_config('search_path', $1, false), set_config('role', $2, false), \
+                            set_config('default_transaction_read_only', 'off', false)";
+
 impl<'a> SessionState<'a> {
     /// The state for a request of `role` in `schema`.
     pub(crate) fn of(
@@ -92,6 +96,7 @@ impl<'a> SessionState<'a> {
         snapshot: &'a Snapshot,
         schema: &'a str,
         role: &'a str,
+        is_read_only: bool,
         facts: RequestFacts<'a>,
     ) -> Self {
         let session = snapshot.catalog.session();
@@ -100,7 +105,7 @@ impl<'a> SessionState<'a> {
             RequestSettings::Always => true,
             RequestSettings::Never => false,
         };
-        let mut state = Self { key: 0, schema, role, snapshot, config, facts, tells };
+        let mut state = Self { key: 0, schema, role, snapshot, config, facts, tells, is_read_only };
         let is_kept = !tells
             && !session.state_is_changed
             && !session.role_settings.contains_key(role)
@@ -108,7 +113,7 @@ impl<'a> SessionState<'a> {
             && state.hoisted().next().is_none();
         if is_kept {
             let mut hasher = DefaultHasher::new();
-            (schema, role).hash(&mut hasher);
+            (schema, role, is_read_only).hash(&mut hasher);
             state.key = hasher.finish().max(1);
         }
         state
@@ -131,6 +136,8 @@ impl<'a> SessionState<'a> {
     ) -> Opening<'s> {
         let is_in_state = self.key != 0 && session_key == self.key;
         Opening {
+            // sessions are left read only by most requests, and a transaction's first snapshot would decide
+            access: (!self.is_read_only && !is_in_state).then_some("SET TRANSACTION READ WRITE"),
             isolation: self.isolation().or(one_snapshot.then_some(ONE_SNAPSHOT)),
             set: if is_in_state { None } else { Some(self.set()) },
             pre_request,
@@ -150,7 +157,8 @@ impl<'a> SessionState<'a> {
         let search_path = Cow::Owned(search_path(self.schema, &self.snapshot.extra_search_path));
         let role = Cow::Owned(self.role.to_owned());
         if self.key != 0 {
-            return SetState { text: Cow::Borrowed(KEEP), params: vec![search_path, role] };
+            let keep = if self.is_read_only { KEEP } else { KEEP_WRITING };
+            return SetState { text: Cow::Borrowed(keep), params: [search_path, role].map(Param::Text).to_vec() };
         }
         let session = self.snapshot.catalog.session();
         let mut local = Local { text: String::from("SELECT "), params: Vec::new() };
@@ -177,7 +185,9 @@ impl<'a> SessionState<'a> {
                 local.set_named(name, value.clone());
             }
         }
-        local.set("transaction_read_only", Cow::Borrowed("on"));
+        if self.is_read_only {
+            local.set("transaction_read_only", Cow::Borrowed("on"));
+        }
         SetState { text: Cow::Owned(local.text), params: local.params }
     }
 }
@@ -185,20 +195,20 @@ impl<'a> SessionState<'a> {
 /// The settings of one transaction, in order.
 struct Local {
     text: String,
-    params: Vec<Cow<'static, str>>,
+    params: Vec<Param<'static>>,
 }
 
 impl Local {
     fn set(&mut self, name: &'static str, value: Cow<'static, str>) {
         self.separate();
-        self.params.push(value);
+        self.params.push(Param::Text(value));
         let _ = write!(self.text, "set_config('{name}', ${}, true)", self.params.len());
     }
 
     /// A setting whose name comes from the database, and is a parameter too.
     fn set_named(&mut self, name: &str, value: String) {
         self.separate();
-        self.params.extend([Cow::Owned(name.to_owned()), Cow::Owned(value)]);
+        self.params.extend([name.to_owned(), value].map(|text| Param::Text(Cow::Owned(text))));
         let at = self.params.len();
         let _ = write!(self.text, "set_config(${}, ${at}, true)", at - 1);
     }

@@ -2,12 +2,16 @@
 
 use crate::config::Config;
 use crate::error::ApiError;
+use crate::incoming::BodyLimits;
 use crate::reload::Reloader;
+use crate::run::Sent;
 use arc_swap::ArcSwapOption;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use thalweg_catalog::Catalog;
 use thalweg_encode::Zone;
-use thalweg_wire::Pool;
+use thalweg_wire::{Pool, PoolError};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// One schema cache. A request keeps the one it began with.
 pub(crate) struct Snapshot {
@@ -27,10 +31,32 @@ pub(crate) struct State {
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
+    /// How many bytes of bodies are held.
+    pub(crate) held_bytes: Arc<AtomicU64>,
+    /// Turns of bodies that hold a connection while they arrive.
+    pub(crate) flowing: Semaphore,
 }
 
 impl State {
     pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, ApiError> {
         self.snapshot.load_full().ok_or_else(ApiError::no_schema_cache)
+    }
+
+    /// A turn for rows that are sent while the body arrives. They leave half of the pool to others.
+    pub(crate) async fn turn_of(&self, sent: Option<&Sent>) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+        if !matches!(sent, Some(Sent::Flowing(_))) {
+            return Ok(None);
+        }
+        let turn = tokio::time::timeout(self.config.db_pool_acquisition_timeout, self.flowing.acquire()).await;
+        turn.ok().and_then(Result::ok).map(Some).ok_or_else(|| PoolError::Timeout.into())
+    }
+
+    /// The bounds of bodies.
+    pub(crate) fn body_limits(&self) -> BodyLimits {
+        BodyLimits {
+            held_bytes_max: self.config.client_body_max,
+            flowing_bytes_max: self.config.client_stream_max,
+            stall_timeout: self.config.client_stall_timeout,
+        }
     }
 }

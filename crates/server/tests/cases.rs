@@ -10,12 +10,12 @@ use std::path::Path;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
 use thalweg_request::{
-    ApiRequest, Params, Preferences, Query, RequestError, Resource, Target, Unreserved, Window, accepted,
+    Action, ApiRequest, Params, Preferences, Query, RequestError, Resource, Target, Unreserved, Window, accepted,
 };
 use thalweg_rows::Format;
 use thalweg_server::Config;
 use thalweg_testkit::Database;
-use thalweg_wire::{Config as WireConfig, Connection, Query as WireQuery};
+use thalweg_wire::{Config as WireConfig, Connection, Param, Query as WireQuery};
 
 pub(crate) const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
 
@@ -93,6 +93,8 @@ pub(crate) fn request<'a>(
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let query = Query::parse(params, unreserved)?;
     Ok(ApiRequest {
+        action: Action::Read,
+        payload: None,
         target,
         window: Window::intersect(query.root_window, header("Range"))?,
         query,
@@ -123,8 +125,9 @@ pub(crate) fn catalog(uri: &str) -> Catalog {
         let mut connection = Connection::connect(&WireConfig::parse(uri).unwrap()).await.unwrap();
         let mut loader = Loader::new(&["api".to_owned()], &["public".to_owned()]);
         for part in Part::ALL {
-            let params: Vec<Cow<'_, str>> = loader.parameter(part).map(Cow::Owned).into_iter().collect();
-            let query = WireQuery { text: loader.sql(part), params: &params, formats: &[Format::Binary] };
+            let params: Vec<Param<'_>> =
+                loader.parameter(part).map(|text| Param::Text(Cow::Owned(text))).into_iter().collect();
+            let query = WireQuery { params: &params, formats: &[Format::Binary], ..WireQuery::bare(loader.sql(part)) };
             connection
                 .run(&[query], &mut loader.sink(part))
                 .await

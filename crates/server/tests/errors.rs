@@ -38,7 +38,7 @@ fn each_error_has_its_status_and_code() {
         ("GET", "/flights", accept("application/vnd.pgrst.plan"), 406, "PGRST107"),
         ("GET", "/flights?select=takeoff(id),takeoff(name)", vec![], 400, "42712"),
         ("PATCH", "/rpc/raises", vec![], 405, "PGRST101"),
-        ("DELETE", "/flights", vec![], 501, "PGRST127"),
+        ("DELETE", "/flights", vec![], 401, "42501"),
         ("TRACE", "/flights", vec![], 405, "PGRST117"),
         ("GET", "/flights", vec![("Accept-Profile", "other")], 406, "PGRST106"),
         ("GET", "/flights?id=gte50", vec![], 400, "PGRST100"),

@@ -63,6 +63,17 @@ impl Served {
         Client::connect(self.address).request(method, target, headers)
     }
 
+    /// One request with a body on a connection of its own.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Response {
+        Client::connect(self.address).request_with(method, target, headers, body.as_ref())
+    }
+
     pub(crate) fn get(&self, target: &str) -> Response {
         self.request("GET", target, &[])
     }

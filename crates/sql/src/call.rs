@@ -1,10 +1,11 @@
 //! Functions in `FROM`.
 
+use crate::Param;
 use crate::quote::{array_literal, quote};
 use crate::read::{Scope, Writer};
 use std::borrow::Cow;
 use thalweg_catalog::Returns;
-use thalweg_plan::{Argument, Call};
+use thalweg_plan::{Argument, Call, Given};
 
 /// A call of the function that runs before every request, found by the search path where its schema is not named.
 pub fn pre_request(schema: Option<&str>, name: &str) -> String {
@@ -48,11 +49,29 @@ impl<'a> Writer<'a> {
         if argument.variadic {
             self.text.push_str("VARIADIC ");
         }
-        quote(&mut self.text, argument.name);
-        self.text.push_str(" := ");
-        match (argument.variadic, argument.values.as_slice()) {
-            (false, [only]) => self.param(Cow::Borrowed(only)),
-            (_, values) => self.param(Cow::Owned(array_literal(values))),
+        if !argument.name.is_empty() {
+            quote(&mut self.text, argument.name);
+            self.text.push_str(" := ");
+        }
+        match &argument.given {
+            Given::Texts(values) => match (argument.variadic, values.as_slice()) {
+                (false, [only]) => self.param(Cow::Borrowed(only)),
+                (_, values) => self.param(Cow::Owned(array_literal(values))),
+            },
+            Given::Bound(bound) => self.param_of(Param::Bound(*bound)),
+            Given::Body => self.param_of(Param::Document),
+            Given::Document { is_array } => {
+                self.text.push_str("(SELECT thalweg_body.");
+                quote(&mut self.text, argument.name);
+                self.text.push_str(if *is_array { " FROM json_to_recordset(" } else { " FROM json_to_record(" });
+                self.param_of(Param::Document);
+                self.text.push_str("::json) AS thalweg_body(");
+                quote(&mut self.text, argument.name);
+                self.text.push(' ');
+                self.name(argument.type_schema, argument.type_name);
+                self.text.push_str(if *is_array { ") LIMIT 1)" } else { "))" });
+                return;
+            }
         }
         self.text.push_str("::");
         self.name(argument.type_schema, argument.type_name);

@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
+    pub(crate) fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
         match condition {
             Condition::Filter { column, filter, to_tsvector, read_by } => {
                 self.filter(scope, column, filter, *to_tsvector, *read_by);

@@ -21,22 +21,47 @@ mod embed;
 mod gather;
 mod quote;
 mod read;
+mod write;
 
 pub use call::pre_request;
 pub use gather::gathered;
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
+pub use write::{updated, write};
 
 use std::borrow::Cow;
+use std::fmt;
+use thalweg_plan::Bound;
 use thalweg_rows::Shape;
+
+/// A parameter of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Param<'a> {
+    /// A value of the request's, in text format.
+    Text(Cow<'a, str>),
+    /// The request's body.
+    Document,
+    /// A value of the request's body.
+    Bound(Bound),
+}
+
+impl fmt::Display for Param<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Document => f.write_str("(the body)"),
+            Self::Bound(bound) => write!(f, "(member {} of the body)", bound.member),
+        }
+    }
+}
 
 /// A statement ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement<'a> {
     /// The SQL, with `$1` … for the parameters.
     pub text: String,
-    /// The parameters' values in text format. PostgreSQL infers their types.
-    pub params: Vec<Cow<'a, str>>,
+    /// The parameters. PostgreSQL infers their types.
+    pub params: Vec<Param<'a>>,
     /// What its rows look like.
     pub shape: Shape,
 }

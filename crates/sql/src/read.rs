@@ -1,8 +1,8 @@
 //! Statements that read.
 
-use crate::Statement;
 use crate::embed::lifts_arrays;
 use crate::quote::quote;
+use crate::{Param, Statement};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,14 +16,7 @@ use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 /// are related to-many come as an array of rows, built by a subquery for each outer row.
 pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
-    if let Media::Explain { json, options, .. } = &plan.media {
-        let format = if *json { "JSON" } else { "TEXT" };
-        let _ = write!(writer.text, "EXPLAIN (FORMAT {format}");
-        for option in options {
-            let _ = write!(writer.text, ", {option} true");
-        }
-        writer.text.push_str(") ");
-    }
+    writer.explain(plan);
     writer.main(plan);
     Statement { text: writer.text, params: writer.params, shape: plan.shape() }
 }
@@ -94,7 +87,7 @@ fn one_count() -> Shape {
 
 pub(crate) struct Writer<'a> {
     pub(crate) text: String,
-    pub(crate) params: Vec<Cow<'a, str>>,
+    pub(crate) params: Vec<Param<'a>>,
     /// The keys of JSON paths among the parameters: the same key is the same parameter, so that PostgreSQL can tell
     /// that two expressions are equal.
     pub(crate) path_keys: Vec<(&'a str, usize)>,
@@ -150,7 +143,11 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
-        self.params.push(value);
+        self.param_of(Param::Text(value));
+    }
+
+    pub(crate) fn param_of(&mut self, param: Param<'a>) {
+        self.params.push(param);
         self.text.push('$');
         self.text.push_str(itoa::Buffer::new().format(self.params.len()));
     }
@@ -188,8 +185,26 @@ impl<'a> Writer<'a> {
         Scope { name: read.from.name(), depth: outer.map_or(0, |outer| outer.depth + 1), number }
     }
 
+    /// What comes before a statement of which the plan is wanted.
+    pub(crate) fn explain(&mut self, plan: &Plan<'_>) {
+        if let Media::Explain { json, options, .. } = &plan.media {
+            let format = if *json { "JSON" } else { "TEXT" };
+            let _ = write!(self.text, "EXPLAIN (FORMAT {format}");
+            for option in options {
+                let _ = write!(self.text, ", {option} true");
+            }
+            self.text.push_str(") ");
+        }
+    }
+
+    /// Lets the root's rows be those that the statement keeps under this name, which go by their own name again.
+    pub(crate) fn keep(&mut self, name: &'static str) {
+        self.kept = Some(name);
+        self.next = 0;
+    }
+
     /// The rows of the root, as its media type wants them.
-    fn main(&mut self, plan: &'a Plan<'a>) {
+    pub(crate) fn main(&mut self, plan: &'a Plan<'a>) {
         match plan.media.of_statement() {
             Media::GeoJson => {
                 self.text.push_str("SELECT ST_AsGeoJSON(thalweg_row)::json FROM (");
@@ -221,9 +236,7 @@ impl<'a> Writer<'a> {
         self.text.push_str("WITH thalweg_call AS MATERIALIZED (SELECT *");
         self.source(scope, &plan.read);
         self.text.push_str(") ");
-        self.kept = Some("thalweg_call");
-        // the rows that were kept go by the function's own name again
-        self.next = 0;
+        self.keep("thalweg_call");
     }
 
     /// `FROM … WHERE …` of the root behind a select list.
@@ -413,17 +426,24 @@ impl<'a> Writer<'a> {
             }
             return;
         };
+        self.cast(*cast, |writer| {
+            writer.name(schema, name);
+            writer.text.push('(');
+            match (grouped, &output.value) {
+                (Some(number), _) => _ = write!(writer.text, "thalweg_g{number}.c{at}"),
+                (None, Value::Column { column, .. }) => writer.column(scope, column),
+                (None, _) => {}
+            }
+            writer.text.push(')');
+        });
+    }
+
+    /// What `inner` writes, cast to a type if there is one.
+    fn cast(&mut self, cast: Option<&str>, inner: impl FnOnce(&mut Self)) {
         if cast.is_some() {
             self.text.push_str("CAST(");
         }
-        self.name(schema, name);
-        self.text.push('(');
-        match (grouped, &output.value) {
-            (Some(number), _) => _ = write!(self.text, "thalweg_g{number}.c{at}"),
-            (None, Value::Column { column, .. }) => self.column(scope, column),
-            (None, _) => {}
-        }
-        self.text.push(')');
+        inner(self);
         if let Some(cast) = cast {
             self.text.push_str(" AS ");
             self.text.push_str(cast);
@@ -434,32 +454,20 @@ impl<'a> Writer<'a> {
     /// An output as an expression over the level's rows.
     fn ungrouped(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
         let Some((aggregate, cast)) = output.aggregate else { return self.base(scope, read, &output.value) };
-        if cast.is_some() {
-            self.text.push_str("CAST(");
-        }
-        self.text.push_str(aggregate.name());
-        self.text.push('(');
-        self.base(scope, read, &output.value);
-        self.text.push(')');
-        if let Some(cast) = cast {
-            self.text.push_str(" AS ");
-            self.text.push_str(cast);
-            self.text.push(')');
-        }
+        self.cast(cast, |writer| {
+            writer.text.push_str(aggregate.name());
+            writer.text.push('(');
+            writer.base(scope, read, &output.value);
+            writer.text.push(')');
+        });
     }
 
     fn base(&mut self, scope: Scope<'a>, read: &'a Read<'a>, value: &'a Value<'a>) {
         match value {
             // the function that shows it is applied outside, and so is a cast of what that returns
-            Value::Column { column, cast: None, .. } | Value::Column { column, shown_by: Some(_), .. } => {
-                self.column(scope, column);
-            }
-            Value::Column { column, cast: Some(cast), shown_by: None } => {
-                self.text.push_str("CAST(");
-                self.column(scope, column);
-                self.text.push_str(" AS ");
-                self.text.push_str(cast);
-                self.text.push(')');
+            Value::Column { column, shown_by: Some(_), .. } => self.column(scope, column),
+            Value::Column { column, cast, shown_by: None } => {
+                self.cast(*cast, |writer| writer.column(scope, column));
             }
             Value::Row => self.text.push('1'),
             Value::Scalar => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thalweg_embedded_postgres::{Cluster, Options};
-use thalweg_rows::{Demand, Format, RowSink, RowView};
+use thalweg_rows::{Demand, RowSink, RowView};
 use thalweg_wire::{Config, Connection, Query};
 
 static CLUSTER: OnceLock<(Cluster, PathBuf)> = OnceLock::new();
@@ -88,7 +88,7 @@ impl Database {
         block_on(async {
             let mut connection = connect(&self.uri()).await;
             let mut texts = Texts(Vec::new());
-            let query = Query { text: sql, params: &[], formats: &[Format::Text] };
+            let query = Query::bare(sql);
             connection.run(&[query], &mut texts).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
             texts.0
         })

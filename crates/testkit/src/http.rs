@@ -39,7 +39,21 @@ impl Client {
         self.receive(method == "HEAD")
     }
 
-    /// Sends a request without a body.
+    /// Sends a request with a body and reads the answer.
+    pub fn request_with(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let length = body.len().to_string();
+        let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("Content-Length", &*length)]).collect();
+        self.send(method, target, &headers);
+        self.send_bytes(body);
+        self.receive(false)
+    }
+
+    /// Sends bytes as they are; whether the server took them.
+    pub fn send_bytes(&mut self, bytes: &[u8]) -> bool {
+        self.stream.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// Sends the head of a request.
     pub fn send(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) {
         let mut head = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n");
         for (name, value) in headers {

@@ -1,5 +1,6 @@
 //! One connection, and the pipelines of statements that run on it (section "Extended Query").
 
+use crate::bind::{self, Param};
 use crate::cancel::CancelKey;
 use crate::error::{DbError, Error, ErrorKind};
 use crate::input::Input;
@@ -7,9 +8,8 @@ use crate::message;
 use crate::output::Output;
 use crate::statements::Statements;
 use crate::stream::Stream;
-use postgres_protocol::IsNull;
+use bytes::Bytes;
 use postgres_protocol::message::frontend;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Connection {
     expected: VecDeque<Expected>,
     /// How many `ReadyForQuery` are to come.
     syncs: usize,
+    /// Whether the pipeline has no end yet: its transaction is in progress, and ends only with it or the connection.
+    open: bool,
     failure: Option<Error>,
     /// Set for good once the stream of messages can no longer be followed.
     broken: bool,
@@ -44,10 +46,19 @@ pub struct Connection {
 pub struct Query<'a> {
     /// The SQL. Statements are prepared once per connection and text.
     pub text: &'a str,
-    /// The parameters in text format; their types are PostgreSQL's to infer.
-    pub params: &'a [Cow<'a, str>],
+    /// The parameters.
+    pub params: &'a [Param<'a>],
     /// The formats of the result's columns: one for each, or one for all.
     pub formats: &'a [Format],
+    /// What a `COPY … FROM STDIN` reads, where all of it is here.
+    pub copy: Option<&'a [Bytes]>,
+}
+
+impl<'a> Query<'a> {
+    /// A statement without parameters, whose results are text.
+    pub fn bare(text: &'a str) -> Self {
+        Self { text, params: &[], formats: &[Format::Text], copy: None }
+    }
 }
 
 /// How far a pipeline has come.
@@ -55,6 +66,10 @@ pub struct Query<'a> {
 pub enum Progress {
     /// The sink wants no more rows for now.
     Paused,
+    /// The statements of a pipeline that was left open have run, and the transaction goes on.
+    Open,
+    /// A `COPY` of a pipeline that was left open waits for its data.
+    CopyIn,
     /// Every statement has run, and the transaction has ended.
     Done,
 }
@@ -103,6 +118,7 @@ impl Connection {
             statements: Statements::default(),
             expected: VecDeque::new(),
             syncs: 0,
+            open: false,
             failure: None,
             broken: false,
             cancel_key: None,
@@ -141,7 +157,12 @@ impl Connection {
 
     /// Whether a pipeline may be started: the last one is over and the stream of messages is whole.
     pub fn is_idle(&self) -> bool {
-        !self.broken && self.syncs == 0 && self.output.is_empty()
+        !self.broken && !self.open && self.syncs == 0 && self.output.is_empty()
+    }
+
+    /// Whether a transaction is in progress that only [`Connection::end`] ends.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// How many statements are prepared.
@@ -176,8 +197,28 @@ impl Connection {
         queries: &[Query<'_>],
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
+        self.launch(queries, sink, false).await
+    }
+
+    /// Sends a pipeline, and reads what comes of it. Not finding a statement makes a second try, unless the sink cannot
+    /// forget what it has been given.
+    async fn launch<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+        open: bool,
+    ) -> Result<Progress, StepError<S::Error>> {
         for retried in [false, true] {
-            self.send(queries)?;
+            if !self.is_idle() {
+                return Err(Error::new(ErrorKind::Broken).into());
+            }
+            self.encode(queries)?;
+            self.open = open;
+            if open {
+                frontend::flush(self.output.buffer());
+            } else {
+                self.sync();
+            }
             let mut counting = Counting { sink, rows: 0 };
             match poll_fn(|cx| self.poll_step(cx, &mut counting)).await {
                 Err(StepError::Wire(error))
@@ -196,8 +237,7 @@ impl Connection {
 
     /// Runs statements without a parameter or a result one after the other in one transaction.
     pub async fn execute(&mut self, statements: &[&str]) -> Result<(), Error> {
-        let queries: Vec<Query<'_>> =
-            statements.iter().map(|text| Query { text, params: &[], formats: &[Format::Text] }).collect();
+        let queries: Vec<Query<'_>> = statements.iter().map(|text| Query::bare(text)).collect();
         match self.run(&queries, &mut Discard).await {
             Ok(_) => Ok(()),
             Err(StepError::Wire(error)) => Err(error),
@@ -205,11 +245,75 @@ impl Connection {
         }
     }
 
-    /// Encodes a pipeline: every statement, prepared first where it is new, and one `Sync`.
-    fn send(&mut self, queries: &[Query<'_>]) -> Result<(), Error> {
-        if !self.is_idle() {
-            return Err(Error::new(ErrorKind::Broken));
+    /// Runs statements of a transaction that is left open, up to the last one's end or to a `COPY` that waits for data.
+    /// [`Connection::end`] commits it; after an error it has ended. A connection that is dropped meanwhile is closed,
+    /// which rolls it back.
+    pub async fn begin<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        self.launch(queries, sink, true).await
+    }
+
+    /// Queues data of a `COPY` that waits for it.
+    pub fn copy_data(&mut self, chunk: &Bytes) {
+        bind::copy_data(&mut self.output, chunk);
+    }
+
+    /// Sends queued data of a `COPY` until little is left. An error that PostgreSQL reports meanwhile ends the pipeline.
+    pub fn poll_copy<S: RowSink>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut S,
+    ) -> Poll<Result<(), StepError<S::Error>>> {
+        loop {
+            // rows do not come while data is wanted: whatever is ready is an error
+            match self.poll_step(cx, sink) {
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(_)) => return Poll::Ready(Err(Error::new(ErrorKind::Protocol("end of COPY")).into())),
+                Poll::Pending if self.syncs == 0 && self.output.is_empty() => return Poll::Ready(Ok(())),
+                // the end of a failed pipeline was queued just now
+                Poll::Pending if self.syncs > 0 && !self.output.is_empty() => {
+                    ready!(self.output.poll_flush(&mut self.stream, cx))?;
+                }
+                Poll::Pending => return Poll::Pending,
+            }
         }
+    }
+
+    /// The data of a `COPY` that waits for it has ended.
+    pub fn copy_done(&mut self) {
+        frontend::copy_done(self.output.buffer());
+    }
+
+    /// There will be no more data, and what has been sent is not to stay: ends the transaction.
+    pub async fn copy_fail(&mut self, reason: &str) -> Result<(), Error> {
+        frontend::copy_fail(reason, self.output.buffer())?;
+        self.open = false;
+        self.sync();
+        self.drain().await
+    }
+
+    /// Runs further statements of a transaction that was left open, and commits it, unless one of them is `ROLLBACK`.
+    pub async fn end<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        self.encode(queries)?;
+        self.open = false;
+        self.sync();
+        poll_fn(|cx| self.poll_step(cx, sink)).await
+    }
+
+    fn sync(&mut self) {
+        frontend::sync(self.output.buffer());
+        self.syncs = 1;
+    }
+
+    /// Encodes statements, each prepared first where it is new.
+    fn encode(&mut self, queries: &[Query<'_>]) -> Result<(), Error> {
         for query in queries {
             let (number, new, columns) = match self.statements.find(query.text) {
                 Some(known) => (known.number, false, known.columns.clone()),
@@ -226,25 +330,19 @@ impl Connection {
                     (number, true, None)
                 }
             };
-            let buffer = self.output.buffer();
-            let bound = frontend::bind(
-                "",
-                itoa::Buffer::new().format(number),
-                [],
-                query.params,
-                |value: &Cow<'_, str>, buffer| {
-                    buffer.extend_from_slice(value.as_bytes());
-                    Ok(IsNull::No)
-                },
-                query.formats.iter().map(|format| format.code()),
-                buffer,
-            );
-            bound.map_err(|_| Error::new(ErrorKind::Protocol("too many or too long parameters")))?;
-            frontend::execute("", 0, buffer)?;
+            let mut name = itoa::Buffer::new();
+            if let Err(error) = bind::bind(&mut self.output, name.format(number), query.params, query.formats) {
+                // half a message is queued
+                self.broken = true;
+                return Err(error);
+            }
+            frontend::execute("", 0, self.output.buffer())?;
+            if let Some(chunks) = query.copy {
+                chunks.iter().for_each(|chunk| bind::copy_data(&mut self.output, chunk));
+                frontend::copy_done(self.output.buffer());
+            }
             self.expected.push_back(Expected { statement: number, unparsed: new, columns });
         }
-        frontend::sync(self.output.buffer());
-        self.syncs = 1;
         Ok(())
     }
 
@@ -264,7 +362,12 @@ impl Connection {
             return Poll::Ready(Err(error.into()));
         }
         let started = Instant::now();
-        let result = self.poll_messages(cx, sink);
+        let mut result = self.poll_messages(cx, sink);
+        if result.is_pending() && self.failure.is_some() && !self.output.is_empty() {
+            // the end of a pipeline that had none was queued just now
+            ready!(self.output.poll_flush(&mut self.stream, cx))?;
+            result = self.poll_messages(cx, sink);
+        }
         self.busy += started.elapsed();
         let result = ready!(result);
         if let Err(error) = &result {
@@ -286,6 +389,9 @@ impl Connection {
             return Poll::Ready(Err(Error::new(ErrorKind::Broken).into()));
         }
         loop {
+            if self.open && self.expected.is_empty() {
+                return Poll::Ready(Ok(Progress::Open));
+            }
             let Some(found) = self.input.message()? else {
                 ready!(self.input.poll_fill(&mut self.stream, cx))?;
                 continue;
@@ -300,8 +406,10 @@ impl Connection {
                 }
                 message::COMMAND_COMPLETE | message::EMPTY_QUERY_RESPONSE => {
                     self.expected.pop_front().ok_or(Error::new(ErrorKind::Protocol("a result of no statement")))?;
-                    sink.end_of_statement();
+                    sink.end_of_statement(affected_rows(body));
                 }
+                message::COPY_IN_RESPONSE if self.open => return Poll::Ready(Ok(Progress::CopyIn)),
+                message::COPY_IN_RESPONSE => {}
                 message::READY_FOR_QUERY => {
                     self.syncs = self.syncs.saturating_sub(1);
                     self.expected.clear();
@@ -357,6 +465,10 @@ impl Connection {
             return Err(error);
         }
         self.failure.get_or_insert(error);
+        if std::mem::take(&mut self.open) {
+            // the server waits for the end of the pipeline
+            self.sync();
+        }
         Ok(())
     }
 
@@ -461,6 +573,13 @@ impl Connection {
     }
 }
 
+/// The last word of a command's tag, such as of `INSERT 0 5`; 0 where that is no number.
+fn affected_rows(tag: &[u8]) -> u64 {
+    let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
+    let digits = tag.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
 fn row_description(body: &[u8]) -> Result<Vec<Oid>, Error> {
     let mut cursor = Cursor::new(body);
     let count = cursor.u16()?;
@@ -507,7 +626,7 @@ impl<S: RowSink> RowSink for Counting<'_, S> {
         self.sink.restart()
     }
 
-    fn end_of_statement(&mut self) {
-        self.sink.end_of_statement();
+    fn end_of_statement(&mut self, affected_rows: u64) {
+        self.sink.end_of_statement(affected_rows);
     }
 }

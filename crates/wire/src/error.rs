@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Broken,
     /// PostgreSQL sent something that its protocol does not allow here.
     Protocol(&'static str),
+    /// A statement's parameters are more than PostgreSQL takes.
+    TooLarge,
     /// PostgreSQL reported an error.
     Database(Box<DbError>),
 }
@@ -40,6 +42,8 @@ pub struct DbError {
     pub detail: Option<String>,
     /// `HINT`
     pub hint: Option<String>,
+    /// `CONTEXT`: where it happened, such as the line and column of a `COPY`.
+    pub context: Option<String>,
     /// The source routine that reported it.
     pub routine: Option<String>,
 }
@@ -60,6 +64,7 @@ impl DbError {
                 b'M' => found.message = text,
                 b'D' => found.detail = Some(text),
                 b'H' => found.hint = Some(text),
+                b'W' => found.context = Some(text),
                 b'R' => found.routine = Some(text),
                 _ => {}
             }
@@ -123,6 +128,7 @@ impl fmt::Display for Error {
             ErrorKind::Authentication(what) => write!(f, "authentication failed: {what}")?,
             ErrorKind::Broken => f.write_str("no connection to the server")?,
             ErrorKind::Protocol(what) => write!(f, "unexpected answer from PostgreSQL: {what}")?,
+            ErrorKind::TooLarge => f.write_str("too many or too long parameters")?,
             ErrorKind::Database(error) => write!(f, "{}: {} ({})", error.severity, error.message, error.code)?,
         }
         match &self.cause {

@@ -19,6 +19,7 @@
 //! Source: PostgreSQL's manual, chapter "Frontend/Backend Protocol".
 
 mod authenticate;
+mod bind;
 mod cancel;
 mod config;
 mod connect;
@@ -33,6 +34,7 @@ mod statements;
 mod stream;
 mod tls;
 
+pub use bind::Param;
 pub use cancel::CancelKey;
 pub use config::{Config, Host, SslMode, TargetSession};
 pub use connection::{Connection, Notification, Progress, Query, StepError};

@@ -260,6 +260,10 @@ impl Drop for Pooled {
             if let Some(key) = connection.cancel_key().cloned() {
                 let _ = key.cancel().await;
             }
+            if connection.is_open() {
+                // to end the pipeline would commit it; without an end it is rolled back
+                return;
+            }
             if let Ok(Ok(())) = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain()).await {
                 shared.put_back(connection, opened, generation);
             }

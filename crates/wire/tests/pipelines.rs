@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
 use thalweg_testkit::Database;
-use thalweg_wire::{Config, Connection, Progress, Query, StepError};
+use thalweg_wire::{Config, Connection, Param, Progress, Query, StepError};
 
 async fn connect(database: &Database) -> Connection {
     Connection::connect(&Config::parse(&database.uri()).unwrap()).await.unwrap()
@@ -44,8 +44,9 @@ async fn parameters_and_formats_by_column() {
     let mut both = Both(Vec::new());
     let query = Query {
         text: "select $1::int4, $2::int4",
-        params: &[Cow::Borrowed("7"), Cow::Borrowed("8")],
+        params: &["7", "8"].map(|text| Param::Text(Cow::Borrowed(text))),
         formats: &[Format::Binary, Format::Text],
+        copy: None,
     };
     assert_eq!(connection.run(&[query], &mut both).await.unwrap(), Progress::Done);
     assert_eq!(both.0, [(7, "8".to_owned())]);
@@ -106,7 +107,7 @@ async fn rows_wait_while_the_sink_wants_no_more() {
     }
     let mut one = One(0);
     let text = "select repeat('x', 10000) from generate_series(1, 20000)";
-    let query = Query { text, params: &[], formats: &[Format::Text] };
+    let query = Query::bare(text);
     assert_eq!(connection.run(&[query], &mut one).await.unwrap(), Progress::Paused);
     assert_eq!(one.0, 1);
     // 200 MB cannot all have been sent: the server waits for us
@@ -133,7 +134,7 @@ async fn a_sink_that_fails_costs_the_connection() {
             Err("no")
         }
     }
-    let query = Query { text: "select generate_series(1, 3)", params: &[], formats: &[Format::Text] };
+    let query = Query::bare("select generate_series(1, 3)");
     assert!(matches!(connection.run(&[query], &mut Fails).await, Err(StepError::Sink("no"))));
     assert!(!connection.is_idle());
 }
@@ -168,7 +169,7 @@ async fn values_of_any_size() {
     for length in [0, 1, 65_535, 65_536, 1_000_000, 20_000_000] {
         let large = "x".repeat(length);
         let query =
-            Query { text: "select $1::text, length($1)", params: &[Cow::Borrowed(&large)], formats: &[Format::Text] };
+            Query { params: &[Param::Text(Cow::Borrowed(&large))], ..Query::bare("select $1::text, length($1)") };
         let mut texts = Texts::default();
         connection.run(&[query], &mut texts).await.unwrap();
         assert!(texts.0 == [vec![Some(large), Some(length.to_string())]], "{length} bytes");

@@ -3,7 +3,6 @@
 use crate::texts::{Texts, rows};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as RunnerConfig, TestRunner};
-use thalweg_rows::Format;
 use thalweg_testkit::{Database, Proxy};
 use thalweg_wire::{Config, Connection, DbError, Query};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -109,7 +108,7 @@ fn hostile_bytes_are_an_error() {
                 let _ = theirs.write_all(&wrong).await;
                 // the stream ends here, whatever the lengths in it say
             };
-            let queries = STATEMENTS.map(|text| Query { text, params: &[], formats: &[Format::Text] });
+            let queries = STATEMENTS.map(Query::bare);
             let mut texts = Texts::default();
             let (_, ()) = tokio::join!(connection.run(&queries, &mut texts), feed);
         });

@@ -1,6 +1,6 @@
 //! A sink that keeps what comes, as text.
 
-use thalweg_rows::{Demand, Format, Malformed, RowSink, RowView};
+use thalweg_rows::{Demand, Malformed, RowSink, RowView};
 use thalweg_wire::{Connection, Query, StepError};
 
 #[derive(Default, Debug, PartialEq, Clone)]
@@ -25,8 +25,7 @@ impl RowSink for Texts {
 
 /// Runs statements without parameters and returns all their rows.
 pub(crate) async fn rows(connection: &mut Connection, statements: &[&str]) -> Result<Texts, thalweg_wire::Error> {
-    let queries: Vec<Query<'_>> =
-        statements.iter().map(|text| Query { text, params: &[], formats: &[Format::Text] }).collect();
+    let queries: Vec<Query<'_>> = statements.iter().map(|text| Query::bare(text)).collect();
     let mut texts = Texts::default();
     match connection.run(&queries, &mut texts).await {
         Ok(_) => Ok(texts),

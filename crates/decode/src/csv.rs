@@ -1,0 +1,429 @@
+//! CSV (RFC 4180) as it arrives: records to rows of a `COPY`, or to JSON.
+
+use crate::copy_text::{NULL, append_escaped};
+use crate::error::{DecodeError, Problem};
+use crate::scan::KEY_BYTES_MAX;
+use thalweg_json::write_string;
+
+/// Is told what has been read, in order.
+trait Fields {
+    /// Bytes of a field.
+    fn piece(&mut self, bytes: &[u8]);
+    /// A field ends; whether it was between quotes.
+    fn field(&mut self, is_quoted: bool);
+    /// A record ends.
+    fn record(&mut self) -> Result<(), DecodeError>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first byte of a record.
+    Record,
+    /// Before the first byte of a field.
+    Field,
+    Bare,
+    Quoted,
+    /// Behind a quote within quotes: its pair, or the end.
+    Quote,
+    /// Behind a carriage return that ended a field.
+    Return,
+}
+
+#[derive(Debug)]
+struct Parser {
+    state: State,
+    records: u64,
+}
+
+impl Parser {
+    fn new() -> Self {
+        Self { state: State::Record, records: 0 }
+    }
+
+    fn error(&self, problem: Problem) -> DecodeError {
+        // the header is no row
+        DecodeError::at(problem, self.records)
+    }
+
+    fn feed(&mut self, chunk: &[u8], fields: &mut impl Fields) -> Result<(), DecodeError> {
+        let mut at = 0;
+        while let Some(&byte) = chunk.get(at) {
+            match (self.state, byte) {
+                (State::Return, b'\n') => self.state = State::Record,
+                (State::Return, _) => {
+                    // a line may end with a carriage return alone
+                    self.state = State::Record;
+                    continue;
+                }
+                (State::Record, b'\n' | b'\r') => {}
+                (State::Record | State::Field, b'"') => self.state = State::Quoted,
+                (State::Quote, b'"') => {
+                    fields.piece(b"\"");
+                    self.state = State::Quoted;
+                }
+                (State::Quoted, b'"') => self.state = State::Quote,
+                (State::Quoted, _) => {
+                    let end = chunk[at..].iter().position(|&byte| byte == b'"').unwrap_or(chunk.len() - at);
+                    fields.piece(&chunk[at..at + end]);
+                    at += end;
+                    continue;
+                }
+                (_, b',') => {
+                    fields.field(self.state == State::Quote);
+                    self.state = State::Field;
+                }
+                (_, b'\n' | b'\r') => {
+                    fields.field(self.state == State::Quote);
+                    self.record(fields)?;
+                    self.state = if byte == b'\r' { State::Return } else { State::Record };
+                }
+                (State::Quote, _) => return Err(self.error(Problem::Quotes)),
+                (State::Record | State::Field | State::Bare, _) => {
+                    let ends = |byte: &u8| matches!(byte, b',' | b'\n' | b'\r' | b'"');
+                    let end = chunk[at..].iter().position(ends).unwrap_or(chunk.len() - at);
+                    if chunk.get(at + end) == Some(&b'"') {
+                        return Err(self.error(Problem::Quotes));
+                    }
+                    fields.piece(&chunk[at..at + end]);
+                    self.state = State::Bare;
+                    at += end;
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
+        fields.record()?;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
+        match self.state {
+            State::Quoted => Err(self.error(Problem::Quotes)),
+            State::Record | State::Return => Ok(()),
+            State::Field | State::Bare | State::Quote => {
+                fields.field(self.state == State::Quote);
+                self.state = State::Record;
+                self.record(fields)
+            }
+        }
+    }
+}
+
+/// Finds the header of a CSV body, and counts and checks its records.
+#[derive(Debug)]
+pub struct CsvReader {
+    parser: Parser,
+    shape: Shape,
+}
+
+#[derive(Debug, Default)]
+struct Shape {
+    names: Vec<String>,
+    field: Vec<u8>,
+    fields: usize,
+    has_header: bool,
+    rows: u64,
+    name_is_too_long: bool,
+}
+
+impl Fields for Shape {
+    fn piece(&mut self, bytes: &[u8]) {
+        if !self.has_header {
+            self.name_is_too_long |= self.field.len() + bytes.len() > KEY_BYTES_MAX;
+            if !self.name_is_too_long {
+                self.field.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    fn field(&mut self, _: bool) {
+        if !self.has_header {
+            self.names.push(String::from_utf8_lossy(&std::mem::take(&mut self.field)).into_owned());
+        }
+        self.fields += 1;
+    }
+
+    fn record(&mut self) -> Result<(), DecodeError> {
+        if self.has_header {
+            self.rows += 1;
+        }
+        if self.name_is_too_long {
+            return Err(DecodeError::at(Problem::TooLong, 0));
+        }
+        self.has_header = true;
+        if std::mem::take(&mut self.fields) != self.names.len() {
+            return Err(DecodeError::at(Problem::Fields, self.rows));
+        }
+        Ok(())
+    }
+}
+
+impl Default for CsvReader {
+    fn default() -> Self {
+        Self { parser: Parser::new(), shape: Shape::default() }
+    }
+}
+
+impl CsvReader {
+    /// Looks at a chunk.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        self.parser.feed(chunk, &mut self.shape)
+    }
+
+    /// The body has ended.
+    pub fn finish(&mut self) -> Result<(), DecodeError> {
+        self.parser.finish(&mut self.shape)?;
+        if self.shape.has_header { Ok(()) } else { Err(DecodeError::at(Problem::Header, 0)) }
+    }
+
+    /// The names of the header, once all of it has been read.
+    pub fn header(&self) -> Option<&[String]> {
+        self.shape.has_header.then_some(&self.shape.names)
+    }
+
+    /// How many records stand below the header.
+    pub fn rows(&self) -> u64 {
+        self.shape.rows
+    }
+}
+
+/// Makes rows of records.
+#[derive(Debug)]
+pub struct CsvRows {
+    parser: Parser,
+    writer: Writer,
+}
+
+#[derive(Debug)]
+struct Writer {
+    /// For each field of a record its place in the row; `None` where it is passed over.
+    places: Vec<Option<usize>>,
+    columns: usize,
+    in_order: bool,
+    out: Vec<u8>,
+    row_start: usize,
+    field_start: usize,
+    ranges: Vec<Option<std::ops::Range<usize>>>,
+    scratch: Vec<u8>,
+    at: usize,
+    has_header: bool,
+    rows: u64,
+}
+
+impl CsvRows {
+    /// For columns, of records whose header is known.
+    pub fn new(columns: &[String], header: &[String]) -> Self {
+        let places: Vec<Option<usize>> =
+            header.iter().map(|name| columns.iter().position(|column| column == name)).collect();
+        let in_order = places.iter().copied().eq((0..columns.len()).map(Some));
+        let writer = Writer {
+            places,
+            columns: columns.len(),
+            in_order,
+            out: Vec::new(),
+            row_start: 0,
+            field_start: 0,
+            ranges: vec![None; columns.len()],
+            scratch: Vec::new(),
+            at: 0,
+            has_header: false,
+            rows: 0,
+        };
+        Self { parser: Parser::new(), writer }
+    }
+
+    /// Reads a chunk.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        self.writer.out.reserve(chunk.len());
+        self.parser.feed(chunk, &mut self.writer)
+    }
+
+    /// The body has ended.
+    pub fn finish(&mut self) -> Result<(), DecodeError> {
+        self.parser.finish(&mut self.writer)
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.writer.rows
+    }
+
+    /// How many bytes of whole rows there are.
+    pub fn ready_bytes(&self) -> usize {
+        self.writer.row_start
+    }
+
+    /// Takes the rows that are whole.
+    pub fn take(&mut self) -> Vec<u8> {
+        let writer = &mut self.writer;
+        let begun = writer.out.split_off(writer.row_start);
+        let base = std::mem::take(&mut writer.row_start);
+        writer.field_start = writer.field_start.saturating_sub(base);
+        for range in writer.ranges.iter_mut().flatten() {
+            *range = range.start.saturating_sub(base)..range.end.saturating_sub(base);
+        }
+        std::mem::replace(&mut writer.out, begun)
+    }
+}
+
+impl Fields for Writer {
+    fn piece(&mut self, bytes: &[u8]) {
+        if self.has_header && matches!(self.places.get(self.at), Some(Some(_))) {
+            append_escaped(&mut self.out, bytes);
+        }
+    }
+
+    fn field(&mut self, is_quoted: bool) {
+        if self.has_header
+            && let Some(&Some(place)) = self.places.get(self.at)
+        {
+            if !is_quoted && self.out[self.field_start..] == *b"NULL" {
+                self.out.truncate(self.field_start);
+                self.out.extend_from_slice(NULL);
+            }
+            self.ranges[place] = Some(self.field_start..self.out.len());
+            self.out.push(b'\t');
+            self.field_start = self.out.len();
+        }
+        self.at += 1;
+    }
+
+    fn record(&mut self) -> Result<(), DecodeError> {
+        let fields = std::mem::take(&mut self.at);
+        if !std::mem::replace(&mut self.has_header, true) {
+            return Ok(());
+        }
+        self.rows += 1;
+        if fields != self.places.len() {
+            return Err(DecodeError::at(Problem::Fields, self.rows));
+        }
+        if self.in_order {
+            self.out.pop();
+        } else {
+            self.scratch.clear();
+            for at in 0..self.columns {
+                if at > 0 {
+                    self.scratch.push(b'\t');
+                }
+                let range = self.ranges[at].take();
+                self.scratch.extend_from_slice(range.map_or(NULL, |range| &self.out[range]));
+            }
+            self.out.truncate(self.row_start);
+            self.out.extend_from_slice(&self.scratch);
+        }
+        self.out.push(b'\n');
+        (self.row_start, self.field_start) = (self.out.len(), self.out.len());
+        Ok(())
+    }
+}
+
+/// A CSV body as a JSON array of objects, all of whose values are strings or null.
+pub fn csv_as_json<'a>(body: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, DecodeError> {
+    struct Json {
+        keys: Vec<Vec<u8>>,
+        field: Vec<u8>,
+        out: Vec<u8>,
+        at: usize,
+        has_header: bool,
+        rows: u64,
+    }
+    impl Fields for Json {
+        fn piece(&mut self, bytes: &[u8]) {
+            self.field.extend_from_slice(bytes);
+        }
+
+        fn field(&mut self, is_quoted: bool) {
+            let mut value = Vec::new();
+            match &self.field[..] {
+                b"NULL" if !is_quoted && self.has_header => value.extend_from_slice(b"null"),
+                text => write_string(&mut value, text),
+            }
+            self.field.clear();
+            if !self.has_header {
+                self.keys.push(value);
+            } else if let Some(key) = self.keys.get(self.at) {
+                self.out.push(if self.at == 0 { b'{' } else { b',' });
+                self.out.extend_from_slice(key);
+                self.out.push(b':');
+                self.out.extend_from_slice(&value);
+            }
+            self.at += 1;
+        }
+
+        fn record(&mut self) -> Result<(), DecodeError> {
+            let fields = std::mem::take(&mut self.at);
+            if !std::mem::replace(&mut self.has_header, true) {
+                return Ok(());
+            }
+            self.rows += 1;
+            if fields != self.keys.len() {
+                return Err(DecodeError::at(Problem::Fields, self.rows));
+            }
+            self.out.extend_from_slice(b"},");
+            Ok(())
+        }
+    }
+    let mut json = Json { keys: Vec::new(), field: Vec::new(), out: vec![b'['], at: 0, has_header: false, rows: 0 };
+    let mut parser = Parser::new();
+    for chunk in body {
+        parser.feed(chunk, &mut json)?;
+    }
+    parser.finish(&mut json)?;
+    json.out.truncate(json.out.len() - usize::from(json.rows > 0));
+    json.out.push(b']');
+    Ok(json.out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_become_rows_wherever_they_are_cut() {
+        let body = "a,\"b\"\"\",c\r\n1,NULL,\"NULL\"\r\n\n,\"x\ny\t\\\",é\n3,4,5";
+        for piece in 1..=body.len() {
+            let mut reader = CsvReader::default();
+            body.as_bytes().chunks(piece).for_each(|chunk| reader.feed(chunk).unwrap());
+            reader.finish().unwrap();
+            assert_eq!((reader.header().unwrap(), reader.rows()), (&["a", "b\"", "c"].map(str::to_owned)[..], 3));
+            let rows = |columns: &[&str]| {
+                let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
+                let (mut rows, mut out) = (CsvRows::new(&columns, reader.header().unwrap()), Vec::new());
+                for chunk in body.as_bytes().chunks(piece) {
+                    rows.feed(chunk).unwrap();
+                    out.extend(rows.take());
+                }
+                rows.finish().unwrap();
+                out.extend(rows.take());
+                String::from_utf8(out).unwrap()
+            };
+            assert_eq!(rows(&["a", "b\"", "c"]), "1\t\\N\tNULL\n\tx\\ny\\t\\\\\té\n3\t4\t5\n", "{piece}");
+            assert_eq!(rows(&["c", "z", "a"]), "NULL\t\\N\t1\né\t\\N\t\n5\t\\N\t3\n", "{piece}");
+            let json = csv_as_json(body.as_bytes().chunks(piece)).unwrap();
+            assert_eq!(
+                String::from_utf8(json).unwrap(),
+                r#"[{"a":"1","b\"":null,"c":"NULL"},{"a":"","b\"":"x\ny\t\\","c":"é"},{"a":"3","b\"":"4","c":"5"}]"#
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong() {
+        let wrong = |body: &str| {
+            let mut reader = CsvReader::default();
+            let read = reader.feed(body.as_bytes()).and_then(|()| reader.finish());
+            read.map_err(|error| (error.problem, error.row)).unwrap_err()
+        };
+        assert_eq!(wrong("a,b\n1,2\n3"), (Problem::Fields, 2));
+        assert_eq!(wrong(""), (Problem::Header, 0));
+        assert_eq!(wrong("a\n\"x"), (Problem::Quotes, 1));
+        assert_eq!(wrong("a\n\"x\"y"), (Problem::Quotes, 1));
+        assert_eq!(wrong("a\nx\"y"), (Problem::Quotes, 1));
+        assert_eq!(csv_as_json([&b"a,b\n"[..]].into_iter()).unwrap(), b"[]");
+    }
+}

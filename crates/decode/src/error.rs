@@ -1,0 +1,80 @@
+//! What can be wrong with a body.
+
+use std::fmt;
+use thalweg_json::ReadError;
+
+/// Why a body cannot be used, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What is wrong.
+    pub problem: Problem,
+    /// The row that it was found in, from 1; 0 where there are no rows.
+    pub row: u64,
+    /// The column, where it is one's.
+    pub column: Option<String>,
+}
+
+/// What is wrong with a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// It is no JSON.
+    Json,
+    /// JSON that is nested too deeply.
+    Nesting,
+    /// A `\u0000`.
+    Nul,
+    /// Half of a surrogate pair.
+    Surrogate,
+    /// Objects with different keys.
+    Keys,
+    /// A row that is no object.
+    NotObject,
+    /// An array was expected.
+    NotArray,
+    /// An array whose parts have different dimensions.
+    Dimensions,
+    /// A record with more or fewer fields than the header.
+    Fields,
+    /// CSV without a header line.
+    Header,
+    /// A quoted field that does not end, or goes on behind its end.
+    Quotes,
+    /// A key or a name that is too long.
+    TooLong,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.problem {
+            Problem::Json | Problem::Nesting => "Empty or invalid json",
+            Problem::Nul => "unsupported Unicode escape sequence",
+            Problem::Surrogate => "invalid input syntax for type json",
+            Problem::Keys | Problem::NotObject => "All object keys must match",
+            Problem::NotArray => "expected JSON array",
+            Problem::Dimensions => "malformed JSON array",
+            Problem::Fields => "All lines must have same number of fields",
+            Problem::Header => "not enough input: a header line is needed",
+            Problem::Quotes => "a quoted field must end with a quote before a comma or a line end",
+            Problem::TooLong => "a name in the body is too long",
+        })
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl DecodeError {
+    pub(crate) fn at(problem: Problem, row: u64) -> Self {
+        Self { problem, row, column: None }
+    }
+
+    pub(crate) fn of_reader(error: ReadError<Self>, row: u64) -> Self {
+        match error {
+            ReadError::Visitor(error) => error,
+            ReadError::Syntax(_) => Self::at(Problem::Json, row),
+            ReadError::Nesting => Self::at(Problem::Nesting, row),
+            ReadError::Nul => Self::at(Problem::Nul, row),
+            ReadError::Surrogate => Self::at(Problem::Surrogate, row),
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What a request writes: which columns, where their values come from, and what is returned (writes §§2–9).
+
+use crate::codec::base_type;
+use crate::error::{ErrorKind, PlanError};
+use crate::media::Media;
+use crate::plan::Context;
+use crate::read::{Condition, FunctionName, Read};
+use crate::together;
+use thalweg_catalog::{Column, Relation, RelationKind, TypeKind};
+use thalweg_request::{
+    Action, ApiRequest, Comparison, Form, Key, Missing, Operation, Payload, Resolution, Returning, Rows,
+};
+use thalweg_rows::oid::{self, Oid};
+
+/// A change of a relation's rows.
+#[derive(Debug)]
+pub struct Write<'a> {
+    /// What is done.
+    pub action: Action,
+    /// The relation.
+    pub relation: &'a Relation,
+    /// The columns that are written to.
+    pub columns: Vec<Written<'a>>,
+    /// Where their values come from.
+    pub source: Source,
+    /// Which rows are updated or deleted.
+    pub conditions: Vec<Condition<'a>>,
+    /// The key that the URL of a PUT names: columns and their values.
+    pub key: Vec<(&'a str, &'a str)>,
+    /// What becomes of rows that are there already.
+    pub conflict: Option<Conflict<'a>>,
+    /// What is returned.
+    pub returned: Returned<'a>,
+}
+
+/// A column that is written to.
+#[derive(Debug)]
+pub struct Written<'a> {
+    /// The column.
+    pub column: &'a Column,
+    /// The schema and name of its type, as far as the catalog knows it.
+    pub type_name: Option<(&'a str, &'a str)>,
+    /// The function that reads its JSON, where its domain has one of its own.
+    pub read_by: Option<&'a FunctionName>,
+}
+
+/// Where the values that are written come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// There are no rows, or no columns of an update.
+    Nothing,
+    /// One row of defaults.
+    Defaults,
+    /// One row, each value a parameter.
+    Values(Vec<Bound>),
+    /// The body is one JSON document, which PostgreSQL reads.
+    Document(Document),
+    /// The rows are sent by COPY; what becomes of each column's values.
+    Copy(Vec<CopyKind>),
+}
+
+/// A JSON document that PostgreSQL reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Document {
+    /// Whether it is an array.
+    pub is_array: bool,
+    /// Whether missing keys stand for the column's default.
+    pub fills_defaults: bool,
+    /// Whether it is read by the relation's row type, since the type of some column has no name here.
+    pub by_row_type: bool,
+}
+
+/// A value of the body that is a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// Which of the body's members.
+    pub member: usize,
+    /// In which form.
+    pub render: Render,
+}
+
+/// The form in which a value of the body becomes a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Render {
+    /// NULL
+    Null,
+    /// What a string says; of anything else its JSON.
+    Text,
+    /// Its JSON.
+    Json,
+    /// Its bytes.
+    Bytes,
+}
+
+/// What becomes of the values of a column on their way into a COPY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyKind {
+    /// The type has a text form of its own.
+    Text,
+    /// `json` or `jsonb`.
+    Json,
+    /// An array of values with a text form of their own.
+    Array,
+}
+
+/// What becomes of rows that are there already.
+#[derive(Debug)]
+pub struct Conflict<'a> {
+    /// The columns that decide what is a conflict.
+    pub target: Vec<&'a str>,
+    /// Whether the row is updated, not skipped.
+    pub merges: bool,
+    /// Whether it must be known how many rows were updated.
+    pub counts: bool,
+}
+
+/// What a write returns.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Returned<'a> {
+    /// Nothing: no column is named.
+    Nothing,
+    /// The values of a key, if these columns have one, as text. Whatever else is selected must be readable.
+    Key(Vec<&'a str>),
+    /// The outputs, by the statement that writes.
+    Direct,
+    /// The outputs, of these columns of the rows that were written; of all columns where it is `None`.
+    Through(Option<Vec<&'a str>>),
+}
+
+/// Resolves what a request writes. `conditions` are those of the root.
+pub(crate) fn write<'a>(
+    context: &Context<'a>,
+    request: &'a ApiRequest<'a>,
+    relation: &'a Relation,
+    conditions: Vec<Condition<'a>>,
+) -> Result<Write<'a>, PlanError> {
+    let action = request.action;
+    let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
+    let payload = request.payload.as_ref();
+    let keys = request.keys();
+    let columns = keys.iter().map(|key| written(context, relation, key)).collect::<Result<Vec<_>, _>>()?;
+    let conflict = conflict(request, relation, &columns);
+    let source = payload.map_or(Source::Nothing, |payload| source(context, request, payload, &keys, &columns));
+    Ok(Write { action, relation, columns, source, conditions, key, conflict, returned: Returned::Nothing })
+}
+
+impl<'a> Write<'a> {
+    /// Chooses how rows are returned, once it is known what of them, and whether they can be sent by COPY.
+    pub(crate) fn settle(
+        &mut self,
+        context: &Context<'a>,
+        request: &ApiRequest<'a>,
+        read: &Read<'a>,
+        media: &Media<'a>,
+    ) {
+        self.returned = match request.preferences.returning {
+            None | Some(Returning::Minimal) => Returned::Nothing,
+            Some(Returning::HeadersOnly) => {
+                let key = if self.action == Action::Insert { self.relation.primary_key.as_slice() } else { &[] };
+                Returned::Key(key.iter().map(|&at| &*self.relation.columns[usize::from(at)].name).collect())
+            }
+            Some(Returning::Representation) => {
+                let plain = read.embeds.is_empty() && read.order.is_empty() && !read.is_grouped();
+                match media.of_statement() {
+                    Media::Json { .. } | Media::Object { .. } | Media::Csv if plain => Returned::Direct,
+                    Media::Handler(_) => Returned::Through(None),
+                    _ => Returned::Through(together::columns(read)),
+                }
+            }
+        };
+        // a plan is no COPY's, and what must be checked is no bulk
+        let is_bulk = !matches!(media, Media::Explain { .. } | Media::Object { .. });
+        let rows = request.payload.as_ref().map(|payload| payload.rows);
+        if self.action == Action::Insert
+            && self.conflict.is_none()
+            && self.returned == Returned::Nothing
+            && is_bulk
+            && matches!(self.source, Source::Document(Document { fills_defaults: false, .. }))
+            && matches!(rows, Some(Rows::Many | Rows::Flowing))
+            && let Some(kinds) = self.copied(context)
+        {
+            self.source = Source::Copy(kinds);
+        }
+    }
+
+    /// What becomes of each column's values in a COPY, if the relation allows one (DESIGN.md, decision 5).
+    fn copied(&self, context: &Context<'_>) -> Option<Vec<CopyKind>> {
+        let relation = self.relation;
+        let is_table = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
+        if !is_table || relation.row_security || relation.has_rules || self.columns.is_empty() {
+            return None;
+        }
+        self.columns
+            .iter()
+            .map(|written| match class(context, written.column.type_oid) {
+                _ if written.column.generated || written.read_by.is_some() => None,
+                Class::Plain | Class::Bytes => Some(CopyKind::Text),
+                Class::Json { .. } => Some(CopyKind::Json),
+                Class::Array { of_plain: true } => Some(CopyKind::Array),
+                Class::Array { of_plain: false } | Class::Composite | Class::Unknown => None,
+            })
+            .collect()
+    }
+}
+
+/// The key that a PUT's URL names (url-grammar §8).
+fn url_key<'a>(request: &'a ApiRequest<'a>, relation: &Relation) -> Result<Vec<(&'a str, &'a str)>, PlanError> {
+    let query = &request.query;
+    let names = relation.primary_key.iter().map(|&at| &relation.columns[usize::from(at)].name);
+    let mut key = Vec::new();
+    for at in &query.filters {
+        let filter = &at.what;
+        match &filter.operation {
+            Operation::Compare { operator: Comparison::Eq, quantifier: None, value }
+                if at.path.is_empty() && filter.field.path.is_empty() && !filter.negated =>
+            {
+                key.push((&*filter.field.name, &**value));
+            }
+            _ => return Err(ErrorKind::KeyOfPut.into()),
+        }
+    }
+    let is_whole = names.clone().all(|name| key.iter().any(|(known, _)| **known == **name));
+    let is_key = key.iter().all(|(known, _)| names.clone().any(|name| **known == **name));
+    if key.is_empty() || !is_whole || !is_key || !query.trees.is_empty() {
+        return Err(ErrorKind::KeyOfPut.into());
+    }
+    Ok(key)
+}
+
+fn written<'a>(context: &Context<'a>, relation: &'a Relation, key: &Key<'_>) -> Result<Written<'a>, PlanError> {
+    let at = relation
+        .column(key.name)
+        .ok_or_else(|| ErrorKind::PayloadColumn { column: key.name.to_owned(), relation: relation.name.to_string() })?;
+    let column = &relation.columns[usize::from(at)];
+    let read_by = context.catalog.representation(column.type_oid).and_then(|known| known.from_json.as_ref());
+    Ok(Written { column, type_name: type_name(context, column.type_oid), read_by })
+}
+
+/// The schema and name of a type.
+pub(crate) fn type_name<'a>(context: &Context<'a>, type_oid: Oid) -> Option<(&'a str, &'a str)> {
+    if let Some(known) = context.catalog.type_of(type_oid) {
+        return Some((&known.schema, &known.name));
+    }
+    let relation = context.catalog.relation(context.catalog.of_row_type(type_oid)?);
+    Some((&relation.schema, &relation.name))
+}
+
+fn conflict<'a>(request: &'a ApiRequest<'a>, relation: &'a Relation, columns: &[Written<'_>]) -> Option<Conflict<'a>> {
+    let key = || relation.primary_key.iter().map(|&at| &*relation.columns[usize::from(at)].name).collect();
+    match request.action {
+        Action::Insert => {
+            let resolution = request.preferences.resolution?;
+            let target: Vec<&str> = match &request.query.on_conflict {
+                Some(names) => names.iter().map(|name| &**name).collect(),
+                None => key(),
+            };
+            if target.is_empty() {
+                return None;
+            }
+            let merges = resolution == Resolution::MergeDuplicates && !columns.is_empty();
+            Some(Conflict { target, merges, counts: resolution == Resolution::MergeDuplicates })
+        }
+        Action::Replace => {
+            let counts = request.preferences.returning == Some(Returning::Representation);
+            Some(Conflict { target: key(), merges: true, counts })
+        }
+        _ => None,
+    }
+}
+
+fn source(
+    context: &Context<'_>,
+    request: &ApiRequest<'_>,
+    payload: &Payload<'_>,
+    keys: &[Key<'_>],
+    columns: &[Written<'_>],
+) -> Source {
+    let is_insert = matches!(request.action, Action::Insert | Action::Replace);
+    let fills_defaults = request.preferences.missing == Some(Missing::Default)
+        && request.query.columns.is_some()
+        && request.action != Action::Replace;
+    let by_row_type = columns.iter().any(|written| written.type_name.is_none());
+    let document = Document { is_array: payload.is_array, fills_defaults, by_row_type };
+    match payload.rows {
+        Rows::None => Source::Nothing,
+        _ if columns.is_empty() && !is_insert => Source::Nothing,
+        Rows::One if columns.is_empty() => Source::Defaults,
+        Rows::One if !fills_defaults => {
+            let bound = keys.iter().zip(columns).map(|(key, written)| {
+                let class = if written.read_by.is_some() || by_row_type && request.action == Action::Replace {
+                    Class::Unknown
+                } else {
+                    class(context, written.column.type_oid)
+                };
+                bound(key, class)
+            });
+            bound.collect::<Option<_>>().map_or(Source::Document(document), Source::Values)
+        }
+        _ => Source::Document(document),
+    }
+}
+
+/// What a type is to JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// It has a text form of its own.
+    Plain,
+    /// `bytea`, which is like that, and whose values can be any bytes.
+    Bytes,
+    /// JSON itself.
+    Json {
+        /// `jsonb`
+        binary: bool,
+    },
+    /// An array.
+    Array {
+        /// Of values with a text form of their own.
+        of_plain: bool,
+    },
+    /// A composite type.
+    Composite,
+    /// The catalog does not know it.
+    Unknown,
+}
+
+pub(crate) fn class(context: &Context<'_>, type_oid: Oid) -> Class {
+    let base = base_type(context, type_oid);
+    match (base, context.catalog.type_of(base).map(|known| &known.kind)) {
+        (oid::JSON, _) => Class::Json { binary: false },
+        (oid::JSONB, _) => Class::Json { binary: true },
+        (oid::BYTEA, _) => Class::Bytes,
+        // the separator of their elements is no comma
+        (_, Some(TypeKind::Array(oid::BOX))) => Class::Array { of_plain: false },
+        (_, Some(TypeKind::Array(element))) => {
+            Class::Array { of_plain: matches!(class(context, *element), Class::Plain | Class::Bytes) }
+        }
+        (_, Some(TypeKind::Composite(_))) => Class::Composite,
+        (_, Some(TypeKind::Base | TypeKind::Enum(_))) => Class::Plain,
+        (_, Some(TypeKind::Domain(_)) | None) => Class::Unknown,
+    }
+}
+
+/// A value as a parameter, if it can be one without PostgreSQL's reading of JSON.
+pub(crate) fn bound(key: &Key<'_>, class: Class) -> Option<Bound> {
+    let render = match (key.form, class) {
+        (_, Class::Unknown) => return None,
+        (Form::Null, _) => Render::Null,
+        (Form::File, Class::Bytes) => Render::Bytes,
+        (Form::File | Form::Text, _) => Render::Text,
+        // `json` keeps its text, and PostgreSQL writes that anew for strings
+        (Form::String { escaped: true }, Class::Json { binary: false }) => return None,
+        (_, Class::Json { .. }) => Render::Json,
+        (Form::String { .. }, _) | (_, Class::Plain | Class::Bytes) => Render::Text,
+        (Form::Scalar | Form::Array | Form::Object, Class::Array { .. } | Class::Composite) => return None,
+    };
+    Some(Bound { member: key.member.unwrap_or_default(), render })
+}

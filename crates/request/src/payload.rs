@@ -1,0 +1,88 @@
+//! What is known of a body when a request is planned.
+
+use crate::content::Raw;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Reads rows, or calls a function that reads.
+    Read,
+    /// POST on a relation.
+    Insert,
+    /// PATCH on a relation.
+    Update,
+    /// PUT on a relation.
+    Replace,
+    /// DELETE on a relation.
+    Delete,
+    /// POST on a function.
+    Call,
+}
+
+impl Action {
+    /// Whether it changes the rows of a relation.
+    pub fn is_write(self) -> bool {
+        !matches!(self, Self::Read | Self::Call)
+    }
+}
+
+/// A body, as far as it decides a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload<'a> {
+    /// The keys of its rows.
+    pub keys: Vec<Key<'a>>,
+    /// How many rows it has.
+    pub rows: Rows,
+    /// Whether its document is an array.
+    pub is_array: bool,
+    /// Whether it is one value, which an argument without a name may take.
+    pub raw: Option<Raw>,
+    /// Whether it is JSON, which an argument without a name may take as a whole.
+    pub is_json: bool,
+}
+
+/// How many rows a body has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// None.
+    None,
+    /// One, whose values can be had one by one.
+    One,
+    /// Any number; they can be had as one JSON document.
+    Many,
+    /// Any number, of which more are to come: they can be read one by one.
+    Flowing,
+}
+
+/// A key of a body's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// The key.
+    pub name: &'a str,
+    /// Of one row: which of its members has the value; `None` where it has none.
+    pub member: Option<usize>,
+    /// Of one row: what the value is.
+    pub form: Form,
+}
+
+/// What a value in a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// JSON's `null`, or no value.
+    Null,
+    /// A number, `true` or `false`.
+    Scalar,
+    /// A string of JSON.
+    String {
+        /// Whether it has escapes.
+        escaped: bool,
+    },
+    /// An array of JSON.
+    Array,
+    /// An object of JSON.
+    Object,
+    /// Text of a form's field.
+    Text,
+    /// A file.
+    File,
+}

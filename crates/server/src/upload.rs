@@ -1,0 +1,366 @@
+//! Request bodies: read as they arrive, held within bounds, and understood as far as a plan needs.
+//!
+//! A body's chunks are kept as they came from the HTTP connection. What passes through to PostgreSQL goes on in them.
+
+use crate::error::ApiError;
+use crate::incoming::Incoming;
+use bytes::Bytes;
+use std::borrow::Cow;
+use thalweg_decode::{
+    Chunks, Column, CsvReader, CsvRows, DecodeError, JsonRows, Kind, MemberKind, Problem, Root, Scan, csv_as_json,
+    join_rows, pairs, unescape,
+};
+use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
+use thalweg_request::{Action, Content, Form, Key, Payload, Raw, Rows};
+use thalweg_rows::Format;
+
+/// From this size on, a body that can be read row by row is not waited for, in bytes.
+const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
+/// How many keys the rows of a body may have: more than a relation can have columns.
+const KEYS_MAX: usize = 2_000;
+
+/// A request's body, as far as it has been read.
+#[derive(Default)]
+pub(crate) struct Upload {
+    action: Option<Action>,
+    held: Chunks,
+    understood: Understood,
+    /// What could not be understood.
+    failure: Option<DecodeError>,
+    is_whole: bool,
+    /// Whether it has been read as far as a plan needs.
+    is_received: bool,
+}
+
+/// What a body is.
+#[derive(Default)]
+enum Understood {
+    Json(Box<Scan>),
+    Csv(Box<CsvReader>),
+    /// The fields of a form.
+    Pairs(Vec<(String, String)>),
+    /// One value.
+    Raw(Raw),
+    /// There is none, or it is not read.
+    #[default]
+    Nothing,
+}
+
+impl Upload {
+    /// Reads it, all of it or as much as it takes to go on while it arrives. With `may_flow` that is enough of one
+    /// whose rows can be read one by one; `keys_are_named` if the request says which keys count.
+    pub(crate) async fn receive(
+        &mut self,
+        incoming: &mut Incoming,
+        action: Action,
+        content: Content<'_>,
+        may_flow: bool,
+        keys_are_named: bool,
+    ) -> Result<(), ApiError> {
+        if std::mem::replace(&mut self.is_received, true) {
+            return Ok(());
+        }
+        self.action = Some(action);
+        self.understood = match content {
+            Content::Json => Understood::Json(Box::new(Scan::new(false))),
+            Content::Ndjson => Understood::Json(Box::new(Scan::new(true))),
+            Content::Csv => Understood::Csv(Box::default()),
+            Content::Raw(raw) => Understood::Raw(raw),
+            Content::Form => Understood::Pairs(Vec::new()),
+            Content::Multipart(_) => return Err(ApiError::content_type("multipart/form-data")),
+        };
+        self.read(incoming, may_flow, keys_are_named).await
+    }
+
+    /// Reads what is left of it.
+    pub(crate) async fn complete(&mut self, incoming: &mut Incoming, keys_are_named: bool) -> Result<(), ApiError> {
+        self.read(incoming, false, keys_are_named).await
+    }
+
+    async fn read(&mut self, incoming: &mut Incoming, may_flow: bool, keys_are_named: bool) -> Result<(), ApiError> {
+        while !(self.is_whole || may_flow && self.can_flow()) {
+            match incoming.next().await? {
+                Some(chunk) => {
+                    incoming.hold(chunk.len())?;
+                    self.look(|understood| understood.feed(&chunk));
+                    self.held.push(chunk);
+                }
+                None => {
+                    self.is_whole = true;
+                    self.ended();
+                }
+            }
+            // PostgreSQL says what is wrong with a document of which only some keys count
+            let is_json = matches!(self.understood, Understood::Json(_));
+            if let Some(failure) = self.failure.take_if(|_| !(keys_are_named && is_json)) {
+                return Err(failure.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, look: impl FnOnce(&mut Understood) -> Result<(), DecodeError>) {
+        if self.failure.is_none() {
+            self.failure = look(&mut self.understood).err();
+        }
+    }
+
+    /// Whether rows can be read one by one from here on.
+    fn can_flow(&self) -> bool {
+        let rows_are_known = match &self.understood {
+            Understood::Json(scan) => {
+                scan.first_is_whole() && matches!(scan.root(), Some(Root::Array | Root::Sequence))
+            }
+            Understood::Csv(reader) => reader.header().is_some(),
+            Understood::Pairs(_) | Understood::Raw(_) | Understood::Nothing => false,
+        };
+        rows_are_known && self.failure.is_none() && self.held.size_bytes() >= WHOLE_BYTES_MAX
+    }
+
+    fn ended(&mut self) {
+        // a call without a body is one without arguments
+        if let Understood::Json(scan) = &mut self.understood
+            && self.action == Some(Action::Call)
+            && scan.root().is_none()
+            && self.failure.is_none()
+            && self.held.size_bytes() == 0
+        {
+            self.understood = Understood::Json(Box::new(Scan::new(false)));
+            self.look(|understood| understood.feed(b"{}"));
+        }
+        self.look(Understood::finish);
+        let Understood::Pairs(fields) = &mut self.understood else { return };
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        *fields = pairs(&self.held.list().concat()).into_iter().map(|(key, value)| (key, text(value))).collect();
+        if self.action == Some(Action::Call) {
+            return;
+        }
+        // a row of strings, of which the last with a name counts
+        let mut object = vec![b'{'];
+        for (at, (key, value)) in fields.iter().enumerate() {
+            object.extend_from_slice(if at == 0 { b"" } else { b"," });
+            thalweg_json::write_string(&mut object, key.as_bytes());
+            object.push(b':');
+            thalweg_json::write_string(&mut object, value.as_bytes());
+        }
+        object.push(b'}');
+        let mut scan = Scan::new(false);
+        self.failure = scan.feed(&object).and_then(|()| scan.finish()).err();
+        self.understood = Understood::Json(Box::new(scan));
+        self.held = object.into();
+    }
+
+    /// Whether it has been read, as far as a plan needs.
+    pub(crate) fn is_received(&self) -> bool {
+        self.is_received
+    }
+
+    /// Whether more of the body is to come.
+    pub(crate) fn flows(&self) -> bool {
+        self.is_received && !self.is_whole
+    }
+
+    /// The fields of a form that a function is called with.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+        let fields = match &self.understood {
+            Understood::Pairs(fields) => fields.as_slice(),
+            _ => &[],
+        };
+        fields.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.as_str()))
+    }
+
+    /// What a plan has to know of the body. `keys_are_named` if the request says which keys
+    /// count.
+    pub(crate) fn payload(&self, keys_are_named: bool) -> Result<Option<Payload<'_>>, ApiError> {
+        let payload = match &self.understood {
+            Understood::Nothing => return Ok(None),
+            Understood::Pairs(_) => {
+                Payload { keys: Vec::new(), rows: Rows::None, is_array: false, raw: None, is_json: false }
+            }
+            Understood::Raw(raw) => {
+                Payload { keys: Vec::new(), rows: Rows::None, is_array: false, raw: Some(*raw), is_json: false }
+            }
+            Understood::Csv(reader) => {
+                let header = reader.header().unwrap_or_default().iter().map(String::as_str);
+                let rows = match (self.flows(), reader.rows()) {
+                    (true, _) => Rows::Flowing,
+                    (false, 0) => Rows::None,
+                    _ => Rows::Many,
+                };
+                Payload { keys: header.map(key_of_many).collect(), rows, is_array: true, raw: None, is_json: false }
+            }
+            Understood::Json(scan) => self.json(scan, keys_are_named)?,
+        };
+        if payload.keys.len() > KEYS_MAX {
+            return Err(ApiError::too_many_keys(KEYS_MAX));
+        }
+        Ok(Some(payload))
+    }
+
+    fn json<'a>(&'a self, scan: &'a Scan, keys_are_named: bool) -> Result<Payload<'a>, ApiError> {
+        let members = scan.members().iter().enumerate().map(|(at, member)| Key {
+            name: &member.key,
+            member: Some(at),
+            form: match member.kind {
+                MemberKind::Null => Form::Null,
+                MemberKind::Scalar => Form::Scalar,
+                MemberKind::String { escaped } => Form::String { escaped },
+                MemberKind::Array => Form::Array,
+                MemberKind::Object => Form::Object,
+            },
+        });
+        let is_array = match scan.root() {
+            Some(root) => root != Root::Object,
+            None => self.failure.is_none(),
+        };
+        if self.failure.is_some() || keys_are_named && (scan.root() == Some(Root::Other) || scan.rows() == 0) {
+            // PostgreSQL reads what it is, or says what is wrong with it
+            let is_array = first_byte(&self.held) != Some(b'{');
+            return Ok(Payload { keys: Vec::new(), rows: Rows::Many, is_array, raw: None, is_json: true });
+        }
+        if !keys_are_named && !scan.is_uniform() {
+            return Err(DecodeError { problem: Problem::Keys, row: scan.rows(), column: None }.into());
+        }
+        let rows = match (scan.root(), scan.rows()) {
+            _ if self.flows() => Rows::Flowing,
+            (None | Some(Root::Other), _) | (_, 0) => Rows::None,
+            // of several, a call takes the first
+            (_, 1) => Rows::One,
+            _ if self.action == Some(Action::Call) => Rows::One,
+            _ => Rows::Many,
+        };
+        let rows = if rows == Rows::One && !scan.is_uniform() { Rows::Many } else { rows };
+        Ok(Payload { keys: members.collect(), rows, is_array, raw: None, is_json: true })
+    }
+
+    /// The whole body as one value: as it came, or as the JSON document that PostgreSQL reads.
+    pub(crate) fn document(&self) -> Result<Vec<Bytes>, ApiError> {
+        match &self.understood {
+            Understood::Json(scan) if scan.root() == Some(Root::Sequence) => Ok(vec![join_rows(&self.held)?.into()]),
+            Understood::Json(scan) if scan.root() == Some(Root::Other) && self.action == Some(Action::Call) => {
+                Ok(vec![Bytes::from_static(b"[]")])
+            }
+            Understood::Csv(_) => Ok(vec![csv_as_json(self.held.list().iter().map(|chunk| &chunk[..]))?.into()]),
+            _ => Ok(self.held.list().to_vec()),
+        }
+    }
+
+    /// The format of the whole body as one value.
+    pub(crate) fn document_format(&self) -> Format {
+        match self.understood {
+            Understood::Raw(Raw::Octets) => Format::Binary,
+            _ => Format::Text,
+        }
+    }
+
+    /// A value of the body's row, as a parameter; `None` is NULL.
+    pub(crate) fn value(&self, bound: Bound) -> Result<Option<(Format, Vec<Bytes>)>, ApiError> {
+        let Understood::Json(scan) = &self.understood else { return Ok(None) };
+        let Some(member) = scan.members().get(bound.member) else { return Ok(None) };
+        let (range, is_string) = (member.range.clone(), matches!(member.kind, MemberKind::String { .. }));
+        let pieces = match (bound.render, member.kind) {
+            (Render::Null, _) => return Ok(None),
+            (Render::Text, MemberKind::String { escaped: true }) => vec![unescape(&self.held.slice(range))?.into()],
+            // with the quotes around it
+            (Render::Json, _) if is_string => self.held.slice(range.start - 1..range.end + 1),
+            _ => self.held.slice(range),
+        };
+        Ok(Some((if bound.render == Render::Bytes { Format::Binary } else { Format::Text }, pieces)))
+    }
+
+    /// What makes rows of a COPY of the body, if the plan sends them so.
+    pub(crate) fn copy(&self, write: &Write<'_>, keys_are_named: bool) -> Option<CopyRows> {
+        let Source::Copy(kinds) = &write.source else { return None };
+        let names = write.columns.iter().map(|written| written.column.name.to_string());
+        match &self.understood {
+            Understood::Csv(reader) => {
+                let columns: Vec<String> = names.collect();
+                Some(CopyRows::Csv(CsvRows::new(&columns, reader.header().unwrap_or_default())))
+            }
+            Understood::Json(scan) => {
+                let kind = |kind: &CopyKind| match kind {
+                    CopyKind::Text => Kind::Text,
+                    CopyKind::Json => Kind::Json,
+                    CopyKind::Array => Kind::Array,
+                };
+                let columns = names.zip(kinds).map(|(name, of)| Column { name, kind: kind(of) }).collect();
+                let is_sequence = scan.root() == Some(Root::Sequence);
+                Some(CopyRows::Json(Box::new(JsonRows::new(columns, keys_are_named, is_sequence))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The chunks that are held.
+    pub(crate) fn held(&self) -> &[Bytes] {
+        self.held.list()
+    }
+}
+
+impl Understood {
+    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        match self {
+            Self::Json(scan) => scan.feed(chunk),
+            Self::Csv(reader) => reader.feed(chunk),
+            Self::Pairs(_) | Self::Raw(_) | Self::Nothing => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), DecodeError> {
+        match self {
+            Self::Json(scan) => scan.finish(),
+            Self::Csv(reader) => reader.finish(),
+            Self::Pairs(_) | Self::Raw(_) | Self::Nothing => Ok(()),
+        }
+    }
+}
+
+/// A key of rows whose values are not looked at.
+fn key_of_many(name: &str) -> Key<'_> {
+    Key { name, member: None, form: Form::Null }
+}
+
+fn first_byte(chunks: &Chunks) -> Option<u8> {
+    chunks.list().iter().flatten().copied().find(|byte| !byte.is_ascii_whitespace())
+}
+
+/// Makes rows of a COPY.
+pub(crate) enum CopyRows {
+    Json(Box<JsonRows>),
+    Csv(CsvRows),
+}
+
+impl CopyRows {
+    /// Reads a chunk.
+    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        match self {
+            Self::Json(rows) => rows.feed(chunk),
+            Self::Csv(rows) => rows.feed(chunk),
+        }
+    }
+
+    /// The body has ended.
+    pub(crate) fn finish(&mut self) -> Result<(), DecodeError> {
+        match self {
+            Self::Json(rows) => rows.finish(),
+            Self::Csv(rows) => rows.finish(),
+        }
+    }
+
+    /// How many bytes of whole rows there are.
+    pub(crate) fn ready_bytes(&self) -> usize {
+        match self {
+            Self::Json(rows) => rows.ready_bytes(),
+            Self::Csv(rows) => rows.ready_bytes(),
+        }
+    }
+
+    /// Takes the rows that are whole.
+    pub(crate) fn take(&mut self) -> Bytes {
+        match self {
+            Self::Json(rows) => rows.take(),
+            Self::Csv(rows) => rows.take(),
+        }
+        .into()
+    }
+}

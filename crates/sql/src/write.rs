@@ -1,0 +1,330 @@
+//! Statements that write (writes §§2–7).
+
+use crate::quote::quote;
+use crate::read::{List, Scope, Writer};
+use crate::{Param, Statement};
+use std::borrow::Cow;
+use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Returned, Source, Value, Write, Written};
+use thalweg_request::Action;
+use thalweg_rows::Shape;
+
+/// Counts a row that is updated, as a condition that holds.
+const COUNTS: &str = " WHERE set_config('thalweg.updated', \
+                      (coalesce(nullif(current_setting('thalweg.updated', true), ''), '0')::int8 + 1)::text, true) <> ''";
+
+/// The statement that changes rows, and returns of them what the plan says.
+pub fn write<'a>(plan: &'a Plan<'a>, write: &'a Write<'a>) -> Statement<'a> {
+    let mut writer = Writer::new();
+    writer.explain(plan);
+    let scope = writer.scope(&plan.read, None);
+    match &write.returned {
+        Returned::Nothing => writer.change(scope, &plan.read, write),
+        Returned::Key(key) => {
+            writer.change(scope, &plan.read, write);
+            writer.returning(scope, write, |writer| writer.key(scope, plan, key));
+        }
+        Returned::Direct => {
+            writer.change(scope, &plan.read, write);
+            writer.returning(scope, write, |writer| writer.list(scope, &plan.read, List::Columns, None));
+        }
+        Returned::Through(columns) => {
+            writer.text.push_str("WITH thalweg_written AS (");
+            writer.change(scope, &plan.read, write);
+            writer.returning(scope, write, |writer| match columns.as_deref() {
+                Some([]) => writer.text.push('1'),
+                Some(columns) => writer.separated(columns, |writer, column| writer.named(scope, column)),
+                None => {
+                    writer.table(scope);
+                    writer.text.push_str(".*");
+                }
+            });
+            writer.text.push_str(") ");
+            writer.keep("thalweg_written");
+            writer.main(plan);
+        }
+    }
+    let shape = match write.returned {
+        _ if plan.explains() => plan.shape(),
+        Returned::Nothing | Returned::Key(_) => Shape::default(),
+        Returned::Direct | Returned::Through(_) => plan.shape(),
+    };
+    Statement { text: writer.text, params: writer.params, shape }
+}
+
+/// The statement that tells how many rows the one before it updated instead of inserting them.
+pub fn updated<'a>() -> Statement<'a> {
+    let text = "SELECT current_setting('thalweg.updated', true)".to_owned();
+    Statement { text, params: Vec::new(), shape: Shape::default() }
+}
+
+impl<'a> Writer<'a> {
+    /// The statement up to what it returns.
+    fn change(&mut self, scope: Scope<'a>, read: &'a Read<'a>, write: &'a Write<'a>) {
+        match write.action {
+            Action::Insert | Action::Replace => self.insert(scope, write),
+            Action::Update => self.update(scope, read, write),
+            _ => {
+                self.text.push_str("DELETE FROM ");
+                self.target(scope, write);
+                self.restricted(scope, read, write);
+            }
+        }
+    }
+
+    /// What is returned: of nothing that is updated, no rows.
+    fn returning(&mut self, scope: Scope<'a>, write: &'a Write<'a>, list: impl FnOnce(&mut Self)) {
+        self.text.push_str(if is_void(write) { "SELECT " } else { " RETURNING " });
+        list(self);
+        if is_void(write) {
+            self.text.push_str(" FROM ");
+            self.target(scope, write);
+            self.text.push_str(" WHERE FALSE");
+        }
+    }
+
+    fn target(&mut self, scope: Scope<'a>, write: &'a Write<'a>) {
+        self.relation(write.relation);
+        self.text.push_str(" AS ");
+        self.table(scope);
+    }
+
+    /// A key as text, and whatever else is selected as far as it must be readable.
+    fn key(&mut self, scope: Scope<'a>, plan: &'a Plan<'a>, key: &[&str]) {
+        for column in key {
+            self.text.push_str("to_json(");
+            self.named(scope, column);
+            self.text.push_str(") #>> '{}', ");
+        }
+        self.text.push_str("ROW(");
+        let columns = plan.read.outputs.iter().filter_map(|output| match &output.value {
+            Value::Column { column, .. } => Some(column),
+            _ => None,
+        });
+        self.separated(columns, |writer, column| writer.column(scope, column));
+        self.text.push_str(") IS NULL");
+    }
+
+    fn insert(&mut self, scope: Scope<'a>, write: &'a Write<'a>) {
+        if let Source::Copy(_) = write.source {
+            return self.copy(write);
+        }
+        self.text.push_str("INSERT INTO ");
+        self.target(scope, write);
+        if !write.columns.is_empty() {
+            self.text.push(' ');
+            self.columns(&write.columns);
+        }
+        match &write.source {
+            Source::Nothing | Source::Copy(_) => self.text.push_str(" SELECT WHERE FALSE"),
+            Source::Defaults if write.action == Action::Insert => self.text.push_str(" DEFAULT VALUES"),
+            Source::Values(values) if write.action == Action::Insert => {
+                self.text.push_str(" VALUES (");
+                self.separated(values, |writer, bound| writer.param_of(Param::Bound(*bound)));
+                self.text.push(')');
+            }
+            Source::Defaults | Source::Values(_) | Source::Document(_) => {
+                self.text.push_str(" SELECT ");
+                self.separated(&write.columns, Self::value_written);
+                self.text.push_str(" FROM ");
+                self.body(write);
+                for (at, (column, value)) in write.key.iter().enumerate() {
+                    self.text.push_str(if at == 0 { " WHERE thalweg_body." } else { " AND thalweg_body." });
+                    quote(&mut self.text, column);
+                    self.text.push_str(" = ");
+                    self.param(Cow::Borrowed(value));
+                }
+            }
+        }
+        if let Some(conflict) = &write.conflict {
+            self.conflict(conflict, &write.columns);
+        }
+    }
+
+    fn copy(&mut self, write: &Write<'_>) {
+        self.text.push_str("COPY ");
+        self.relation(write.relation);
+        self.text.push(' ');
+        self.columns(&write.columns);
+        self.text.push_str(" FROM STDIN");
+    }
+
+    fn columns(&mut self, columns: &[Written<'_>]) {
+        self.text.push('(');
+        self.separated(columns, |writer, written| quote(&mut writer.text, &written.column.name));
+        self.text.push(')');
+    }
+
+    fn conflict(&mut self, conflict: &Conflict<'_>, columns: &[Written<'_>]) {
+        self.text.push_str(" ON CONFLICT (");
+        self.separated(&conflict.target, |writer, column| quote(&mut writer.text, column));
+        if !conflict.merges || columns.is_empty() {
+            self.text.push_str(") DO NOTHING");
+            return;
+        }
+        self.text.push_str(") DO UPDATE SET ");
+        self.separated(columns, |writer, written| {
+            quote(&mut writer.text, &written.column.name);
+            writer.text.push_str(" = EXCLUDED.");
+            quote(&mut writer.text, &written.column.name);
+        });
+        if conflict.counts {
+            self.text.push_str(COUNTS);
+        }
+    }
+
+    fn update(&mut self, scope: Scope<'a>, read: &'a Read<'a>, write: &'a Write<'a>) {
+        if is_void(write) {
+            if write.returned == Returned::Nothing {
+                self.text.push_str("SELECT WHERE FALSE");
+            }
+            return;
+        }
+        self.text.push_str("UPDATE ");
+        self.target(scope, write);
+        self.text.push_str(" SET ");
+        match &write.source {
+            Source::Values(values) => {
+                let pairs: Vec<(&Written<'_>, &Bound)> = write.columns.iter().zip(values).collect();
+                self.separated(pairs, |writer, (written, bound)| {
+                    quote(&mut writer.text, &written.column.name);
+                    writer.text.push_str(" = ");
+                    writer.param_of(Param::Bound(*bound));
+                });
+            }
+            _ => {
+                self.separated(&write.columns, |writer, written| {
+                    quote(&mut writer.text, &written.column.name);
+                    writer.text.push_str(" = ");
+                    writer.value_written(written);
+                });
+                self.text.push_str(" FROM ");
+                self.body(write);
+            }
+        }
+        self.restricted(scope, read, write);
+    }
+
+    fn restricted(&mut self, scope: Scope<'a>, read: &'a Read<'a>, write: &'a Write<'a>) {
+        for (at, condition) in write.conditions.iter().enumerate() {
+            self.text.push_str(if at == 0 { " WHERE " } else { " AND " });
+            self.condition(scope, read, condition);
+        }
+    }
+
+    /// A column's value in the body.
+    fn value_written(&mut self, written: &Written<'_>) {
+        if let Some((schema, name)) = written.read_by {
+            self.name(schema, name);
+            self.text.push('(');
+        }
+        self.text.push_str("thalweg_body.");
+        quote(&mut self.text, &written.column.name);
+        if written.read_by.is_some() {
+            self.text.push(')');
+        }
+    }
+
+    /// The rows of the body as a table expression.
+    fn body(&mut self, write: &'a Write<'a>) {
+        match &write.source {
+            Source::Values(values) => {
+                self.text.push_str("(SELECT ");
+                let pairs: Vec<(&Written<'_>, &Bound)> = write.columns.iter().zip(values).collect();
+                self.separated(pairs, |writer, (written, bound)| {
+                    writer.param_of(Param::Bound(*bound));
+                    if let Some((schema, name)) = written.type_name {
+                        writer.text.push_str("::");
+                        writer.name(schema, name);
+                    }
+                    writer.text.push_str(" AS ");
+                    quote(&mut writer.text, &written.column.name);
+                });
+                self.text.push_str(") AS thalweg_body");
+            }
+            Source::Document(document) if write.columns.is_empty() => {
+                self.text.push_str(if document.is_array { "json_array_elements(" } else { "(SELECT " });
+                self.param_of(Param::Document);
+                self.text.push_str("::json) AS thalweg_body");
+            }
+            Source::Document(document) => self.document(*document, write),
+            Source::Nothing | Source::Defaults | Source::Copy(_) => self.text.push_str("(SELECT) AS thalweg_body"),
+        }
+    }
+
+    fn document(&mut self, document: Document, write: &'a Write<'a>) {
+        let Document { is_array, fills_defaults, by_row_type } = document;
+        let set = if is_array { "set(" } else { "(" };
+        if by_row_type {
+            self.text.push_str("json_populate_record");
+            self.text.push_str(set);
+            self.text.push_str("NULL::");
+            self.relation(write.relation);
+            self.text.push_str(", ");
+            self.param_of(Param::Document);
+            self.text.push_str("::json) AS thalweg_body");
+            return;
+        }
+        if fills_defaults {
+            self.text.push_str("jsonb_to_record");
+            self.text.push_str(set);
+            self.text.push_str(if is_array { "(SELECT jsonb_agg(" } else { "" });
+            self.defaults(write);
+            self.text.push_str(if is_array { " || element) FROM jsonb_array_elements(" } else { " || " });
+            self.param_of(Param::Document);
+            self.text.push_str(if is_array { "::jsonb) AS element)" } else { "::jsonb" });
+        } else {
+            self.text.push_str("json_to_record");
+            self.text.push_str(set);
+            self.param_of(Param::Document);
+            self.text.push_str("::json");
+        }
+        self.text.push_str(") AS thalweg_body(");
+        self.separated(&write.columns, |writer, written| {
+            quote(&mut writer.text, &written.column.name);
+            writer.text.push(' ');
+            match (written.read_by, written.type_name) {
+                (None, Some((schema, name))) => writer.name(schema, name),
+                _ => writer.text.push_str("pg_catalog.json"),
+            }
+        });
+        self.text.push(')');
+    }
+
+    /// The defaults of the columns that have one, as one object (writes §2).
+    fn defaults(&mut self, write: &'a Write<'a>) {
+        self.text.push_str("jsonb_build_object(");
+        let with_default = write.columns.iter().map(|written| written.column).filter(|column| !column.generated);
+        let with_default = with_default.filter(|column| column.default.is_some() || column.identity);
+        self.separated(with_default, |writer, column| {
+            writer.param(Cow::Borrowed(&*column.name));
+            writer.text.push_str("::text, ");
+            match &column.default {
+                Some(default) => writer.text.push_str(default),
+                None => {
+                    let mut relation = String::new();
+                    quote(&mut relation, &write.relation.schema);
+                    relation.push('.');
+                    quote(&mut relation, &write.relation.name);
+                    writer.text.push_str("nextval(pg_get_serial_sequence(");
+                    writer.param(Cow::Owned(relation));
+                    writer.text.push_str(", ");
+                    writer.param(Cow::Borrowed(&*column.name));
+                    writer.text.push_str("))");
+                }
+            }
+        });
+        self.text.push(')');
+    }
+
+    fn separated<T>(&mut self, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
+        for (at, item) in items.into_iter().enumerate() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            write(self, item);
+        }
+    }
+}
+
+/// Whether it is an update of no columns.
+fn is_void(write: &Write<'_>) -> bool {
+    write.action == Action::Update && write.source == Source::Nothing
+}
