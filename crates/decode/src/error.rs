@@ -30,6 +30,8 @@ pub enum Problem {
     Keys,
     /// A row that is no object.
     NotObject,
+    /// A row that is no object, where keys may be missing.
+    NotRecord,
     /// An array was expected.
     NotArray,
     /// An array whose parts have different dimensions.
@@ -51,6 +53,7 @@ impl fmt::Display for DecodeError {
             Problem::Nul => "unsupported Unicode escape sequence",
             Problem::Surrogate => "invalid input syntax for type json",
             Problem::Keys | Problem::NotObject => "All object keys must match",
+            Problem::NotRecord => "argument of json_to_recordset must be an array of objects",
             Problem::NotArray => "expected JSON array",
             Problem::Dimensions => "malformed JSON array",
             Problem::Fields => "All lines must have same number of fields",

@@ -206,7 +206,8 @@ impl Writer {
 
     /// A value begins that is no row although it stands at a row's place.
     fn no_row(&self) -> DecodeError {
-        DecodeError::at(Problem::NotObject, self.rows + 1)
+        let problem = if self.is_lenient { Problem::NotRecord } else { Problem::NotObject };
+        DecodeError::at(problem, self.rows + 1)
     }
 
     /// Appends text that is JSON: within an array's element it is between quotes.

@@ -76,6 +76,7 @@ struct Found {
     current: Option<usize>,
     first_is_whole: bool,
     escaped: bool,
+    are_objects: bool,
     is_uniform: bool,
 }
 
@@ -95,6 +96,7 @@ impl Scan {
             current: None,
             first_is_whole: false,
             escaped: false,
+            are_objects: true,
             is_uniform: true,
         };
         Self { reader: if is_sequence { Reader::sequence() } else { Reader::document() }, found }
@@ -132,6 +134,11 @@ impl Scan {
         &self.found.members
     }
 
+    /// Whether all rows are objects.
+    pub fn are_objects(&self) -> bool {
+        self.found.are_objects
+    }
+
     /// Whether all rows are objects with the same keys.
     pub fn is_uniform(&self) -> bool {
         self.found.is_uniform
@@ -146,6 +153,7 @@ impl Found {
     /// A row begins, or something that should be one.
     fn row(&mut self, is_object: bool) {
         self.rows += 1;
+        self.are_objects &= is_object;
         self.is_uniform &= is_object;
         (self.keys_in_row, self.next) = (0, 0);
     }

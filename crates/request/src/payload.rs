@@ -50,6 +50,8 @@ pub enum Rows {
     One,
     /// Any number; they can be had as one JSON document.
     Many,
+    /// It could not be read: PostgreSQL has to, or says why it cannot.
+    Unread,
     /// Any number, of which more are to come: they can be read one by one.
     Flowing,
 }

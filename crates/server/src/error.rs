@@ -357,6 +357,7 @@ impl From<DecodeError> for ApiError {
         let message = error.to_string();
         let code = match error.problem {
             Problem::Nul => "22P05",
+            Problem::NotRecord => "22023",
             Problem::Surrogate | Problem::NotArray | Problem::Dimensions => "22P02",
             _ => "PGRST102",
         };
@@ -367,8 +368,8 @@ impl From<DecodeError> for ApiError {
             Problem::Nesting => Details::Text("It is nested too deeply.".to_owned()),
             _ => Details::Null,
         };
-        let has_place = !matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
-        if error.row > 0 && has_place {
+        let is_known = matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
+        if error.row > 1 && !is_known || error.column.is_some() {
             let place = match &error.column {
                 Some(column) => format!("Row {}, column {column}.", error.row),
                 None => format!("Row {}.", error.row),

@@ -141,10 +141,9 @@ pub(crate) struct Written {
     pub(crate) key: Option<Vec<Option<String>>>,
 }
 
-/// Where a row is found: `/relation?column=eq.value`.
+/// Where a row is found: `/relation?column=eq.value`. The relation's name stands there as it is.
 fn location(relation: &str, names: &[&str], values: &[Option<String>]) -> String {
-    let mut location = String::from("/");
-    escape(&mut location, relation);
+    let mut location = ["/", relation].concat();
     for (at, (name, value)) in names.iter().zip(values).enumerate() {
         location.push(if at == 0 { '?' } else { '&' });
         escape(&mut location, name);

@@ -213,10 +213,11 @@ impl Upload {
             Some(root) => root != Root::Object,
             None => self.failure.is_none(),
         };
-        if self.failure.is_some() || keys_are_named && (scan.root() == Some(Root::Other) || scan.rows() == 0) {
+        let has_rows = scan.root() != Some(Root::Other) && scan.rows() > 0 && scan.are_objects();
+        if self.failure.is_some() || keys_are_named && !has_rows {
             // PostgreSQL reads what it is, or says what is wrong with it
             let is_array = first_byte(&self.held) != Some(b'{');
-            return Ok(Payload { keys: Vec::new(), rows: Rows::Many, is_array, raw: None, is_json: true });
+            return Ok(Payload { keys: Vec::new(), rows: Rows::Unread, is_array, raw: None, is_json: true });
         }
         if !keys_are_named && !scan.is_uniform() {
             return Err(DecodeError { problem: Problem::Keys, row: scan.rows(), column: None }.into());
@@ -229,7 +230,6 @@ impl Upload {
             _ if self.action == Some(Action::Call) => Rows::One,
             _ => Rows::Many,
         };
-        let rows = if rows == Rows::One && !scan.is_uniform() { Rows::Many } else { rows };
         Ok(Payload { keys: members.collect(), rows, is_array, raw: None, is_json: true })
     }
 

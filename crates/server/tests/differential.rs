@@ -18,7 +18,8 @@ use thalweg_testkit::{Client, Database, Response};
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases/differential");
 
 /// The headers that are compared.
-const HEADERS: [&str; 15] = [
+const HEADERS: [&str; 16] = [
+    "location",
     "content-type",
     "content-range",
     "content-location",
@@ -46,71 +47,164 @@ const MORE_GRANTS: &str = "
     analyze;
 ";
 
+const WRITING_GRANTS: &str = "
+    grant usage on schema second to test_reader;
+    grant select, insert, update, delete on all tables in schema api, second to test_reader;
+    grant usage on all sequences in schema api to test_reader;
+    revoke all on api.forbidden, api.readonly, api.writeonly, api.partly from test_reader;
+    grant insert on api.writeonly to test_reader;
+    grant select (id, seen), insert (id, seen), update (seen) on api.partly to test_reader;
+    call reset();
+    analyze;
+";
+
+/// Requests, and the database they are asked of.
+struct Suite {
+    directory: &'static str,
+    grants: &'static str,
+    requests_min: usize,
+    /// Whether every request starts from the same rows, and leaves some that are compared too.
+    writes: bool,
+}
+
 #[test]
 fn answers_differ_only_where_it_is_said() {
-    let schema = fs::read_to_string(file("schema.sql")).unwrap();
-    let database = Database::new(&format!("{schema}{GRANTS}{MORE_GRANTS}"));
-    let requests = requests();
-    assert!(requests.len() >= 400);
-    if let Some(binary) = std::env::var_os("THALWEG_POSTGREST") {
-        record(&requests, Path::new(&binary), &database.uri());
-    }
-    let recorded: BTreeMap<String, Answer> =
-        serde_json::from_str(&fs::read_to_string(file("answers.json")).unwrap()).unwrap();
-    let served = Served::start(Config {
-        db_schemas: vec!["api".to_owned(), "second".to_owned()],
-        db_extra_search_path: vec!["public".to_owned(), "extra".to_owned()],
-        db_aggregates_enabled: true,
-        db_plan_enabled: true,
-        openapi_mode: OpenApiMode::IgnorePrivileges,
-        ..config(&database.uri())
-    });
-    let messages_are_theirs = database.value("show server_version").starts_with(RECORDED_WITH);
-    let listed = differences();
-    let (mut unlisted, mut vanished) = (String::new(), String::new());
-    for request in &requests {
-        let theirs = recorded.get(request).unwrap_or_else(|| panic!("no answer is recorded to {request}"));
-        let ours = Answer::of(&ask(served.address, request));
-        let differences = theirs.differences(&ours, messages_are_theirs);
-        match (differences.is_empty(), listed.contains_key(request)) {
-            (false, false) => _ = writeln!(unlisted, "{request}\n{differences}"),
-            // in another version the message may not differ
-            (true, true) if messages_are_theirs => _ = writeln!(vanished, "{request}"),
-            _ => {}
+    Suite { directory: "", grants: MORE_GRANTS, requests_min: 700, writes: false }.compare();
+}
+
+#[test]
+fn writes_differ_only_where_it_is_said() {
+    Suite { directory: "writing", grants: WRITING_GRANTS, requests_min: 500, writes: true }.compare();
+}
+
+impl Suite {
+    fn compare(&self) {
+        let schema = fs::read_to_string(self.file("schema.sql")).unwrap();
+        let database = Database::new(&format!("{schema}{GRANTS}{}", self.grants));
+        let requests = self.requests();
+        assert!(requests.len() >= self.requests_min);
+        if let Some(binary) = std::env::var_os("THALWEG_POSTGREST") {
+            self.record(&requests, Path::new(&binary), &database);
         }
-    }
-    for request in listed.keys().filter(|listed| !requests.contains(listed)) {
-        let _ = writeln!(vanished, "not asked at all: {request}");
-    }
-    assert!(unlisted.is_empty(), "differences that are not listed:\n{unlisted}");
-    assert!(vanished.is_empty(), "differences that are listed and are none:\n{vanished}");
-}
-
-fn file(name: &str) -> PathBuf {
-    Path::new(DIRECTORY).join(name)
-}
-
-fn requests() -> Vec<String> {
-    let text = fs::read_to_string(file("requests.txt")).unwrap();
-    text.lines().filter(|line| line.contains(" /") && !line.starts_with('#')).map(str::to_owned).collect()
-}
-
-/// The requests that may be answered differently, with the reason that stands above them.
-fn differences() -> BTreeMap<String, String> {
-    let mut reason = String::new();
-    let mut listed = BTreeMap::new();
-    for line in fs::read_to_string(file("differences.txt")).unwrap().lines() {
-        match line.strip_prefix("## ") {
-            Some(text) => reason = text.to_owned(),
-            None if !line.is_empty() && !line.starts_with('#') => {
-                assert!(!reason.is_empty(), "{line} has no reason");
-                listed.insert(line.to_owned(), reason.clone());
+        let recorded: BTreeMap<String, Answer> =
+            serde_json::from_str(&fs::read_to_string(self.file("answers.json")).unwrap()).unwrap();
+        let served = Served::start(Config {
+            db_schemas: vec!["api".to_owned(), "second".to_owned()],
+            db_extra_search_path: vec!["public".to_owned(), "extra".to_owned()],
+            db_aggregates_enabled: true,
+            db_plan_enabled: true,
+            db_tx_end_is_theirs: self.writes,
+            openapi_mode: OpenApiMode::IgnorePrivileges,
+            ..config(&database.uri())
+        });
+        let messages_are_theirs = database.value("show server_version").starts_with(RECORDED_WITH);
+        let listed = self.differences();
+        let (mut unlisted, mut vanished) = (String::new(), String::new());
+        for (request, ours) in self.ask_all(&requests, served.address, &database) {
+            let theirs = recorded.get(request).unwrap_or_else(|| panic!("no answer is recorded to {request}"));
+            let differences = theirs.differences(&ours, messages_are_theirs);
+            match (differences.is_empty(), listed.contains_key(request)) {
+                (false, false) => _ = writeln!(unlisted, "{request}\n{differences}"),
+                // in another version the message may not differ
+                (true, true) if messages_are_theirs => _ = writeln!(vanished, "{request}"),
+                _ => {}
             }
-            None => {}
         }
+        for request in listed.keys().filter(|listed| !requests.contains(listed)) {
+            let _ = writeln!(vanished, "not asked at all: {request}");
+        }
+        assert!(unlisted.is_empty(), "differences that are not listed:\n{unlisted}");
+        assert!(vanished.is_empty(), "differences that are listed and are none:\n{vanished}");
     }
-    listed
+
+    fn ask_all<'r>(
+        &self,
+        requests: &'r [String],
+        address: SocketAddr,
+        database: &Database,
+    ) -> Vec<(&'r String, Answer)> {
+        let rows = || if self.writes { database.query("select name, rows from everything()") } else { Vec::new() };
+        let start = rows();
+        let answer = |request: &'r String| {
+            let mut answer = Answer::of(&ask(address, request));
+            let left = rows();
+            if left != start {
+                answer.left = changes(&start, &left);
+            }
+            // sequences go on although nothing is left
+            if self.writes && (left != start || request.contains("POST")) {
+                database.execute("call reset()");
+            }
+            (request, answer)
+        };
+        requests.iter().map(answer).collect()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        Path::new(DIRECTORY).join(self.directory).join(name)
+    }
+
+    fn requests(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.file("requests.txt")).unwrap();
+        text.lines().filter(|line| line.contains(" /") && !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    /// The requests that may be answered differently, with the reason that stands above them.
+    fn differences(&self) -> BTreeMap<String, String> {
+        let mut reason = String::new();
+        let mut listed = BTreeMap::new();
+        for line in fs::read_to_string(self.file("differences.txt")).unwrap().lines() {
+            match line.strip_prefix("## ") {
+                Some(text) => reason = text.to_owned(),
+                None if !line.is_empty() && !line.starts_with('#') => {
+                    assert!(!reason.is_empty(), "{line} has no reason");
+                    listed.insert(line.to_owned(), reason.clone());
+                }
+                None => {}
+            }
+        }
+        listed
+    }
+
+    fn record(&self, requests: &[String], binary: &Path, database: &Database) {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let settings = [
+            ("DB_URI", database.uri()),
+            ("DB_SCHEMAS", "api, second".to_owned()),
+            ("DB_EXTRA_SEARCH_PATH", "public, extra".to_owned()),
+            ("DB_ANON_ROLE", crate::served::ROLE.to_owned()),
+            ("DB_AGGREGATES_ENABLED", "true".to_owned()),
+            ("DB_PLAN_ENABLED", "true".to_owned()),
+            ("DB_TX_END", if self.writes { "commit-allow-override" } else { "commit" }.to_owned()),
+            ("OPENAPI_MODE", "ignore-privileges".to_owned()),
+            ("SERVER_HOST", "127.0.0.1".to_owned()),
+            ("SERVER_PORT", port.to_string()),
+        ];
+        let process = Command::new(binary)
+            .envs(settings.map(|(name, value)| (format!("PGRST_{name}"), value)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let _running = Running(process.expect("PostgREST starts"));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect(address).is_err() || ask(address, "GET /projects").status != 200 {
+            assert!(Instant::now() < deadline, "PostgREST answers");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let answers: BTreeMap<&String, Answer> = self.ask_all(requests, address, database).into_iter().collect();
+        fs::write(self.file("answers.json"), serde_json::to_string_pretty(&answers).unwrap() + "\n").unwrap();
+    }
 }
+
+/// The tables of which the rows are others now, with their rows.
+fn changes(start: &[Row], left: &[Row]) -> BTreeMap<String, String> {
+    let changed = left.iter().filter(|table| !start.contains(table));
+    let mut changed = changed.map(|table| table.iter().map(|value| value.clone().unwrap_or_default()));
+    changed.by_ref().filter_map(|mut table| Some((table.next()?, table.next()?))).collect()
+}
+
+type Row = Vec<Option<String>>;
 
 /// What is compared of an answer.
 #[derive(Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -118,6 +212,9 @@ struct Answer {
     status: u16,
     headers: BTreeMap<String, String>,
     body: String,
+    /// What the tables hold that were changed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    left: BTreeMap<String, String>,
 }
 
 impl Answer {
@@ -127,7 +224,8 @@ impl Answer {
             let all = headers.entry(name.clone()).or_default();
             *all = if all.is_empty() { value.clone() } else { format!("{all} | {value}") };
         }
-        Self { status: response.status, headers, body: String::from_utf8_lossy(&response.body).into_owned() }
+        let body = String::from_utf8_lossy(&response.body).into_owned();
+        Self { status: response.status, headers, body, left: BTreeMap::new() }
     }
 
     fn differences(&self, ours: &Self, messages_are_theirs: bool) -> String {
@@ -139,6 +237,9 @@ impl Answer {
             (comparable(&self.body, messages_are_theirs), comparable(&ours.body, messages_are_theirs));
         if theirs_body != ours_body {
             let _ = writeln!(found, "  body: {}\n      ≠ {}", self.body, ours.body);
+        }
+        if self.left != ours.left {
+            let _ = writeln!(found, "  left: {:?}\n      ≠ {:?}", self.left, ours.left);
         }
         for name in HEADERS {
             let (theirs, ours) = (self.headers.get(name), ours.headers.get(name));
@@ -179,7 +280,8 @@ fn comparable(body: &str, messages_are_theirs: bool) -> String {
 }
 
 fn ask(address: SocketAddr, request: &str) -> Response {
-    let mut parts = request.split("||");
+    let (head, body) = request.split_once("|||").map_or((request, None), |(head, body)| (head, Some(body)));
+    let mut parts = head.split("||");
     let (method, target) = parts.next().and_then(|line| line.split_once(' ')).unwrap();
     let headers: Vec<(&str, &str)> = parts.filter_map(|header| header.split_once(": ")).collect();
     let mut escaped = String::new();
@@ -189,7 +291,11 @@ fn ask(address: SocketAddr, request: &str) -> Response {
             _ => escaped.push(char::from(byte)),
         }
     }
-    Client::connect(address).request(method, &escaped, &headers)
+    let mut client = Client::connect(address);
+    match body {
+        Some(body) => client.request_with(method, &escaped, &headers, body.replace('⏎', "\n").as_bytes()),
+        None => client.request(method, &escaped, &headers),
+    }
 }
 
 struct Running(Child);
@@ -199,34 +305,4 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn record(requests: &[String], binary: &Path, uri: &str) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let settings = [
-        ("DB_URI", uri.to_owned()),
-        ("DB_SCHEMAS", "api, second".to_owned()),
-        ("DB_EXTRA_SEARCH_PATH", "public, extra".to_owned()),
-        ("DB_ANON_ROLE", crate::served::ROLE.to_owned()),
-        ("DB_AGGREGATES_ENABLED", "true".to_owned()),
-        ("DB_PLAN_ENABLED", "true".to_owned()),
-        ("OPENAPI_MODE", "ignore-privileges".to_owned()),
-        ("SERVER_HOST", "127.0.0.1".to_owned()),
-        ("SERVER_PORT", port.to_string()),
-    ];
-    let process = Command::new(binary)
-        .envs(settings.map(|(name, value)| (format!("PGRST_{name}"), value)))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let _running = Running(process.expect("PostgREST starts"));
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while TcpStream::connect(address).is_err() || ask(address, "GET /projects").status != 200 {
-        assert!(Instant::now() < deadline, "PostgREST answers");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let answers: BTreeMap<&String, Answer> =
-        requests.iter().map(|request| (request, Answer::of(&ask(address, request)))).collect();
-    fs::write(file("answers.json"), serde_json::to_string_pretty(&answers).unwrap() + "\n").unwrap();
 }

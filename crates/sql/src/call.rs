@@ -61,11 +61,11 @@ impl<'a> Writer<'a> {
             Given::Bound(bound) => self.param_of(Param::Bound(*bound)),
             Given::Body => self.param_of(Param::Document),
             Given::Document { is_array } => {
-                self.text.push_str("(SELECT thalweg_body.");
+                self.text.push_str("(SELECT pgrst_body.");
                 quote(&mut self.text, argument.name);
                 self.text.push_str(if *is_array { " FROM json_to_recordset(" } else { " FROM json_to_record(" });
                 self.param_of(Param::Document);
-                self.text.push_str("::json) AS thalweg_body(");
+                self.text.push_str("::json) AS pgrst_body(");
                 quote(&mut self.text, argument.name);
                 self.text.push(' ');
                 self.name(argument.type_schema, argument.type_name);

@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
         }
         self.text.push_str("INSERT INTO ");
         self.target(scope, write);
-        if !write.columns.is_empty() {
+        if !write.columns.is_empty() && write.source != Source::Nothing {
             self.text.push(' ');
             self.columns(&write.columns);
         }
@@ -128,7 +128,7 @@ impl<'a> Writer<'a> {
                 self.text.push_str(" FROM ");
                 self.body(write);
                 for (at, (column, value)) in write.key.iter().enumerate() {
-                    self.text.push_str(if at == 0 { " WHERE thalweg_body." } else { " AND thalweg_body." });
+                    self.text.push_str(if at == 0 { " WHERE pgrst_body." } else { " AND pgrst_body." });
                     quote(&mut self.text, column);
                     self.text.push_str(" = ");
                     self.param(Cow::Borrowed(value));
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
             self.name(schema, name);
             self.text.push('(');
         }
-        self.text.push_str("thalweg_body.");
+        self.text.push_str("pgrst_body.");
         quote(&mut self.text, &written.column.name);
         if written.read_by.is_some() {
             self.text.push(')');
@@ -239,15 +239,15 @@ impl<'a> Writer<'a> {
                     writer.text.push_str(" AS ");
                     quote(&mut writer.text, &written.column.name);
                 });
-                self.text.push_str(") AS thalweg_body");
+                self.text.push_str(") AS pgrst_body");
             }
             Source::Document(document) if write.columns.is_empty() => {
                 self.text.push_str(if document.is_array { "json_array_elements(" } else { "(SELECT " });
                 self.param_of(Param::Document);
-                self.text.push_str("::json) AS thalweg_body");
+                self.text.push_str("::json) AS pgrst_body");
             }
             Source::Document(document) => self.document(*document, write),
-            Source::Nothing | Source::Defaults | Source::Copy(_) => self.text.push_str("(SELECT) AS thalweg_body"),
+            Source::Nothing | Source::Defaults | Source::Copy(_) => self.text.push_str("(SELECT) AS pgrst_body"),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'a> Writer<'a> {
             self.relation(write.relation);
             self.text.push_str(", ");
             self.param_of(Param::Document);
-            self.text.push_str("::json) AS thalweg_body");
+            self.text.push_str("::json) AS pgrst_body");
             return;
         }
         if fills_defaults {
@@ -278,7 +278,7 @@ impl<'a> Writer<'a> {
             self.param_of(Param::Document);
             self.text.push_str("::json");
         }
-        self.text.push_str(") AS thalweg_body(");
+        self.text.push_str(") AS pgrst_body(");
         self.separated(&write.columns, |writer, written| {
             quote(&mut writer.text, &written.column.name);
             writer.text.push(' ');
