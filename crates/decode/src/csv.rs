@@ -1,6 +1,6 @@
 //! CSV (RFC 4180) as it arrives: records to rows of a `COPY`, or to JSON.
 
-use crate::copy_text::{NULL, append_escaped};
+use crate::copy_text::{NULL, append_escaped, take_rows};
 use crate::error::{DecodeError, Problem};
 use crate::scan::KEY_BYTES_MAX;
 use thalweg_json::write_string;
@@ -239,7 +239,6 @@ impl CsvRows {
 
     /// Reads a chunk.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        self.writer.out.reserve(chunk.len());
         self.parser.feed(chunk, &mut self.writer)
     }
 
@@ -261,13 +260,13 @@ impl CsvRows {
     /// Takes the rows that are whole.
     pub fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
-        let begun = writer.out.split_off(writer.row_start);
+        let rows = take_rows(&mut writer.out, writer.row_start);
         let base = std::mem::take(&mut writer.row_start);
         writer.field_start = writer.field_start.saturating_sub(base);
         for range in writer.ranges.iter_mut().flatten() {
             *range = range.start.saturating_sub(base)..range.end.saturating_sub(base);
         }
-        std::mem::replace(&mut writer.out, begun)
+        rows
     }
 }
 

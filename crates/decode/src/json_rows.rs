@@ -4,7 +4,7 @@
 //! quotes and escapes, numbers and words as they are written, arrays and objects as their JSON text, or as an array's
 //! text where the column is an array.
 
-use crate::copy_text::{NULL, append_char, append_escaped};
+use crate::copy_text::{NULL, append_char, append_escaped, take_rows};
 use crate::error::{DecodeError, Problem};
 use crate::scan::KEY_BYTES_MAX;
 use std::ops::Range;
@@ -101,8 +101,6 @@ impl JsonRows {
 
     /// Reads a chunk.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        // rows are hardly ever longer than what they are made of
-        self.writer.out.reserve(chunk.len());
         let read = self.reader.feed(chunk, &mut self.writer);
         read.map_err(|error| DecodeError::of_reader(error, self.writer.rows))
     }
@@ -126,14 +124,14 @@ impl JsonRows {
     /// Takes the rows that are whole.
     pub fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
-        let begun = writer.out.split_off(writer.row_start);
+        let rows = take_rows(&mut writer.out, writer.row_start);
         let base = std::mem::take(&mut writer.row_start);
         for (row, range) in &mut writer.fields {
             if *row == writer.rows && range.start >= base {
                 *range = range.start - base..range.end.saturating_sub(base);
             }
         }
-        std::mem::replace(&mut writer.out, begun)
+        rows
     }
 }
 

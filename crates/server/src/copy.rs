@@ -10,13 +10,15 @@ use thalweg_decode::DecodeError;
 use thalweg_wire::{Connection, StepError};
 
 /// Rows are sent once there are as many, in bytes.
-const SENT_BYTES: usize = 64 * 1024;
+const SENT_BYTES: usize = 48 * 1024;
+/// How much of a body is read at a time, in bytes.
+const PIECE_BYTES: usize = 16 * 1024;
 
 /// All rows of a body that is here.
 pub(crate) fn whole(rows: &mut CopyRows, body: &[Bytes]) -> Result<Vec<Bytes>, DecodeError> {
     let mut made = Vec::new();
-    for chunk in body {
-        rows.feed(chunk)?;
+    for piece in body.iter().flat_map(|chunk| chunk.chunks(PIECE_BYTES)) {
+        rows.feed(piece)?;
         if rows.ready_bytes() >= SENT_BYTES {
             made.push(rows.take());
         }
@@ -35,18 +37,16 @@ pub(crate) async fn flow(
     rows: &mut CopyRows,
     anonymous: bool,
 ) -> Result<(), ApiError> {
-    for chunk in upload.held() {
-        made(rows.feed(chunk), connection).await?;
-        send(connection, replies, rows, SENT_BYTES, anonymous).await?;
-    }
+    let mut held = upload.held().iter().cloned();
     loop {
-        let next = incoming.next_in_time().await;
-        match made(next, connection).await? {
-            Some(chunk) => {
-                made(rows.feed(&chunk), connection).await?;
-                send(connection, replies, rows, SENT_BYTES, anonymous).await?;
-            }
-            None => break,
+        let next = match held.next() {
+            Some(chunk) => Some(chunk),
+            None => made(incoming.next_in_time().await, connection).await?,
+        };
+        let Some(chunk) = next else { break };
+        for piece in chunk.chunks(PIECE_BYTES) {
+            made(rows.feed(piece), connection).await?;
+            send(connection, replies, rows, SENT_BYTES, anonymous).await?;
         }
     }
     made(rows.finish(), connection).await?;

@@ -92,6 +92,22 @@ impl<S> Lenient<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Lenient<S> {
+    /// Reads what there is. What a body came in is kept as it is, so that room that is left over in it is wasted.
+    fn fill(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        while buf.remaining() > 0 && !buf.filled().is_empty() {
+            let before = buf.filled().len();
+            match Pin::new(&mut self.stream).poll_read(cx, buf) {
+                Poll::Ready(Ok(())) if buf.filled().len() > before => {}
+                // an end or a failure shows again next time
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
@@ -103,7 +119,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
                 return Poll::Ready(Ok(()));
             }
             if !this.in_line && !this.expecting.0.load(Ordering::Relaxed) {
-                return Pin::new(&mut this.stream).poll_read(cx, buf);
+                return this.fill(cx, buf);
             }
             // Read to a place of its own, where it can be looked at before hyper sees it.
             let mut piece = [0; PIECE_BYTES];

@@ -28,6 +28,8 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 /// How many clients may be connected. More wait in the operating system's queue.
 const CLIENTS_MAX: usize = 10_000;
+/// How much of what a client sends is read at a time, in bytes; no head of a request is longer.
+const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 /// How long a client may take for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to stop.
@@ -194,10 +196,14 @@ async fn client(
         let (state, peer, expecting) = (&state, &peer, &expecting);
         async move { respond(state, peer, request, expecting).await }
     });
-    let connection = http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).serve_connection(
-        TokioIo::new(Lenient::new(stream, expecting.clone(), state.config.client_stall_timeout)),
-        service,
-    );
+    let connection = http1::Builder::new()
+        .max_buf_size(HTTP_BUFFER_BYTES)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(
+            TokioIo::new(Lenient::new(stream, expecting.clone(), state.config.client_stall_timeout)),
+            service,
+        );
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
