@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -17,8 +17,10 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("sql", &["plan", "request", "catalog", "rows"]),
     ("wire", &["rows"]),
     ("encode", &["json", "rows"]),
+    ("decode", &["json"]),
+    ("files", &["decode"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
-    ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "gauge"]),
+    ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "gauge"]),
     ("flightbook", &["wire"]),
     ("byhand", &[]),
 ];

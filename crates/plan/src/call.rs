@@ -104,17 +104,17 @@ impl Brings {
     }
 }
 
-/// The function of a name that takes these arguments, and no other; or else the body as its only one.
+/// The function of a name that takes these arguments, and no other but optional ones; or else the body as its only one.
 pub(crate) fn resolve<'a>(
     catalog: &'a Catalog,
-    schema: &str,
-    name: &str,
+    (schema, name): (&str, &str),
     given: &[&str],
+    optional: &[&str],
     brings: Brings,
 ) -> Result<&'a Function, PlanError> {
     let candidates: Vec<&Function> = catalog.callable(schema, name).collect();
     let fits = |function: &&&Function| {
-        let named = |parameter: &Parameter| given.contains(&&*parameter.name);
+        let named = |parameter: &Parameter| given.contains(&&*parameter.name) || optional.contains(&&*parameter.name);
         let known = |name: &str| !name.is_empty() && function.parameters.iter().any(|known| *known.name == *name);
         !matches!(brings, Brings::Raw(_))
             && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
@@ -134,7 +134,7 @@ pub(crate) fn resolve<'a>(
 
 /// The function of a schema that a request names without arguments.
 pub fn function<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Function, PlanError> {
-    resolve(catalog, schema, name, &[], Brings::Names)
+    resolve(catalog, (schema, name), &[], &[], Brings::Names)
 }
 
 fn not_found(
@@ -186,21 +186,25 @@ pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name:
     let texts = &request.query.arguments;
     let payload = request.payload.as_ref();
     let keys = request.keys();
-    let names: Vec<&str> = texts.iter().map(|(name, _)| &**name).chain(keys.iter().map(|key| key.name)).collect();
+    let optional: Vec<&str> = keys.iter().filter(|key| key.is_optional).map(|key| key.name).collect();
+    let keys_of_body = keys.iter().filter(|key| !key.is_optional).map(|key| key.name);
+    let names: Vec<&str> = texts.iter().map(|(name, _)| &**name).chain(keys_of_body).collect();
     let brings = match payload {
         Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
         Some(Payload { is_json: true, .. }) => Brings::Json,
         _ => Brings::Names,
     };
-    let function = resolve(context.catalog, context.schema, name, &names, brings)?;
+    let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
     let mut arguments = Vec::with_capacity(names.len());
     for parameter in &function.parameters {
         let mut values = texts.iter().filter(|(name, _)| **name == *parameter.name).map(|&(_, value)| value);
         let values: Vec<&str> =
             if parameter.variadic { values.collect() } else { values.next_back().into_iter().collect() };
+        // what is sent counts before what is derived from it
+        let key = keys.iter().find(|key| *key.name == *parameter.name && (!key.is_optional || values.is_empty()));
         let given = if parameter.name.is_empty() && brings != Brings::Names {
             Given::Body
-        } else if let (Some(key), Some(payload)) = (keys.iter().find(|key| *key.name == *parameter.name), payload) {
+        } else if let (Some(key), Some(payload)) = (key, payload) {
             // what the catalog does not know is a pseudo-type: the database decides
             let known = context.catalog.type_of(parameter.type_oid);
             let class = known.map_or(Class::Plain, |_| class(context, parameter.type_oid));

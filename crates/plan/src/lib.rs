@@ -31,7 +31,7 @@ mod write;
 pub use call::{Argument, Brings, Call, Form, Given, function};
 pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;
-pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media};
+pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};
 pub use plan::{Context, Plan, plan};
 pub use read::{ColumnRef, Condition, EmbedRead, From, FunctionName, Order, OrderKey, Output, Read, Value};
 pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, Source, Write, Written};

@@ -3,10 +3,10 @@
 use crate::call::Form;
 use crate::error::{ErrorKind, PlanError};
 use crate::plan::Context;
-use crate::read::{From, Read};
+use crate::read::{From, Read, Value};
 use std::borrow::Cow;
-use thalweg_catalog::{Catalog, MediaHandler, Relation, Returns, Type, TypeKind};
-use thalweg_request::{ApiRequest, Item, MediaType};
+use thalweg_catalog::{Catalog, MediaHandler, Relation, RelationKind, Returns, Type, TypeKind};
+use thalweg_request::{Action, ApiRequest, Item, MediaType};
 use thalweg_rows::Format;
 use thalweg_rows::oid::{self, Oid};
 
@@ -29,6 +29,8 @@ pub enum Media<'a> {
     GeoJson,
     /// A value that the database makes.
     Handler(Handler<'a>),
+    /// The one value that is selected, as it is.
+    Value(OneValue<'a>),
     /// How PostgreSQL would run the statement for another media type.
     Explain {
         /// That media type.
@@ -53,6 +55,26 @@ pub struct Handler<'a> {
     /// The format in which the value is its bytes.
     pub format: Format,
 }
+
+/// A value that is sent as it is: of a `bytea` or text column of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneValue<'a> {
+    /// The column.
+    pub column: &'a str,
+    /// Whether it is text.
+    pub is_text: bool,
+    /// The column that holds the value's media type: it has the column's name with `_type` behind it.
+    pub type_column: Option<&'a str>,
+    /// The column that holds the value's file name: it has the column's name with `_name` behind it.
+    pub name_column: Option<&'a str>,
+    /// Whether rows have a place of their own in the relation, and a version.
+    pub has_versions: bool,
+    /// The media types of which the value's own must be one, such as `image/png` or `image/*`.
+    pub accepted: Vec<&'a str>,
+}
+
+/// What is sent where nothing tells what it is.
+pub const OCTETS: &str = "application/octet-stream";
 
 /// When the head of the response may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +105,7 @@ impl<'a> Media<'a> {
     ) -> Result<Self, PlanError> {
         let is_whole = matches!(request.query.select.as_slice(), [Item::All]);
         let choice = Choice { context, read, is_whole };
-        let first = request.accept.iter().find_map(|media| choice.make(media));
+        let first = request.accept.iter().find_map(|media| choice.make(media).or_else(|| choice.value(request, media)));
         // a function that returns nothing answers nothing, whatever is accepted
         let media = first.or((form == Form::Nothing).then_some(Self::Json { stripped: false }));
         media.ok_or_else(|| {
@@ -119,6 +141,7 @@ impl<'a> Media<'a> {
             Self::Object { stripped: true } => "application/vnd.pgrst.object+json;nulls=stripped",
             Self::Csv => "text/csv",
             Self::GeoJson => "application/geo+json",
+            Self::Value(_) => OCTETS,
             Self::Handler(handler) => return handler.content_type.clone(),
             Self::Explain { of, json, options } => {
                 let suffix = if *json { "json" } else { "text" };
@@ -137,7 +160,7 @@ impl<'a> Media<'a> {
         match self {
             Self::Json { stripped } | Self::Object { stripped } => *stripped,
             Self::Explain { of, .. } => of.is_stripped(),
-            Self::Csv | Self::GeoJson | Self::Handler(_) => false,
+            Self::Csv | Self::GeoJson | Self::Handler(_) | Self::Value(_) => false,
         }
     }
 
@@ -193,6 +216,43 @@ impl<'a> Choice<'_, 'a> {
             name if name.eq_ignore_ascii_case("application/geo+json") => Some(Media::GeoJson),
             _ => None,
         })
+    }
+
+    /// The one value that is selected of a relation, if it can be of this type.
+    fn value(&self, request: &ApiRequest<'a>, media: &MediaType<'a>) -> Option<Media<'a>> {
+        let (From::Relation(relation), Action::Read) = (&self.read.from, request.action) else { return None };
+        let [output] = self.read.outputs.as_slice() else { return None };
+        let Value::Column { column, shown_by: None, cast: None } = &output.value else { return None };
+        if !column.path.is_empty() || column.computed.is_some() || output.aggregate.is_some() {
+            return None;
+        }
+        let known = &relation.columns[usize::from(relation.column(column.name)?)];
+        let base = self.context.catalog.base_type(known.type_oid);
+        if !matches!(base, oid::BYTEA | oid::TEXT | oid::VARCHAR) {
+            return None;
+        }
+        let beside = |suffix: &str| {
+            let name = format!("{}_{suffix}", known.name);
+            let at = relation.columns.iter().find(|column| *column.name == *name)?;
+            let base = self.context.catalog.base_type(at.type_oid);
+            matches!(base, oid::TEXT | oid::VARCHAR).then_some(&*at.name)
+        };
+        let (type_column, name_column) = (beside("type"), beside("name"));
+        let is_octets = media.is(OCTETS);
+        // whatever else is accepted can only be what the value says that it is
+        if !is_octets && (type_column.is_none() || media.is("*/*")) {
+            return None;
+        }
+        let all: Vec<&str> = request.accept.iter().map(|media| media.name).collect();
+        let is_any = all.iter().any(|name| matches!(*name, OCTETS | "*/*"));
+        Some(Media::Value(OneValue {
+            column: &known.name,
+            is_text: base != oid::BYTEA,
+            type_column,
+            name_column,
+            has_versions: relation.kind == RelationKind::Table,
+            accepted: if is_any { Vec::new() } else { all },
+        }))
     }
 
     /// A handler of the relation or function for any type, for this one, or of any rows for this one.

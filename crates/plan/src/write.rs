@@ -137,7 +137,8 @@ pub(crate) fn write<'a>(
     let action = request.action;
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
     let payload = request.payload.as_ref();
-    let keys = request.keys();
+    let mut keys = request.keys();
+    keys.retain(|key| !key.is_optional || relation.column(key.name).is_some());
     let columns = keys.iter().map(|key| written(context, relation, key)).collect::<Result<Vec<_>, _>>()?;
     let conflict = conflict(request, relation, &columns);
     let source = payload.map_or(Source::Nothing, |payload| source(context, request, payload, &keys, &columns));

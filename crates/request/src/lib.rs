@@ -86,7 +86,7 @@ impl ApiRequest<'_> {
         for name in named {
             if !keys.iter().any(|known| *known.name == **name) {
                 let member = found.iter().find(|known| *known.name == **name).copied();
-                keys.push(member.unwrap_or(Key { name, member: None, form: Form::Null }));
+                keys.push(member.unwrap_or(Key { name, member: None, form: Form::Null, is_optional: false }));
             }
         }
         keys

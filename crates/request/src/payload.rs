@@ -65,6 +65,8 @@ pub struct Key<'a> {
     pub member: Option<usize>,
     /// Of one row: what the value is.
     pub form: Form,
+    /// Whether it is there only for who wants it, such as the name of a file.
+    pub is_optional: bool,
 }
 
 /// What a value in a body is.

@@ -50,7 +50,12 @@ impl Body {
         Self { chunks, left: None, flowing: Some(Box::new(flowing)) }
     }
 
-    /// The size in bytes, where all of it is here.
+    /// Bytes of which it is known how many will come.
+    pub(crate) fn flowing_bytes(chunks: VecDeque<Bytes>, flowing: Flowing, size_bytes: u64) -> Self {
+        Self { chunks, left: Some(size_bytes), flowing: Some(Box::new(flowing)) }
+    }
+
+    /// The size in bytes, where it is known.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         self.left
     }
@@ -89,6 +94,9 @@ impl http_body::Body for Body {
                 return Poll::Ready(Some(Err(Torn)));
             }
         };
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(chunk.len() as u64);
+        }
         Poll::Ready((!chunk.is_empty()).then(|| Ok(Frame::data(chunk.into()))))
     }
 

@@ -129,7 +129,11 @@ impl ApiError {
 
     /// None of the accepted media types can be made.
     pub(crate) fn media_type(accept: &[thalweg_request::MediaType<'_>]) -> Self {
-        let asked: Vec<&str> = accept.iter().map(|media| media.text).collect();
+        Self::media_type_names(&accept.iter().map(|media| media.text).collect::<Vec<_>>())
+    }
+
+    /// The same, of the media types' names.
+    pub(crate) fn media_type_names(asked: &[&str]) -> Self {
         Self::new(406, "PGRST107", format!("None of these media types are available: {}", asked.join(", ")))
     }
 
@@ -149,11 +153,6 @@ impl ApiError {
     pub(crate) fn too_many(rows: u64) -> Self {
         let message = "Query result exceeds max-affected preference constraint";
         Self::new(400, "PGRST124", message).details(format!("The query affects {rows} rows"))
-    }
-
-    /// The body is of a type that nobody reads.
-    pub(crate) fn content_type(name: &str) -> Self {
-        Self::new(400, "PGRST102", format!("Content-Type not acceptable: {name}"))
     }
 
     /// The body is encoded in a way that nobody reads.
@@ -189,6 +188,11 @@ impl ApiError {
     /// Other requests' bodies take all the room there is.
     pub(crate) fn too_many_bodies() -> Self {
         Self::unavailable("PGRST003", "Too many large bodies are being received.")
+    }
+
+    /// The body is no form with parts.
+    pub(crate) fn not_multipart(cause: &dyn std::error::Error) -> Self {
+        Self::new(400, "PGRST102", cause.to_string())
     }
 
     /// The rows of a PUT are not the one that its URL names.

@@ -4,6 +4,7 @@ use crate::body::Body;
 use crate::config::OpenApiMode;
 use crate::copy;
 use crate::cors;
+use crate::download::Download;
 use crate::error::{ApiError, Stale};
 use crate::incoming::Incoming;
 use crate::respond::{self, Facts, Written};
@@ -19,7 +20,7 @@ use hyper::{HeaderMap, Method, Response};
 use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_plan::{Context, Plan, plan};
+use thalweg_plan::{Context, Media, Plan, plan};
 use thalweg_request::{
     Action, ApiRequest, Content, Missing, Params, Preferences, Query, Resource, Returning, Target, TxEnd, Unreserved,
     Window, accepted,
@@ -122,6 +123,11 @@ async fn attempt(
     let function = plan.call().map(|call| call.function);
     let facts = facts(parts, request.preferences.timezone, function);
     let session = SessionState::of(&state.config, &snapshot, plan.schema, role, plan.is_read_only, facts);
+    if let Media::Value(value) = &plan.media {
+        bill.lap(Stage::Plan);
+        let download = Download { state, parts, plan: &plan, value, session: &session };
+        return Ok((download.answer(bill).await?, Some(1)));
+    }
     let sent = sent(&plan, upload, keys_are_named)?;
     bill.lap(Stage::Plan);
     let _turn = state.turn_of(sent.as_ref()).await?;

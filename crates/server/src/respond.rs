@@ -169,7 +169,7 @@ fn escape(out: &mut String, text: &str) {
 }
 
 const JSON: &str = "application/json; charset=utf-8";
-const VARY: &str = "Accept, Prefer, Range";
+pub(crate) const VARY: &str = "Accept, Prefer, Range";
 
 /// What of the preferences was recognised and has a meaning here (representation §9).
 fn applied(plan: &Plan<'_>, facts: &Facts<'_>) -> Option<String> {
@@ -279,7 +279,7 @@ pub(crate) fn options(allowed: &str) -> Response<Body> {
     response
 }
 
-fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {
+pub(crate) fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {
     // A value that a header cannot hold is left out.
     if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
         headers.insert(name, value);

@@ -100,7 +100,8 @@ fn formats(role: Role, statement: &Statement<'_>, made_of_rows: bool) -> Vec<For
 }
 
 /// What the database may have said of the response's head.
-const SET_BY_SQL: &str = "SELECT current_setting('response.headers', true), current_setting('response.status', true)";
+pub(crate) const SET_BY_SQL: &str =
+    "SELECT current_setting('response.headers', true), current_setting('response.status', true)";
 /// What comes before a rollback that was asked for, so that it fails where a commit would have.
 const CHECK_CONSTRAINTS: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 const ROLLBACK: &str = "ROLLBACK";
@@ -401,10 +402,19 @@ impl Values {
     }
 }
 
+/// The parameters of a statement that takes nothing of a body.
+pub(crate) fn texts<'p>(statement: &'p Statement<'_>) -> Vec<Param<'p>> {
+    let text = |param: &'p thalweg_sql::Param<'_>| match param {
+        thalweg_sql::Param::Text(text) => Param::Text(Cow::Borrowed(&**text)),
+        thalweg_sql::Param::Document | thalweg_sql::Param::Bound(_) => Param::Null,
+    };
+    statement.params.iter().map(text).collect()
+}
+
 /// What the encoder makes of the rows.
 fn target(plan: &Plan<'_>) -> Target {
     match (&plan.media, plan.form) {
-        (Media::Explain { .. } | Media::Handler(_), _) => Target::Raw,
+        (Media::Explain { .. } | Media::Handler(_) | Media::Value(_), _) => Target::Raw,
         (Media::GeoJson, _) => Target::Features,
         (Media::Csv, _) => Target::Csv,
         (_, Form::Value | Form::Nothing) => Target::Value,

@@ -3,6 +3,7 @@
 //! A body's chunks are kept as they came from the HTTP connection. What passes through to PostgreSQL goes on in them.
 
 use crate::error::ApiError;
+use crate::form::{self, Field};
 use crate::incoming::Incoming;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -39,6 +40,12 @@ enum Understood {
     Csv(Box<CsvReader>),
     /// The fields of a form.
     Pairs(Vec<(String, String)>),
+    /// The parts of a form with files, once it is here, and the parts of it that are arguments.
+    Parts {
+        boundary: String,
+        fields: Vec<Field>,
+        arguments: Vec<(String, String)>,
+    },
     /// One value.
     Raw(Raw),
     /// There is none, or it is not read.
@@ -67,7 +74,9 @@ impl Upload {
             Content::Csv => Understood::Csv(Box::default()),
             Content::Raw(raw) => Understood::Raw(raw),
             Content::Form => Understood::Pairs(Vec::new()),
-            Content::Multipart(_) => return Err(ApiError::content_type("multipart/form-data")),
+            Content::Multipart(boundary) => {
+                Understood::Parts { boundary: boundary.to_owned(), fields: Vec::new(), arguments: Vec::new() }
+            }
         };
         self.read(incoming, may_flow, keys_are_named).await
     }
@@ -87,7 +96,7 @@ impl Upload {
                 }
                 None => {
                     self.is_whole = true;
-                    self.ended();
+                    self.ended()?;
                 }
             }
             // PostgreSQL says what is wrong with a document of which only some keys count
@@ -112,12 +121,12 @@ impl Upload {
                 scan.first_is_whole() && matches!(scan.root(), Some(Root::Array | Root::Sequence))
             }
             Understood::Csv(reader) => reader.header().is_some(),
-            Understood::Pairs(_) | Understood::Raw(_) | Understood::Nothing => false,
+            _ => false,
         };
         rows_are_known && self.failure.is_none() && self.held.size_bytes() >= WHOLE_BYTES_MAX
     }
 
-    fn ended(&mut self) {
+    fn ended(&mut self) -> Result<(), ApiError> {
         // a call without a body is one without arguments
         if let Understood::Json(scan) = &mut self.understood
             && self.action == Some(Action::Call)
@@ -129,25 +138,26 @@ impl Upload {
             self.look(|understood| understood.feed(b"{}"));
         }
         self.look(Understood::finish);
-        let Understood::Pairs(fields) = &mut self.understood else { return };
+        if let Understood::Parts { boundary, fields, arguments } = &mut self.understood {
+            *fields = form::fields(&self.held, boundary)?;
+            if self.action == Some(Action::Call) {
+                *arguments = form::arguments(fields);
+            }
+            return Ok(());
+        }
+        let Understood::Pairs(fields) = &mut self.understood else { return Ok(()) };
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         *fields = pairs(&self.held.list().concat()).into_iter().map(|(key, value)| (key, text(value))).collect();
         if self.action == Some(Action::Call) {
-            return;
+            return Ok(());
         }
         // a row of strings, of which the last with a name counts
-        let mut object = vec![b'{'];
-        for (at, (key, value)) in fields.iter().enumerate() {
-            object.extend_from_slice(if at == 0 { b"" } else { b"," });
-            thalweg_json::write_string(&mut object, key.as_bytes());
-            object.push(b':');
-            thalweg_json::write_string(&mut object, value.as_bytes());
-        }
-        object.push(b'}');
+        let object = form::object(fields.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes())));
         let mut scan = Scan::new(false);
         self.failure = scan.feed(&object).and_then(|()| scan.finish()).err();
         self.understood = Understood::Json(Box::new(scan));
         self.held = object.into();
+        Ok(())
     }
 
     /// Whether it has been read, as far as a plan needs.
@@ -163,7 +173,7 @@ impl Upload {
     /// The fields of a form that a function is called with.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         let fields = match &self.understood {
-            Understood::Pairs(fields) => fields.as_slice(),
+            Understood::Pairs(fields) | Understood::Parts { arguments: fields, .. } => fields.as_slice(),
             _ => &[],
         };
         fields.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.as_str()))
@@ -171,7 +181,7 @@ impl Upload {
 
     /// What a plan has to know of the body. `keys_are_named` if the request says which keys
     /// count.
-    pub(crate) fn payload(&self, keys_are_named: bool) -> Result<Option<Payload<'_>>, ApiError> {
+    pub(crate) fn payload<'a>(&'a self, keys_are_named: bool) -> Result<Option<Payload<'a>>, ApiError> {
         let payload = match &self.understood {
             Understood::Nothing => return Ok(None),
             Understood::Pairs(_) => {
@@ -179,6 +189,11 @@ impl Upload {
             }
             Understood::Raw(raw) => {
                 Payload { keys: Vec::new(), rows: Rows::None, is_array: false, raw: Some(*raw), is_json: false }
+            }
+            Understood::Parts { fields, .. } => {
+                let key = |(at, field): (usize, &'a Field)| field.key(at);
+                let keys = fields.iter().enumerate().filter(|(at, _)| form::counts(fields, *at)).map(key);
+                Payload { keys: keys.collect(), rows: Rows::One, is_array: false, raw: None, is_json: false }
             }
             Understood::Csv(reader) => {
                 let header = reader.header().unwrap_or_default().iter().map(String::as_str);
@@ -208,6 +223,7 @@ impl Upload {
                 MemberKind::Array => Form::Array,
                 MemberKind::Object => Form::Object,
             },
+            is_optional: false,
         });
         let is_array = match scan.root() {
             Some(root) => root != Root::Object,
@@ -241,6 +257,7 @@ impl Upload {
                 Ok(vec![Bytes::from_static(b"[]")])
             }
             Understood::Csv(_) => Ok(vec![csv_as_json(self.held.list().iter().map(|chunk| &chunk[..]))?.into()]),
+            Understood::Parts { fields, .. } => Ok(vec![form::document(fields).into()]),
             _ => Ok(self.held.list().to_vec()),
         }
     }
@@ -255,6 +272,11 @@ impl Upload {
 
     /// A value of the body's row, as a parameter; `None` is NULL.
     pub(crate) fn value(&self, bound: Bound) -> Result<Option<(Format, Vec<Bytes>)>, ApiError> {
+        let format = if bound.render == Render::Bytes { Format::Binary } else { Format::Text };
+        if let Understood::Parts { fields, .. } = &self.understood {
+            let field = fields.get(bound.member).filter(|_| bound.render != Render::Null);
+            return Ok(field.map(|field| (format, field.content.clone())));
+        }
         let Understood::Json(scan) = &self.understood else { return Ok(None) };
         let Some(member) = scan.members().get(bound.member) else { return Ok(None) };
         let (range, is_string) = (member.range.clone(), matches!(member.kind, MemberKind::String { .. }));
@@ -265,7 +287,7 @@ impl Upload {
             (Render::Json, _) if is_string => self.held.slice(range.start - 1..range.end + 1),
             _ => self.held.slice(range),
         };
-        Ok(Some((if bound.render == Render::Bytes { Format::Binary } else { Format::Text }, pieces)))
+        Ok(Some((format, pieces)))
     }
 
     /// What makes rows of a COPY of the body, if the plan sends them so.
@@ -302,7 +324,7 @@ impl Understood {
         match self {
             Self::Json(scan) => scan.feed(chunk),
             Self::Csv(reader) => reader.feed(chunk),
-            Self::Pairs(_) | Self::Raw(_) | Self::Nothing => Ok(()),
+            Self::Pairs(_) | Self::Parts { .. } | Self::Raw(_) | Self::Nothing => Ok(()),
         }
     }
 
@@ -310,14 +332,14 @@ impl Understood {
         match self {
             Self::Json(scan) => scan.finish(),
             Self::Csv(reader) => reader.finish(),
-            Self::Pairs(_) | Self::Raw(_) | Self::Nothing => Ok(()),
+            Self::Pairs(_) | Self::Parts { .. } | Self::Raw(_) | Self::Nothing => Ok(()),
         }
     }
 }
 
 /// A key of rows whose values are not looked at.
 fn key_of_many(name: &str) -> Key<'_> {
-    Key { name, member: None, form: Form::Null }
+    Key { name, member: None, form: Form::Null, is_optional: false }
 }
 
 fn first_byte(chunks: &Chunks) -> Option<u8> {

@@ -17,6 +17,7 @@
 
 mod call;
 mod condition;
+mod download;
 mod embed;
 mod gather;
 mod quote;
@@ -24,6 +25,7 @@ mod read;
 mod write;
 
 pub use call::pre_request;
+pub use download::{bytes, describe};
 pub use gather::gathered;
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};

@@ -1,0 +1,214 @@
+//! One value of one row as a file: described first, then sent in slices, all of one transaction.
+
+use crate::body::{Body, Flowing};
+use crate::error::ApiError;
+use crate::pipeline::{Replies, Role};
+use crate::respond;
+use crate::run::{self, SET_BY_SQL};
+use crate::session::SessionState;
+use crate::state::State;
+use bytes::Bytes;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use std::collections::VecDeque;
+use std::ops::Range;
+use thalweg_encode::{Encoder, Target, Zone};
+use thalweg_files::{Asked, disposition, is_named, range};
+use thalweg_gauge::{Bill, Stage};
+use thalweg_plan::{OCTETS, OneValue, Plan};
+use thalweg_rows::Format;
+use thalweg_sql::Statement;
+use thalweg_wire::{Pooled, Progress, Query};
+
+/// A request for one value.
+pub(crate) struct Download<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) parts: &'a Parts,
+    pub(crate) plan: &'a Plan<'a>,
+    pub(crate) value: &'a OneValue<'a>,
+    pub(crate) session: &'a SessionState<'a>,
+}
+
+/// What is known of a value.
+struct Described {
+    size_bytes: u64,
+    tag: String,
+    content_type: String,
+    name: Option<String>,
+    set_by_sql: (Option<String>, Option<String>),
+}
+
+/// What the database does not allow to be read of every row: its place.
+const NOT_ALLOWED: &str = "42501";
+
+impl Download<'_> {
+    /// Answers it.
+    pub(crate) async fn answer(self, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+        let (mut connection, described) = match self.describe(self.value.has_versions, bill).await {
+            Err(error) if error.code == NOT_ALLOWED && self.value.has_versions => self.describe(false, bill).await?,
+            described => described?,
+        };
+        let Some(described) = described else {
+            self.finish(&mut connection).await?;
+            return Ok(self.empty(StatusCode::NO_CONTENT));
+        };
+        let accepted = &self.value.accepted;
+        let content_type = described.content_type.as_str();
+        if !accepted.is_empty() && !accepted.iter().any(|accepted| is_of_type(content_type, accepted)) {
+            self.finish(&mut connection).await?;
+            return Err(ApiError::media_type_names(accepted));
+        }
+        let size_bytes = described.size_bytes;
+        let (status, wanted) = self.wanted(&described);
+        let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
+        let body = if is_sent && self.parts.method != Method::HEAD && !wanted.is_empty() {
+            self.send(connection, wanted.clone(), bill).await?
+        } else {
+            self.finish(&mut connection).await?;
+            Body::whole(Bytes::new())
+        };
+        if status == StatusCode::RANGE_NOT_SATISFIABLE {
+            return Ok(self.beyond(size_bytes));
+        }
+        let mut response = self.empty(status);
+        *response.body_mut() = body;
+        let headers = response.headers_mut();
+        respond::text(headers, header::ETAG, described.tag);
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if is_sent {
+            respond::text(headers, header::CONTENT_TYPE, described.content_type.clone());
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(wanted.end - wanted.start));
+            let disposition = disposition(&described.content_type, described.name.as_deref());
+            respond::text(headers, header::CONTENT_DISPOSITION, disposition);
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        }
+        if status == StatusCode::PARTIAL_CONTENT {
+            let text = format!("bytes {}-{}/{size_bytes}", wanted.start, wanted.end - 1);
+            respond::text(headers, header::CONTENT_RANGE, text);
+        }
+        respond::set_by_sql(&mut response, described.set_by_sql)?;
+        Ok(response)
+    }
+
+    /// Takes a connection, and asks in a transaction that is left open what is known of the value; `None` is NULL.
+    async fn describe(&self, by_place: bool, bill: &mut Bill) -> Result<(Pooled, Option<Described>), ApiError> {
+        let mut connection = self.state.pool.get(self.session.key).await?;
+        bill.lap(Stage::Wait);
+        let opening = self.session.opening(connection.session_key(), true, self.state.pre_request.as_deref());
+        connection.set_session_key(0);
+        let statement = thalweg_sql::describe(self.plan, self.value, by_place);
+        let params = run::texts(&statement);
+        let mut queries = opening.queries();
+        let mut roles = vec![Role::Session; queries.len()];
+        queries.push(Query { params: &params, ..Query::bare(&statement.text) });
+        roles.push(Role::Key);
+        if self.plan.response_is_set {
+            queries.push(Query::bare(SET_BY_SQL));
+            roles.push(Role::Response);
+        }
+        let mut replies = replies(roles, &statement);
+        connection.begin(&queries, &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        let rows = replies.rows();
+        if rows != 1 {
+            self.finish(&mut connection).await?;
+            return Err(ApiError::not_singular(rows));
+        }
+        let mut known = replies.key.take().unwrap_or_default().into_iter();
+        let mut next = || known.next().flatten();
+        let (size, tag, content_type, name) = (next(), next(), next(), next());
+        let Some(size_bytes) = size.and_then(|size| size.parse().ok()) else { return Ok((connection, None)) };
+        let content_type = content_type.filter(|name| is_media_type(name)).unwrap_or_else(|| OCTETS.to_owned());
+        // a place is two numbers between brackets
+        let tag = tag.unwrap_or_default().replace(['(', ')'], "").replace(',', "-");
+        let tag = format!("\"{size_bytes}-{tag}\"");
+        let set_by_sql = std::mem::take(&mut replies.set_by_sql);
+        Ok((connection, Some(Described { size_bytes, tag, content_type, name, set_by_sql })))
+    }
+
+    /// The status, and which bytes are sent.
+    fn wanted(&self, described: &Described) -> (StatusCode, Range<u64>) {
+        let header = |name: HeaderName| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let whole = 0..described.size_bytes;
+        if header(header::IF_MATCH).is_some_and(|list| !is_named(list, &described.tag, false)) {
+            return (StatusCode::PRECONDITION_FAILED, 0..0);
+        }
+        if header(header::IF_NONE_MATCH).is_some_and(|list| is_named(list, &described.tag, true)) {
+            return (StatusCode::NOT_MODIFIED, 0..0);
+        }
+        // a range of something else is of no use
+        let is_same = header(header::IF_RANGE).is_none_or(|tag| tag.trim() == described.tag);
+        match range(header(header::RANGE).filter(|_| is_same), described.size_bytes) {
+            Asked::Whole => (StatusCode::OK, whole),
+            Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+            Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
+        }
+    }
+
+    /// Sends the bytes and ends the transaction.
+    async fn send(&self, mut connection: Pooled, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
+        let statement = thalweg_sql::bytes(self.plan, self.value, wanted.clone());
+        let params = run::texts(&statement);
+        let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(&statement.text) };
+        let mut replies = replies(vec![Role::Rows(0)], &statement);
+        let progress = connection.end(&[query], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        if progress == Progress::Done {
+            connection.set_session_key(self.session.key);
+            return Ok(Body::whole(replies.encoder.finish().into()));
+        }
+        let held = VecDeque::from([Bytes::from(replies.encoder.take())]);
+        let flowing = Flowing { connection, replies, session_key: self.session.key };
+        Ok(Body::flowing_bytes(held, flowing, wanted.end - wanted.start))
+    }
+
+    /// Ends a transaction of which nothing more is wanted.
+    async fn finish(&self, connection: &mut Pooled) -> Result<(), ApiError> {
+        let mut replies =
+            replies(Vec::new(), &Statement { text: String::new(), params: Vec::new(), shape: Default::default() });
+        connection.end(&[], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        connection.set_session_key(self.session.key);
+        Ok(())
+    }
+
+    fn empty(&self, status: StatusCode) -> Response<Body> {
+        let mut response = Response::new(Body::whole(Bytes::new()));
+        *response.status_mut() = status;
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static(respond::VARY));
+        response
+    }
+
+    fn beyond(&self, size_bytes: u64) -> Response<Body> {
+        let error = ApiError::new(416, "PGRST103", "Requested range not satisfiable");
+        let mut response = error.respond(self.state.config.client_errors_are_verbose);
+        respond::text(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size_bytes}"));
+        response
+    }
+}
+
+/// The sink of statements of which one at most returns bytes.
+fn replies(roles: Vec<Role>, statement: &Statement<'_>) -> Replies {
+    let announced = statement.shape.fields.iter().map(|field| field.type_oid).collect();
+    let encoder = Encoder::stripping(&statement.shape, Target::Raw, Zone::UTC, false);
+    Replies::new(roles, vec![announced], encoder, None, false)
+}
+
+/// Whether a media type is the one that is accepted, or of the kind that is.
+fn is_of_type(content_type: &str, accepted: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    match accepted.strip_suffix("/*") {
+        Some(kind) => essence.split('/').next().is_some_and(|known| known.eq_ignore_ascii_case(kind)),
+        None => essence.eq_ignore_ascii_case(accepted),
+    }
+}
+
+/// Whether a text that somebody stored can be a `Content-Type`.
+fn is_media_type(text: &str) -> bool {
+    let is_token = |token: &str| {
+        !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
+    };
+    let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
+    let is_essence = essence.trim().split_once('/').is_some_and(|(kind, of)| is_token(kind) && is_token(of));
+    is_essence && parameters.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
