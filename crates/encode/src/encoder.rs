@@ -36,6 +36,8 @@ pub enum Target {
     Features,
     /// The bytes of the first column, a line a row.
     Raw,
+    /// The first column of every row as it came, one behind the other.
+    Bytes,
 }
 
 /// A sink that writes rows into the current chunk and pauses when that is full.
@@ -127,7 +129,7 @@ impl Encoder {
             (Target::Features, _) => self.chunk.extend_from_slice(b"]}"),
             (Target::Object | Target::Value, 0) => self.chunk.extend_from_slice(b"null"),
             (Target::Csv, 0) => self.chunk.push(b'\n'),
-            (Target::Csv | Target::Object | Target::Value | Target::Raw, _) => {}
+            (Target::Csv | Target::Object | Target::Value | Target::Raw | Target::Bytes, _) => {}
         }
         std::mem::take(&mut self.chunk)
     }
@@ -171,6 +173,7 @@ impl RowSink for Encoder {
                 append(&mut self.chunk, if first { FEATURES_START } else { b",\n" });
                 self.writer.first(&mut self.chunk, row)?;
             }
+            Target::Bytes => append(&mut self.chunk, row.columns().column()?.unwrap_or_default()),
             Target::Raw => {
                 append(&mut self.chunk, if first { b"" } else { b"\n" });
                 append(&mut self.chunk, row.columns().column()?.unwrap_or_default());

@@ -190,7 +190,7 @@ impl Download<'_> {
 /// The sink of statements of which one at most returns bytes.
 fn replies(roles: Vec<Role>, statement: &Statement<'_>) -> Replies {
     let announced = statement.shape.fields.iter().map(|field| field.type_oid).collect();
-    let encoder = Encoder::stripping(&statement.shape, Target::Raw, Zone::UTC, false);
+    let encoder = Encoder::stripping(&statement.shape, Target::Bytes, Zone::UTC, false);
     Replies::new(roles, vec![announced], encoder, None, false)
 }
 
