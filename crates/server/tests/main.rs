@@ -12,3 +12,4 @@ mod representation;
 mod served;
 mod streaming;
 mod types;
+mod writing;

@@ -1,0 +1,391 @@
+//! Bodies in every form, whole and in pieces, right and wrong; what is left in the tables by them.
+
+use crate::served::{GRANTS, Served, config, eventually};
+use std::io::Write;
+use std::time::Duration;
+use thalweg_server::Config;
+use thalweg_testkit::{Client, Database, Response};
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.rows (id int primary key, name text, n numeric, tags text[], doc jsonb, at timestamptz default now());
+    create table api.always (id int generated always as identity primary key, name text);
+    create table api.waits (id int primary key, next int references api.waits deferrable initially deferred);
+    create table api.secured (id int primary key, owner text);
+    alter table api.secured enable row level security;
+    create policy mine on api.secured using (owner = 'me') with check (owner = 'me');
+    create function api.slow_insert(id int) returns void language sql as
+      $$ insert into api.rows (id) values (id); select pg_sleep(30) $$;
+    create function api.volatile_rows(n int) returns setof api.rows language sql volatile as
+      $$ insert into api.rows (id) select generate_series(1, n) returning * $$;
+";
+const WRITES: &str = "
+    grant insert, update, delete on all tables in schema api to test_reader;
+    grant usage on all sequences in schema api to test_reader;
+";
+
+fn database() -> Database {
+    Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"))
+}
+
+fn count(database: &Database) -> String {
+    database.value("select count(*) from api.rows")
+}
+
+fn code(response: &Response) -> (u16, String) {
+    (response.status, response.json()["code"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Rows of more than a body may have that is waited for.
+fn many(rows: usize) -> Vec<String> {
+    (1..=rows).map(|id| format!("{{\"id\":{id},\"name\":\"row {id}\",\"n\":{id}.50,\"tags\":[\"a\",\"{id}\"]}}")).collect()
+}
+
+fn array(rows: &[String]) -> String {
+    format!("[{}]", rows.join(",\n"))
+}
+
+#[test]
+fn large_bodies_are_written_as_they_arrive() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    let rows = many(50_000);
+    let csv: String = (1..=50_000).map(|id| format!("{id},\"row {id}\",{id}.50,\"{{a,{id}}}\"\r\n")).collect();
+    for (content_type, body) in [
+        ("application/json", array(&rows)),
+        ("application/x-ndjson", rows.join("\n")),
+        ("text/csv", format!("id,name,n,tags\r\n{csv}")),
+    ] {
+        assert!(body.len() > 1024 * 1024);
+        let headers = [("Content-Type", content_type), ("Prefer", "count=exact")];
+        let response = served.send("POST", "/rows", &headers, body);
+        assert_eq!((response.status, response.text()), (201, ""), "{content_type}");
+        assert_eq!(response.header("content-range"), Some("*/50000"));
+        let sum = "select count(*) || ' ' || sum(id) || ' ' || sum(n) || ' ' || count(distinct tags) || ' ' || max(name) from api.rows";
+        assert_eq!(database.value(sum), "50000 1250025000 1250050000.00 50000 row 9999");
+        database.execute("truncate api.rows");
+    }
+    // where rows are returned, PostgreSQL reads the document
+    let headers = [("Prefer", "return=representation")];
+    let response = served.send("POST", "/rows?select=id", &headers, array(&rows));
+    assert_eq!((response.status, response.json().as_array().unwrap().len()), (201, 50_000));
+}
+
+#[test]
+fn what_is_wrong_with_a_row_of_many_leaves_none() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    for rows in [10, 60_000] {
+        let mut wrong = many(rows);
+        let last = wrong.len() - 1;
+        for (row, expected, place) in [
+            (r#"{"id":0,"name":"x","n":"ten","tags":[]}"#, "22P02", Some("column n")),
+            (r#"{"id":1,"name":"x","n":1,"tags":[]}"#, "23505", None),
+            (r#"{"id":0,"name":"x","n":1,"tags":5}"#, "22P02", Some("column tags")),
+            (r#"{"id":0,"name":"x","n":1}"#, "PGRST102", None),
+            (r#"{"id":0,"name":"x","n":1,"tags":[],"more":1}"#, "PGRST102", None),
+            (r#"{"id":0,"name":"x\u0000","n":1,"tags":[]}"#, "22P05", None),
+            (r#"{"id":0,"name":"x","n":1,"tags":[]"#, "PGRST102", None),
+            ("5", "PGRST102", None),
+        ] {
+            wrong[last] = row.to_owned();
+            let response = served.send("POST", "/rows", &[], array(&wrong));
+            let (status, code) = code(&response);
+            assert_eq!(code, expected, "{row}: {}", response.text());
+            assert_eq!(status, if expected == "23505" { 409 } else { 400 });
+            if let Some(place) = place {
+                let text = response.text();
+                assert!(text.contains(place) && text.contains(&format!("Row {rows}")), "{text}");
+            }
+            assert_eq!(count(&database), "0", "{row}");
+        }
+    }
+    // the server is as it was
+    assert_eq!(served.send("POST", "/rows", &[], array(&many(3))).status, 201);
+}
+
+#[test]
+fn a_body_that_is_cut_short_writes_nothing() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    let body = array(&many(60_000));
+    for (length, chunked) in [(body.len(), false), (body.len() + 1_000, false), (0, true)] {
+        // within the first rows, among those that are sent already, at the very end
+        for end in [100, 1_500_000, body.len() - 1, body.len()] {
+            let mut client = Client::connect(served.address);
+            let framing = if chunked { ("Transfer-Encoding", "chunked".to_owned()) } else { ("Content-Length", length.to_string()) };
+            client.send("POST", "/rows", &[(framing.0, &framing.1)]);
+            if chunked {
+                client.send_bytes(format!("{:x}\r\n", body.len()).as_bytes());
+            }
+            client.send_bytes(&body.as_bytes()[..end]);
+            std::thread::sleep(Duration::from_millis(100));
+            let whole = end == length;
+            drop(client);
+            if !whole {
+                std::thread::sleep(Duration::from_millis(100));
+                assert_eq!(count(&database), "0", "{end} of {length}");
+            }
+        }
+        eventually("the rows of the whole body are there, or none", || ["0", "60000"].contains(&count(&database).as_str()));
+        database.execute("truncate api.rows");
+    }
+    eventually("no transaction is left", || {
+        database.value("select count(*) from pg_stat_activity where state like 'idle in%' and datname = current_database()") == "0"
+    });
+}
+
+#[test]
+fn framings_and_pipelines() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    let mut client = Client::connect(served.address);
+    // in chunks cut anywhere
+    client.send("POST", "/rows", &[("Transfer-Encoding", "chunked")]);
+    for piece in br#"{"id":1,"name":"\u00e9 in pieces","doc":{"a":[1,2]}}"#.chunks(3) {
+        client.send_bytes(format!("{:x}\r\n", piece.len()).as_bytes());
+        client.send_bytes(piece);
+        client.send_bytes(b"\r\n");
+    }
+    client.send_bytes(b"0\r\n\r\n");
+    assert_eq!(client.receive(false).status, 201);
+    assert_eq!(database.value("select name || doc from api.rows"), "é in pieces{\"a\": [1, 2]}");
+    // several requests in one write, on one connection
+    let mut requests = Vec::new();
+    for id in 2..=5 {
+        let body = format!("{{\"id\":{id}}}");
+        write!(requests, "POST /rows HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    }
+    requests.extend_from_slice(b"DELETE /rows?id=eq.2 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nxyz");
+    requests.extend_from_slice(b"GET /rows?select=id&order=id HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send_bytes(&requests);
+    for _ in 2..=5 {
+        assert_eq!(client.receive(false).status, 201);
+    }
+    assert_eq!(client.receive(false).status, 204);
+    assert_eq!(client.receive(false).text(), "[{\"id\":1},\n{\"id\":3},\n{\"id\":4},\n{\"id\":5}]");
+    // what is behind a body is a request again, in which quotes stand unescaped
+    client.send_bytes(b"GET /rows?select=id&name=eq.\"x\" HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(client.receive(false).status, 200);
+    // a client that asks first
+    client.send("POST", "/rows", &[("Expect", "100-continue"), ("Content-Length", "8")]);
+    assert_eq!(client.status_line(), "HTTP/1.1 100 Continue");
+    assert_eq!(client.status_line(), "");
+    client.send_bytes(b"{\"id\":9}");
+    assert_eq!(client.receive(false).status, 201);
+    // and is told before it sends
+    client.send("POST", "/nope?select=(", &[("Expect", "100-continue"), ("Content-Length", "8")]);
+    assert_eq!(client.receive(false).status, 400);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_bodies() {
+    let database = database();
+    let served = Served::start(Config { client_body_max: 8 * 1024 * 1024, ..config(&database.uri()) });
+    let compressed = [("Content-Encoding", "gzip")];
+    assert_eq!(served.send("POST", "/rows", &compressed, gzip(b"{\"id\":1,\"name\":\"one\"}")).status, 201);
+    assert_eq!(served.send("POST", "/rows", &compressed, gzip(array(&many(50_000)[1..]).as_bytes())).status, 201);
+    assert_eq!(count(&database), "50000");
+    // several members one behind the other are one body
+    let members = [gzip(b"{\"id\":60000,"), gzip(b"\"name\":\"two\"}")].concat();
+    assert_eq!(served.send("POST", "/rows", &compressed, members).status, 201);
+    for (body, status) in [
+        (b"not compressed".to_vec(), 400),
+        (gzip(b"{\"id\":60001}")[..20].to_vec(), 400),
+        (gzip(&vec![b' '; 32 * 1024 * 1024]), 413),
+        (gzip(format!("{{\"id\":60001,\"name\":\"{}\"}}", "x".repeat(20_000_000)).as_bytes()), 413),
+        // rows that flow are bounded by how much they were compressed
+        (gzip(format!("[{}]", vec!["{\"name\":\"x\"}"; 1_000_000].join(",")).as_bytes()), 413),
+    ] {
+        let response = served.send("POST", "/always", &compressed, body);
+        assert_eq!(code(&response), (status, "PGRST102".to_owned()), "{}", response.text());
+    }
+    let response = served.send("POST", "/rows", &[("Content-Encoding", "br")], "x");
+    assert_eq!(code(&response), (415, "PGRST102".to_owned()));
+    assert_eq!((count(&database), database.value("select count(*) from api.always")), ("50001".into(), "0".into()));
+}
+
+#[test]
+fn bodies_have_bounds() {
+    let database = database();
+    let served = Served::start(Config {
+        client_body_max: 100_000,
+        client_stream_max: 3_000_000,
+        ..config(&database.uri())
+    });
+    let nested = |levels: usize| format!("{{\"id\":1,\"doc\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+    let keys: Vec<String> = (0..5_000).map(|at| format!("\"k{at}\":1")).collect();
+    for (body, status, expected) in [
+        (format!("{{\"id\":1,\"name\":\"{}\"}}", "x".repeat(200_000)), 413, "PGRST102"),
+        (array(&many(60_000)), 413, "PGRST102"),
+        (nested(100_000 / 2 - 20), 400, "PGRST102"),
+        (format!("{{{}}}", keys.join(",")), 413, "PGRST102"),
+        (format!("{{\"{}\":1}}", "k".repeat(80_000)), 413, "PGRST102"),
+    ] {
+        let response = served.send("POST", "/rows", &[], body);
+        assert_eq!(code(&response), (status, expected.to_owned()), "{}", response.text());
+        assert_eq!(count(&database), "0");
+    }
+    // PostgreSQL's own limit is far above what anybody nests
+    assert_eq!(served.send("POST", "/rows", &[], nested(1_000)).status, 201);
+}
+
+#[test]
+fn a_client_that_is_answered_early_can_read_the_answer() {
+    let database = database();
+    let served = Served::start(Config { client_body_max: 100_000, ..config(&database.uri()) });
+    let body = format!("{{\"id\":1,\"name\":\"{}\"}}", "x".repeat(20_000_000));
+    for target in ["/rows", "/nope", "/rows?select=(", "/rpc/nope"] {
+        let mut client = Client::connect(served.address);
+        let response = client.request_with("POST", target, &[], body.as_bytes());
+        assert!((400..=413).contains(&response.status), "{target}: {}", response.status);
+        // what was not wanted of the body is read away, and the connection goes on
+        assert_eq!(client.request("GET", "/rows", &[]).status, 200);
+    }
+}
+
+#[test]
+fn a_client_that_trickles_holds_no_connection_to_the_database() {
+    let database = database();
+    let stall = Duration::from_millis(600);
+    let served = Served::start(Config { db_pool: 2, client_stall_timeout: stall, ..config(&database.uri()) });
+    let body = array(&many(60_000));
+    let mut trickling: Vec<Client> = (0..8).map(|_| Client::connect(served.address)).collect();
+    for client in &mut trickling {
+        client.send("POST", "/rows", &[("Content-Length", &body.len().to_string())]);
+        client.send_bytes(&body.as_bytes()[..500_000]);
+    }
+    for _ in 0..20 {
+        assert_eq!(served.get("/rows?limit=1").status, 200);
+    }
+    // bytes that come one by one are waited for, but not for ever
+    for client in &mut trickling {
+        client.send_bytes(b" ");
+    }
+    for mut client in trickling {
+        assert_eq!(client.receive(false).status, 408);
+    }
+    // of those that have a connection, there are no more than half as many as connections
+    let mut flowing: Vec<Client> = (0..4).map(|_| Client::connect(served.address)).collect();
+    for client in &mut flowing {
+        client.send("POST", "/rows", &[("Content-Length", &body.len().to_string())]);
+        client.send_bytes(&body.as_bytes()[..2_000_000]);
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(served.get("/rows?limit=1").status, 200);
+    for client in &mut flowing {
+        assert_eq!(client.receive(false).status, 408);
+    }
+    assert_eq!(count(&database), "0");
+    assert_eq!(served.send("POST", "/rows", &[], &body).status, 201);
+}
+
+#[test]
+fn a_database_that_goes_away_during_a_write() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    let body = array(&many(60_000));
+    let terminate = "select pg_terminate_backend(pid) from pg_stat_activity
+                     where datname = current_database() and pid <> pg_backend_pid() and query like 'COPY%'";
+    let mut client = Client::connect(served.address);
+    client.send("POST", "/rows", &[("Content-Length", &body.len().to_string())]);
+    client.send_bytes(&body.as_bytes()[..2_000_000]);
+    eventually("rows are being sent", || {
+        database.value("select count(*) from pg_stat_activity where datname = current_database() and query like 'COPY%'") == "1"
+    });
+    database.execute(terminate);
+    client.send_bytes(&body.as_bytes()[2_000_000..]);
+    let response = client.receive(false);
+    assert_eq!(response.status, 503, "{}", response.text());
+    assert_eq!(count(&database), "0");
+    assert_eq!(served.send("POST", "/rows", &[], body).status, 201);
+}
+
+#[test]
+fn transactions_end_as_they_are_told() {
+    let database = database();
+    let start = |rolls_back, theirs| {
+        Served::start(Config {
+            db_tx_rolls_back: rolls_back,
+            db_tx_end_is_theirs: theirs,
+            ..config(&database.uri())
+        })
+    };
+    let rolling = start(true, true);
+    for (prefer, expected) in [("tx=commit", "1"), ("tx=rollback", "1"), ("return=minimal", "1")] {
+        let body = if prefer == "tx=commit" { r#"{"id":1}"# } else { r#"{"id":2}"# };
+        assert_eq!(rolling.send("POST", "/rows", &[("Prefer", prefer)], body).status, 201);
+        assert_eq!(count(&database), expected, "{prefer}");
+    }
+    // a session's state that was set in a transaction that was rolled back is set again
+    assert_eq!(rolling.get("/rows?select=id").text(), r#"[{"id":1}]"#);
+    assert_eq!(rolling.send("POST", "/rows", &[], array(&many(60_000)[1..])).status, 201);
+    assert_eq!(count(&database), "1");
+    let fixed = start(true, false);
+    let response = fixed.send("POST", "/rows", &[("Prefer", "tx=commit, return=representation")], r#"{"id":2}"#);
+    assert_eq!((response.status, response.header("preference-applied")), (201, Some("return=representation")));
+    assert_eq!(count(&database), "1");
+    let committing = start(false, true);
+    let response = committing.send("POST", "/waits", &[("Prefer", "tx=rollback")], r#"{"id":1,"next":2}"#);
+    assert_eq!(code(&response), (409, "23503".to_owned()));
+}
+
+#[test]
+fn checks_undo_what_was_done() {
+    let database = database();
+    let served = Served::database(&database.uri());
+    let object = ("Accept", "application/vnd.pgrst.object+json");
+    let most = ("Prefer", "handling=strict, max-affected=2");
+    database.execute("insert into api.rows (id) values (1), (2), (3)");
+    let patched = served.send("PATCH", "/rows", &[most], r#"{"name":"x"}"#);
+    assert_eq!(code(&patched), (400, "PGRST124".to_owned()));
+    assert_eq!(code(&served.request("DELETE", "/rows", &[object])), (406, "PGRST116".to_owned()));
+    let made = served.send("POST", "/rpc/volatile_rows", &[most], r#"{"n":3}"#);
+    assert_eq!(code(&made), (409, "23505".to_owned()));
+    database.execute("truncate api.rows");
+    let made = served.send("POST", "/rpc/volatile_rows", &[most], r#"{"n":3}"#);
+    assert_eq!(code(&made), (400, "PGRST124".to_owned()));
+    assert_eq!(count(&database), "0");
+    let made = served.send("POST", "/rpc/volatile_rows?select=id", &[most], r#"{"n":2}"#);
+    assert_eq!((made.status, made.text()), (200, "[{\"id\":1},\n{\"id\":2}]"));
+    let put = served.send("PUT", "/rows?id=eq.5", &[], r#"{"id":6}"#);
+    assert_eq!(code(&put), (400, "PGRST115".to_owned()));
+    assert_eq!(count(&database), "2");
+    // reads see the same connection's transactions as read only again
+    assert_eq!(served.get("/rows?select=id&limit=1").status, 200);
+}
+
+#[test]
+fn a_column_that_is_new_is_found() {
+    let database = database();
+    let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
+    assert_eq!(code(&served.send("POST", "/rows", &[], r#"{"id":1,"fresh":1}"#)), (400, "PGRST204".to_owned()));
+    assert_eq!(served.send("POST", "/rows", &[], r#"{"id":1,"name":"x"}"#).status, 201);
+    // a column that is gone is the database's to report, once the schema cache has been loaded again
+    database.execute("alter table api.rows drop column name");
+    let response = served.send("POST", "/rows", &[], r#"{"id":2,"name":"x"}"#);
+    assert_eq!(code(&response), (400, "PGRST204".to_owned()));
+    assert_eq!(served.send("POST", "/rows", &[], r#"{"id":2,"n":5}"#).status, 201);
+}
+
+#[test]
+fn a_client_that_goes_away_undoes_its_call() {
+    let database = database();
+    let served = Served::start(Config { db_pool: 1, ..config(&database.uri()) });
+    let mut client = Client::connect(served.address);
+    client.send("POST", "/rpc/slow_insert", &[("Content-Length", "8")]);
+    client.send_bytes(br#"{"id":1}"#);
+    eventually("the function runs", || {
+        database.value("select count(*) from pg_stat_activity where datname = current_database() and query like '%slow_insert%' and state = 'active' and pid <> pg_backend_pid()") == "1"
+    });
+    drop(client);
+    // the only connection is used again
+    assert_eq!(served.get("/rows").text(), "[]");
+    assert_eq!(count(&database), "0");
+}
