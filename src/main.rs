@@ -39,16 +39,8 @@ struct ClusterOptions {
     data_dir: Option<PathBuf>,
 }
 
-/// Keeps memory in pages of the usual size. Of large ones, what a few buffers touch takes three times as much
-/// (`bench/runs/2026-11-22-writing`).
-fn avoid_huge_pages() {
-    // without it the program is larger, and that is all
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_thp_disable(true);
-}
-
 fn main() -> ExitCode {
-    avoid_huge_pages();
+    thalweg_gauge::give_back_at_once();
     let outcome = match Arguments::parse().command {
         Command::Demo(options) => demo::run(options),
         Command::Serve { file, cluster } => serve::run(file.as_deref(), cluster.data_dir),

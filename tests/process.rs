@@ -75,6 +75,11 @@ impl Program {
         }
     }
 
+    /// Lets the peak be measured from here on.
+    fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.process.id()), "5").unwrap();
+    }
+
     fn peak_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -325,4 +330,130 @@ fn an_export_takes_little_memory() {
         println!("{path} as {accept}: {size} bytes took {} KiB above rest", growth / 1024);
         assert!(growth <= GROWTH_BYTES_MAX, "{path}: {growth} bytes above rest");
     }
+}
+
+/// A body that is made while it is sent: a head, rows, an end.
+struct Sent<'a> {
+    method: &'a str,
+    target: &'a str,
+    content_type: &'a str,
+    head: Vec<u8>,
+    piece: Vec<u8>,
+    pieces: usize,
+    end: Vec<u8>,
+}
+
+impl Sent<'_> {
+    fn size_bytes(&self) -> usize {
+        self.head.len() + self.piece.len() * self.pieces + self.end.len()
+    }
+
+    fn send(&self, address: SocketAddr) {
+        let mut client = Client::connect(address);
+        let length = self.size_bytes().to_string();
+        client.send(self.method, self.target, &[("Content-Type", self.content_type), ("Content-Length", &length)]);
+        assert!(client.send_bytes(&self.head));
+        // what is sent at a time
+        let at_once = (64 * 1024 / self.piece.len()).max(1);
+        let block = self.piece.repeat(at_once);
+        for _ in 0..self.pieces / at_once {
+            assert!(client.send_bytes(&block), "{}: {}", self.target, client.receive(false).text());
+        }
+        client.send_bytes(&self.piece.repeat(self.pieces % at_once));
+        client.send_bytes(&self.end);
+        let response = client.receive(false);
+        assert!([200, 201, 204].contains(&response.status), "{}: {}", self.target, response.text());
+    }
+}
+
+/// What bodies take beyond what the program takes at rest: a value its own size, rows that flow next to nothing.
+#[test]
+fn bodies_take_little_memory() {
+    const FLOWING_BYTES_MAX: u64 = 16 * 1024 * 1024;
+    const BESIDE_A_VALUE_BYTES_MAX: u64 = 6_000_000;
+    let database = Database::new(
+        "create schema api;
+         create unlogged table api.rows (id int, name text, note text);
+         create unlogged table api.docs (id int primary key, doc jsonb, data bytea, t text);
+         alter table api.docs alter column doc set storage external, alter column t set storage external;
+         insert into api.docs values (0);
+         create function api.size_of(t text) returns int language sql as 'select length(t)';",
+    );
+    let uri = database.uri();
+    let environment = [
+        ("PGRST_DB_URI", uri.as_str()),
+        ("PGRST_DB_SCHEMAS", "api"),
+        ("PGRST_DB_ANON_ROLE", "postgres"),
+        ("PGRST_SERVER_PORT", "0"),
+        ("PGRST_SERVER_HOST", "127.0.0.1"),
+    ];
+    let mut program = Program::start(&["serve"], &environment);
+    let address = program.address();
+    get(address, "/rows?limit=1");
+    let rest = program.peak_bytes();
+    let growth = |what: &str, growth_max: u64| {
+        let growth = program.peak_bytes().saturating_sub(rest);
+        println!("{what}: {} KiB above rest", growth / 1024);
+        assert!(growth <= growth_max, "{what}: {growth} bytes above rest, at most {growth_max} wanted");
+    };
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    let object = r#"{"id":1,"name":"a small object","note":"quite short"}"#;
+    for rows in [1_000, 10_000, 100_000, 2_000_000] {
+        program.forget_peak();
+        let piece = bytes(&format!(",{object}"));
+        let head = bytes(&format!("[{object}"));
+        let end = bytes("]");
+        let json = "application/json";
+        Sent { method: "POST", target: "/rows", content_type: json, head, piece, pieces: rows - 1, end }.send(address);
+        growth(&format!("array of {rows} objects"), FLOWING_BYTES_MAX);
+        assert_eq!(database.value("select count(*) from api.rows"), rows.to_string());
+        database.execute("truncate api.rows");
+    }
+    let note = "x".repeat(950);
+    let line = bytes(&format!("{{\"id\":1,\"name\":\"line\",\"note\":\"{note}\"}}\n"));
+    let record = bytes(&format!("1,line,\"{note}\"\n"));
+    for (content_type, head, piece) in
+        [("application/x-ndjson", Vec::new(), line), ("text/csv", bytes("id,name,note\n"), record)]
+    {
+        program.forget_peak();
+        let pieces = (1 << 30) / piece.len() + 1;
+        let sent = Sent { method: "POST", target: "/rows", content_type, head, piece, pieces, end: Vec::new() };
+        assert!(sent.size_bytes() >= 1 << 30);
+        sent.send(address);
+        growth(&format!("1 GiB as {content_type}"), FLOWING_BYTES_MAX);
+        assert_eq!(database.value("select count(*) from api.rows"), pieces.to_string());
+        database.execute("truncate api.rows");
+    }
+    for size in [1_000_000, 10_000_000, 50_000_000] {
+        for (method, target, head, end) in [
+            ("POST", "/docs", "{\"id\":1,\"t\":\"", "\"}"),
+            ("POST", "/docs", "{\"id\":2,\"doc\":{\"key\":\"", "\"}}"),
+            ("POST", "/rpc/size_of", "{\"t\":\"", "\"}"),
+            ("PATCH", "/docs?id=eq.0", "{\"doc\":{\"key\":\"", "\"}}"),
+            ("PATCH", "/docs?id=eq.0", "{\"t\":\"", "\"}"),
+        ] {
+            program.forget_peak();
+            let (piece, pieces) = (vec![b'v'; 1_000], size / 1_000);
+            let json = "application/json";
+            Sent { method, target, content_type: json, head: bytes(head), piece, pieces, end: bytes(end) }
+                .send(address);
+            growth(&format!("{size} bytes by {method} {target} {head}"), size as u64 + BESIDE_A_VALUE_BYTES_MAX);
+        }
+        let sizes = "select max(length(t)) || ' ' || max(length(doc->>'key')) from api.docs";
+        assert_eq!(database.value(sizes), format!("{size} {size}"));
+        database.execute("delete from api.docs where id > 0");
+    }
+    program.forget_peak();
+    let part = |name: &str, rest: &str| format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"{rest}\r\n\r\n");
+    let head = bytes(&format!("{}5\r\n{}", part("id", ""), part("data", "; filename=\"f\"")));
+    let (piece, pieces) = ((0..=255).cycle().take(64_000).collect(), 1_000);
+    let content_type = "multipart/form-data; boundary=b";
+    Sent { method: "POST", target: "/docs", content_type, head, piece, pieces, end: bytes("\r\n--b--\r\n") }
+        .send(address);
+    growth("a file of 64 MB by multipart", 64_000_000 + BESIDE_A_VALUE_BYTES_MAX);
+    program.forget_peak();
+    let mut client = Client::connect(address);
+    let file = client.request("GET", "/docs?id=eq.5&select=data", &[("Accept", "application/octet-stream")]);
+    assert_eq!((file.status, file.whole, file.body.len()), (200, true, 64_000_000));
+    growth("its download", FLOWING_BYTES_MAX);
 }

@@ -58,7 +58,16 @@ struct Writer {
     /// The column of the value that is being read.
     current: Option<usize>,
     inside: Inside,
+    /// Of the array that is being read, level by level: how many elements the current one has, and how many one had that
+    /// has ended.
+    sizes: Vec<(u64, Option<u64>)>,
+    has_elements: bool,
+    /// The columns of the current row whose values cannot be written.
+    wrong: Vec<(usize, Problem)>,
 }
+
+/// No array of PostgreSQL's has more dimensions.
+const DIMENSIONS_MAX: usize = 6;
 
 /// What the value that is being read is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +104,9 @@ impl JsonRows {
             keeps_key: false,
             current: None,
             inside: Inside::Plain,
+            sizes: Vec::new(),
+            has_elements: false,
+            wrong: Vec::new(),
         };
         Self { reader: if is_sequence { Reader::sequence() } else { Reader::document() }, writer }
     }
@@ -136,8 +148,10 @@ impl JsonRows {
 }
 
 impl Writer {
-    fn error(&self, problem: Problem) -> DecodeError {
-        DecodeError { problem, row: self.rows, column: self.current.map(|at| self.columns[at].name.clone()) }
+    /// Notes that the current value is none of its column's. A later one with the same key counts instead.
+    fn refuse(&mut self, problem: Problem) {
+        self.inside = Inside::Raw;
+        self.wrong.extend(self.current.map(|at| (at, problem)));
     }
 
     fn row_starts(&mut self) {
@@ -146,6 +160,9 @@ impl Writer {
     }
 
     fn row_ends(&mut self) -> Result<(), DecodeError> {
+        if let Some(&(at, problem)) = self.wrong.first() {
+            return Err(DecodeError { problem, row: self.rows, column: Some(self.columns[at].name.clone()) });
+        }
         let whole = self.fields_in_row == self.columns.len();
         if !whole && !self.is_lenient {
             return Err(DecodeError::at(Problem::Keys, self.rows));
@@ -178,6 +195,9 @@ impl Writer {
         let Some(at) = known else {
             return if self.is_lenient { Ok(()) } else { Err(DecodeError::at(Problem::Keys, self.rows)) };
         };
+        if !self.wrong.is_empty() {
+            self.wrong.retain(|(wrong, _)| *wrong != at);
+        }
         let is_new = self.fields[at].0 != self.rows;
         if self.fields_in_row > 0 {
             self.out.push(b'\t');
@@ -227,29 +247,43 @@ impl Writer {
     }
 
     /// An element of an array that is no array itself begins.
-    fn element(&mut self) -> Result<(), DecodeError> {
+    fn element(&mut self) {
         if let Inside::Array { open, dimensions, element: 0 } = &mut self.inside {
             match dimensions {
                 None => *dimensions = Some(*open),
                 Some(known) if known == open => {}
-                Some(_) => return Err(self.error(Problem::Dimensions)),
+                Some(_) => return self.refuse(Problem::Dimensions),
             }
+            if let Some((count, _)) = self.sizes.last_mut() {
+                *count += 1;
+            }
+            self.has_elements = true;
         }
-        Ok(())
     }
 
-    fn opens(&mut self, container: Container) -> Result<(), DecodeError> {
+    fn opens(&mut self, container: Container) {
         let bracket: &[u8] = if container == Container::Object { b"{" } else { b"[" };
         match &mut self.inside {
             Inside::Array { open, dimensions, element: 0 }
                 if container == Container::Array && dimensions.is_none_or(|known| *open < known) =>
             {
                 *open += 1;
+                let open = *open;
+                if open > DIMENSIONS_MAX {
+                    return self.refuse(Problem::Dimensions);
+                }
+                if let Some((count, _)) = open.checked_sub(2).and_then(|outer| self.sizes.get_mut(outer)) {
+                    *count += 1;
+                }
+                match self.sizes.get_mut(open - 1) {
+                    Some((count, _)) => *count = 0,
+                    None => self.sizes.push((0, None)),
+                }
                 self.out.push(b'{');
-                return Ok(());
+                return;
             }
             Inside::Array { element: 0, .. } => {
-                self.element()?;
+                self.element();
                 self.out.push(b'"');
                 if let Inside::Array { element, .. } = &mut self.inside {
                     *element = 1;
@@ -259,14 +293,23 @@ impl Writer {
             _ => {}
         }
         self.raw(bracket);
-        Ok(())
     }
 
     fn closes(&mut self, container: Container) {
         if let Inside::Array { open, dimensions, element: 0 } = &mut self.inside {
             dimensions.get_or_insert(*open);
             *open -= 1;
+            let open = *open;
+            let (count, size) = &mut self.sizes[open];
+            if *size.get_or_insert(*count) != *count {
+                return self.refuse(Problem::Dimensions);
+            }
             self.out.push(b'}');
+            if let (0, false, Some(at)) = (open, self.has_elements, self.current) {
+                // without an element there is no dimension
+                self.out.truncate(self.fields[at].1.start);
+                self.out.extend_from_slice(b"{}");
+            }
             return;
         }
         self.raw(if container == Container::Object { b"}" } else { b"]" });
@@ -295,13 +338,21 @@ impl Visitor for Writer {
         }
         let Some(column) = self.column() else { return Ok(()) };
         if depth == self.row_depth + 1 {
-            self.inside = match (column.kind, container) {
-                (Kind::Array, Container::Array) => Inside::Array { open: 0, dimensions: None, element: 0 },
-                (Kind::Array, Container::Object) => return Err(self.error(Problem::NotArray)),
-                (Kind::Text | Kind::Json, _) => Inside::Raw,
+            let kind = column.kind;
+            self.inside = match (kind, container) {
+                (Kind::Array, Container::Array) => {
+                    self.sizes.clear();
+                    self.has_elements = false;
+                    Inside::Array { open: 0, dimensions: None, element: 0 }
+                }
+                (Kind::Text | Kind::Json | Kind::Array, _) => Inside::Raw,
             };
+            if kind == Kind::Array && container == Container::Object {
+                self.refuse(Problem::NotArray);
+            }
         }
-        self.opens(container)
+        self.opens(container);
+        Ok(())
     }
 
     fn close(&mut self, container: Container, depth: usize, _: u64) -> Result<(), DecodeError> {
@@ -338,7 +389,7 @@ impl Visitor for Writer {
             return Ok(());
         }
         if let Inside::Array { element: 0, .. } = self.inside {
-            self.element()?;
+            self.element();
             self.out.push(b'"');
         } else {
             self.raw(b"\"");
@@ -432,7 +483,7 @@ impl Visitor for Writer {
             return Err(self.no_row());
         }
         if depth > self.row_depth && self.current.is_some() {
-            self.element()?;
+            self.element();
         }
         Ok(())
     }
@@ -456,7 +507,7 @@ impl Visitor for Writer {
             self.out.truncate(self.fields[at].1.start);
             self.out.extend_from_slice(NULL);
         } else if self.columns[at].kind == Kind::Array {
-            return Err(self.error(Problem::NotArray));
+            self.refuse(Problem::NotArray);
         }
         self.value_ends();
         Ok(())
@@ -514,6 +565,7 @@ mod tests {
                 "\t0\t{1,\"[2,\\\\\"x\\\\\"]\",\"{\\\\\"y\\\\\":\\\\\"\\\\\\\\\\\\\"\\\\\"}\"}\n",
             ),
             ("{\"a\":1,\"j\":2,\"l\":\"{3}\"}\n{\"a\":4,\"j\":5,\"l\":\"{}\"}\n", "1\t2\t{3}\n4\t5\t{}\n"),
+            (r#"[{"a":1,"j":2,"l":[[],[]]},{"a":1,"j":2,"l":[[[]]]}]"#, "1\t2\t{}\n1\t2\t{}\n"),
             ("[]", ""),
         ] {
             for piece in 1..=body.len() {
@@ -534,6 +586,10 @@ mod tests {
         assert_eq!(wrong(r#"[{"a":1,"j":1,"l":[],"z":1}]"#), (Problem::Keys, 1, None));
         assert_eq!(wrong(r#"[{"a":1,"j":1,"l":5}]"#), (Problem::NotArray, 1, Some("l".into())));
         assert_eq!(wrong(r#"[{"a":1,"j":1,"l":[[1],2]}]"#), (Problem::Dimensions, 1, Some("l".into())));
+        for list in ["[[1],[2,3]]", "[[[]],[]]", "[[],[1]]", "[[[[[[[1]]]]]]]", "[[1],2]"] {
+            let body = format!(r#"[{{"a":1,"j":1,"l":{list}}}]"#);
+            assert_eq!(wrong(&body), (Problem::Dimensions, 1, Some("l".into())), "{list}");
+        }
         assert_eq!(wrong(r#"[{"a":1,"j":1,"l":[]},5]"#), (Problem::NotObject, 2, None));
         assert_eq!(wrong(r#"[{"a":1,"j":1,"l":[]}"#), (Problem::Json, 1, None));
         assert_eq!(wrong(r#"[{"a":"\u0000","j":1,"l":[]}]"#), (Problem::Nul, 1, None));

@@ -17,6 +17,10 @@
 
 mod allocations;
 mod bill;
+#[cfg(feature = "mimalloc")]
+mod memory;
 
 pub use allocations::{Allocations, CountingAllocator};
 pub use bill::{Bill, Stage};
+#[cfg(feature = "mimalloc")]
+pub use memory::give_back_at_once;

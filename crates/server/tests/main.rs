@@ -2,8 +2,10 @@
 
 mod cases;
 mod differential;
+mod documents;
 mod errors;
 mod faults;
+mod files;
 mod gathering;
 mod injection;
 mod reading;

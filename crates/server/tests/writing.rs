@@ -38,7 +38,9 @@ fn code(response: &Response) -> (u16, String) {
 
 /// Rows of more than a body may have that is waited for.
 fn many(rows: usize) -> Vec<String> {
-    (1..=rows).map(|id| format!("{{\"id\":{id},\"name\":\"row {id}\",\"n\":{id}.50,\"tags\":[\"a\",\"{id}\"]}}")).collect()
+    (1..=rows)
+        .map(|id| format!("{{\"id\":{id},\"name\":\"row {id}\",\"n\":{id}.50,\"tags\":[\"a\",\"{id}\"]}}"))
+        .collect()
 }
 
 fn array(rows: &[String]) -> String {
@@ -113,7 +115,11 @@ fn a_body_that_is_cut_short_writes_nothing() {
         // within the first rows, among those that are sent already, at the very end
         for end in [100, 1_500_000, body.len() - 1, body.len()] {
             let mut client = Client::connect(served.address);
-            let framing = if chunked { ("Transfer-Encoding", "chunked".to_owned()) } else { ("Content-Length", length.to_string()) };
+            let framing = if chunked {
+                ("Transfer-Encoding", "chunked".to_owned())
+            } else {
+                ("Content-Length", length.to_string())
+            };
             client.send("POST", "/rows", &[(framing.0, &framing.1)]);
             if chunked {
                 client.send_bytes(format!("{:x}\r\n", body.len()).as_bytes());
@@ -127,11 +133,15 @@ fn a_body_that_is_cut_short_writes_nothing() {
                 assert_eq!(count(&database), "0", "{end} of {length}");
             }
         }
-        eventually("the rows of the whole body are there, or none", || ["0", "60000"].contains(&count(&database).as_str()));
+        eventually("the rows of the whole body are there, or none", || {
+            ["0", "60000"].contains(&count(&database).as_str())
+        });
         database.execute("truncate api.rows");
     }
     eventually("no transaction is left", || {
-        database.value("select count(*) from pg_stat_activity where state like 'idle in%' and datname = current_database()") == "0"
+        database
+            .value("select count(*) from pg_stat_activity where state like 'idle in%' and datname = current_database()")
+            == "0"
     });
 }
 
@@ -214,11 +224,8 @@ fn compressed_bodies() {
 #[test]
 fn bodies_have_bounds() {
     let database = database();
-    let served = Served::start(Config {
-        client_body_max: 100_000,
-        client_stream_max: 3_000_000,
-        ..config(&database.uri())
-    });
+    let served =
+        Served::start(Config { client_body_max: 100_000, client_stream_max: 3_000_000, ..config(&database.uri()) });
     let nested = |levels: usize| format!("{{\"id\":1,\"doc\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
     let keys: Vec<String> = (0..5_000).map(|at| format!("\"k{at}\":1")).collect();
     for (body, status, expected) in [
@@ -297,7 +304,9 @@ fn a_database_that_goes_away_during_a_write() {
     client.send("POST", "/rows", &[("Content-Length", &body.len().to_string())]);
     client.send_bytes(&body.as_bytes()[..2_000_000]);
     eventually("rows are being sent", || {
-        database.value("select count(*) from pg_stat_activity where datname = current_database() and query like 'COPY%'") == "1"
+        database
+            .value("select count(*) from pg_stat_activity where datname = current_database() and query like 'COPY%'")
+            == "1"
     });
     database.execute(terminate);
     client.send_bytes(&body.as_bytes()[2_000_000..]);
@@ -311,11 +320,7 @@ fn a_database_that_goes_away_during_a_write() {
 fn transactions_end_as_they_are_told() {
     let database = database();
     let start = |rolls_back, theirs| {
-        Served::start(Config {
-            db_tx_rolls_back: rolls_back,
-            db_tx_end_is_theirs: theirs,
-            ..config(&database.uri())
-        })
+        Served::start(Config { db_tx_rolls_back: rolls_back, db_tx_end_is_theirs: theirs, ..config(&database.uri()) })
     };
     let rolling = start(true, true);
     for (prefer, expected) in [("tx=commit", "1"), ("tx=rollback", "1"), ("return=minimal", "1")] {

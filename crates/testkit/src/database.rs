@@ -83,6 +83,11 @@ impl Database {
         run(&self.uri(), script);
     }
 
+    /// Runs a script that may fail; whether it did not.
+    pub fn try_execute(&self, script: &str) -> bool {
+        block_on(async { connect(&self.uri()).await.simple(script).await.is_ok() })
+    }
+
     /// A query's rows, as text.
     pub fn query(&self, sql: &str) -> Vec<Vec<Option<String>>> {
         block_on(async {
