@@ -8,6 +8,8 @@ use thalweg_decode::Chunks;
 
 /// How many parts a body may have.
 const PARTS_MAX: usize = 1_000;
+/// How long the headers of most parts are, in bytes.
+const HEADERS_BYTES: u64 = 256;
 /// How long the headers of a part may be, in bytes.
 const HEADERS_BYTES_MAX: u64 = 16 * 1024;
 
@@ -125,9 +127,19 @@ fn slice(body: &Chunks, range: Range<u64>) -> Vec<u8> {
 }
 
 fn part(body: &Chunks, range: Range<u64>) -> Result<Part, MultipartError> {
-    let head = slice(body, range.start..range.end.min(range.start + HEADERS_BYTES_MAX));
-    // a part may have no headers at all, but then it has no name either
-    let end = memchr::memmem::find(&head, b"\r\n\r\n").ok_or(MultipartError::Headers)?;
+    // most headers are short: what stands behind them is not copied for them
+    let mut wanted = HEADERS_BYTES;
+    let (head, end) = loop {
+        let head = slice(body, range.start..range.end.min(range.start + wanted));
+        // a part may have no headers at all, but then it has no name either
+        match memchr::memmem::find(&head, b"\r\n\r\n") {
+            Some(end) => break (head, end),
+            None if wanted >= HEADERS_BYTES_MAX || range.start + wanted >= range.end => {
+                return Err(MultipartError::Headers);
+            }
+            None => wanted *= 2,
+        }
+    };
     let headers = String::from_utf8_lossy(&head[..end]).into_owned();
     let header = |wanted: &str| {
         let lines = headers.split("\r\n").filter_map(|line| line.split_once(':'));

@@ -43,7 +43,7 @@ pub(crate) struct Lenient<S> {
 
 const METHODS: [&[u8]; 7] = [b"GET /", b"HEAD /", b"POST /", b"PATCH /", b"PUT /", b"DELETE /", b"OPTIONS /"];
 /// How much of a request line is escaped at a time.
-const PIECE_BYTES: usize = 2 * 1024;
+const PIECE_BYTES: usize = 512;
 
 impl<S> Lenient<S> {
     pub(crate) fn new(stream: S, expecting: Expecting, stall_timeout: Duration) -> Self {

@@ -18,7 +18,7 @@ pub enum Param<'a> {
 }
 
 /// Below this size a chunk is copied into the send buffer: a piece of a vectored write costs more.
-const SENT_FROM_WHERE_IT_IS_BYTES_MIN: usize = 4 * 1024;
+const SENT_FROM_WHERE_IT_IS_BYTES_MIN: usize = 512;
 
 /// What PostgreSQL takes as one message (`PQ_LARGE_MESSAGE_LIMIT`).
 const MESSAGE_BYTES_MAX: usize = (1 << 30) - 2;

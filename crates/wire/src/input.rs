@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What a connection's buffer holds at rest.
-const BUFFER_BYTES: usize = 64 * 1024;
+/// What a connection's buffer holds at rest: a value of 64 KiB and what stands round it.
+const BUFFER_BYTES: usize = 72 * 1024;
 /// A buffer that grew beyond this is given back when its pipeline is over.
 const BUFFER_KEPT_BYTES_MAX: usize = 1024 * 1024;
 /// No message of PostgreSQL's is longer: it limits a row to 1 GiB.
