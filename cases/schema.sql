@@ -52,3 +52,4 @@ create function api.name_step(state text, site api.sites) returns text language 
   as $$ select concat_ws('|', nullif(state, ''), site.name) $$;
 create function api.name_end(state text) returns api."application/vnd.names" language sql immutable as $$ select $1::api."application/vnd.names" $$;
 create aggregate api.names(api.sites) (sfunc = api.name_step, stype = text, initcond = '', finalfunc = api.name_end);
+select setval('api.gliders_id_seq', 100), setval('api.pilots_id_seq', 100), setval('api.flights_id_seq', 100);

@@ -74,6 +74,8 @@ fn greet(server: &Server) {
          \x20 curl 'http://{address}/pilots?name=ilike.*a*&select=name,flights(distance_km,takeoff(name))&flights.limit=2&limit=2'\n\
          \x20 curl 'http://{address}/flights?select=id,pilots(name),tags!inner(label)&tags.label=eq.wave&limit=3'\n\
          \x20 curl 'http://{address}/sites?select=name,elevation_m' -H 'Accept: text/csv'\n\
-         \x20 curl -i 'http://{address}/flights?select=id&limit=1' -H 'Prefer: count=exact'\n"
+         \x20 curl -i 'http://{address}/flights?select=id&limit=1' -H 'Prefer: count=exact'\n\
+         \x20 curl 'http://{address}/tags' -H 'Prefer: return=representation' -H 'Content-Type: application/json' -d '{{\"id\":100,\"label\":\"first\"}}'\n\
+         \x20 curl 'http://{address}/photos' -F flight_id=1 -F image=@photo.jpg\n"
     );
 }

@@ -1,6 +1,7 @@
 //! Golden cases: what a request becomes at each stage, under `cases/`.
 //!
-//! A case is a request line, and headers below it. Its snapshot shows the SQL, the parameters and the response apart,
+//! A case is a target, after a method if that is not GET, headers below it, and a body behind an empty line. What is written is
+//! rolled back. Its snapshot shows the SQL, the parameters and the response apart,
 //! so that a difference names its stage. `INSTA_UPDATE=always cargo test` writes them anew.
 
 use crate::served::{GRANTS, Served, config};
@@ -10,7 +11,8 @@ use std::path::Path;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
 use thalweg_request::{
-    Action, ApiRequest, Params, Preferences, Query, RequestError, Resource, Target, Unreserved, Window, accepted,
+    Action, ApiRequest, Form, Key, Params, Payload, Preferences, Query, RequestError, Resource, Rows, Target,
+    Unreserved, Window, accepted,
 };
 use thalweg_rows::Format;
 use thalweg_server::Config;
@@ -19,23 +21,34 @@ use thalweg_wire::{Config as WireConfig, Connection, Param, Query as WireQuery};
 
 pub(crate) const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
 
+const WRITES: &str = "
+    grant insert, update, delete on all tables in schema api to test_reader;
+    grant usage on all sequences in schema api to test_reader;
+";
+
 #[test]
 fn cases_are_as_they_were() {
     let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
-    let database = Database::new(&format!("{schema}{GRANTS}"));
+    let database = Database::new(&format!("{schema}{GRANTS}{WRITES}"));
     let catalog = catalog(&database.uri());
-    let served = Served::start(Config { db_aggregates_enabled: true, ..config(&database.uri()) });
+    let served =
+        Served::start(Config { db_aggregates_enabled: true, db_tx_rolls_back: true, ..config(&database.uri()) });
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../../../cases/snapshots" }, {
         insta::glob!("../../../cases", "*/*.http", |path| {
             let text = std::fs::read_to_string(path).unwrap();
-            let mut lines = text.lines().filter(|line| !line.is_empty());
-            let target = lines.next().unwrap().to_owned();
+            let (head, body) = text.split_once("\n\n").map_or((text.as_str(), None), |(head, body)| (head, Some(body.trim_end())));
+            let mut lines = head.lines();
+            let first = lines.next().unwrap();
+            let (method, target) = first.split_once(" /").map_or(("GET", first), |(method, _)| (method, &first[method.len() + 1..]));
             let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
             let mut shown = String::new();
-            show_sql(&mut shown, &catalog, &target, &headers);
-            let response = served.request("GET", &target, &headers);
+            show_sql(&mut shown, &catalog, (method, target), &headers, body);
+            let response = match body {
+                Some(body) => served.send(method, target, &headers, body),
+                None => served.request(method, target, &headers),
+            };
             let _ = writeln!(shown, "== response: {}", response.status);
-            for name in ["content-type", "content-range"] {
+            for name in ["content-type", "content-range", "location", "preference-applied"] {
                 if let Some(value) = response.header(name) {
                     let _ = writeln!(shown, "{name}: {value}");
                 }
@@ -46,7 +59,13 @@ fn cases_are_as_they_were() {
     });
 }
 
-fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&str, &str)]) {
+fn show_sql(
+    shown: &mut String,
+    catalog: &Catalog,
+    (method, target): (&str, &str),
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let params = Params::decode(query).unwrap();
     let resource = Resource::parse(path).unwrap();
@@ -55,8 +74,18 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
         Resource::Function(name) => (Target::Function(name), Unreserved::FiltersOrArguments),
         Resource::Root => return,
     };
+    let action = match (method, target) {
+        ("POST", Target::Function(_)) => Action::Call,
+        ("POST", _) => Action::Insert,
+        ("PATCH", _) => Action::Update,
+        ("PUT", _) => Action::Replace,
+        ("DELETE", _) => Action::Delete,
+        _ => Action::Read,
+    };
+    let unreserved = if action == Action::Read { unreserved } else { Unreserved::Filters };
+    let body: serde_json::Value = body.map_or(serde_json::Value::Null, |body| serde_json::from_str(body).unwrap());
     let request = match request(target, unreserved, &params, headers) {
-        Ok(request) => request,
+        Ok(request) => ApiRequest { action, payload: payload(&body), ..request },
         Err(error) => {
             let _ = writeln!(shown, "== request: {error}");
             return;
@@ -71,6 +100,7 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
     };
     let _ = writeln!(shown, "== plan: {}, {:?}, {:?}", plan.media.content_type(), plan.form, plan.delivery);
     let rows = match (plan.count, plan.call()) {
+        _ if plan.write.is_some() => plan.write.iter().map(|write| thalweg_sql::write(&plan, write)).collect(),
         (Some(_), Some(_)) => vec![thalweg_sql::rows_and_total(&plan)],
         (Some(_), None) => vec![thalweg_sql::count(&plan, None), thalweg_sql::rows(&plan)],
         (None, _) => vec![thalweg_sql::rows(&plan)],
@@ -81,6 +111,33 @@ fn show_sql(shown: &mut String, catalog: &Catalog, target: &str, headers: &[(&st
             let _ = writeln!(shown, "${at} = {value}");
         }
     }
+}
+
+/// What the server would find in a JSON body.
+fn payload(body: &serde_json::Value) -> Option<Payload<'_>> {
+    let rows: &[serde_json::Value] = match body {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Array(rows) => rows,
+        row => std::slice::from_ref(row),
+    };
+    let members = rows.first().and_then(|row| row.as_object()).into_iter().flatten();
+    let form = |value: &serde_json::Value| match value {
+        serde_json::Value::Null => Form::Null,
+        serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Form::Scalar,
+        serde_json::Value::String(_) => Form::String { escaped: false },
+        serde_json::Value::Array(_) => Form::Array,
+        serde_json::Value::Object(_) => Form::Object,
+    };
+    let mut keys = Vec::new();
+    for (at, (name, value)) in members.enumerate() {
+        keys.push(Key { name, member: Some(at), form: form(value), is_optional: false });
+    }
+    let count = match rows.len() {
+        0 => Rows::None,
+        1 => Rows::One,
+        _ => Rows::Many,
+    };
+    Some(Payload { keys, rows: count, is_array: body.is_array(), raw: None, is_json: true })
 }
 
 /// A request of the library for a request of the wire.

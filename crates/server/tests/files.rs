@@ -28,8 +28,10 @@ fn picture() -> Vec<u8> {
     bytes
 }
 
-/// A body of parts: a name, a file's name and type, the content.
-fn form(parts: &[(&str, Option<(&str, &str)>, &[u8])]) -> Vec<u8> {
+/// A part: a name, a file's name and type, the content.
+type Part<'a> = (&'a str, Option<(&'a str, &'a str)>, &'a [u8]);
+
+fn form(parts: &[Part<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, file, content) in parts {
         body.extend_from_slice(format!("------x7\r\nContent-Disposition: form-data; name=\"{name}\"").as_bytes());
@@ -107,7 +109,7 @@ fn parts_are_columns() {
 #[test]
 fn parts_are_arguments() {
     let (_database, served) = served();
-    let call = |name: &str, parts: &[(&str, Option<(&str, &str)>, &[u8])]| {
+    let call = |name: &str, parts: &[Part<'_>]| {
         served.send("POST", &format!("/rpc/{name}"), &[("Content-Type", BOUNDARY)], form(parts))
     };
     let file = Some(("f.igc", "application/vnd.igc"));
