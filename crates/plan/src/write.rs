@@ -277,9 +277,8 @@ fn source(
     columns: &[Written<'_>],
 ) -> Source {
     let is_insert = matches!(request.action, Action::Insert | Action::Replace);
-    let fills_defaults = request.preferences.missing == Some(Missing::Default)
-        && request.query.columns.is_some()
-        && request.action != Action::Replace;
+    // even where no key can be missing: then the body still goes through `jsonb`, and values come out as that writes them
+    let fills_defaults = request.preferences.missing == Some(Missing::Default) && request.action != Action::Replace;
     let by_row_type = columns.iter().any(|written| written.type_name.is_none());
     let document = Document { is_array: payload.is_array, fills_defaults, by_row_type };
     match payload.rows {

@@ -272,7 +272,7 @@ async fn receive(
     let may_flow = action == Action::Insert
         && matches!(returning, None | Some(Returning::Minimal))
         && resolution.is_none()
-        && !(keys_are_named && missing == Some(Missing::Default));
+        && missing != Some(Missing::Default);
     drop(request);
     if !upload.is_received() {
         incoming.decode(&parts.headers)?;
