@@ -210,13 +210,16 @@ impl Run<'_> {
         let rest = self.rest();
         let mut progress = {
             let values = Values::of(self.statements, body.0)?;
-            let params: Vec<Vec<Param<'_>>> = values.params(self.statements);
+            let params = values.params(self.statements);
+            let mut params = params.as_slice();
             let made_of_rows = self.plan.is_made_of_rows();
             let formats: Vec<Vec<Format>> =
                 self.statements.main.iter().map(|(role, main)| formats(*role, main, made_of_rows)).collect();
             let mut queries = opening.queries();
-            for (((_, main), params), formats) in self.statements.main.iter().zip(&params).zip(&formats) {
-                queries.push(WireQuery { text: &main.text, params, formats, copy: whole.as_deref() });
+            for ((_, main), formats) in self.statements.main.iter().zip(&formats) {
+                let (own, rest) = params.split_at(main.params.len());
+                queries.push(WireQuery { text: &main.text, params: own, formats, copy: whole.as_deref() });
+                params = rest;
             }
             if flowing.is_none() {
                 queries.extend(rest.iter().map(|text| WireQuery::bare(text)));
@@ -269,7 +272,8 @@ impl Run<'_> {
     }
 
     fn replies(&self, opening: &Opening<'_>) -> Replies {
-        let mut roles = vec![Role::Session; opening.queries().len()];
+        let mut roles = Vec::with_capacity(opening.len() + self.statements.main.len() + 1);
+        roles.resize(opening.len(), Role::Session);
         roles.extend(self.statements.main.iter().map(|(role, _)| *role));
         if self.plan.response_is_set {
             roles.push(Role::Response);
@@ -387,10 +391,10 @@ impl Values {
         Ok(Self { of_members, document })
     }
 
-    /// The parameters of each statement.
-    fn params<'p>(&'p self, statements: &'p Statements<'_>) -> Vec<Vec<Param<'p>>> {
+    /// The parameters of all statements, one behind the other.
+    fn params<'p>(&'p self, statements: &'p Statements<'_>) -> Vec<Param<'p>> {
         let mut of_members = self.of_members.iter();
-        let mut param = |param: &'p thalweg_sql::Param<'_>| match param {
+        let param = |param: &'p thalweg_sql::Param<'_>| match param {
             thalweg_sql::Param::Text(text) => Param::Text(Cow::Borrowed(&**text)),
             thalweg_sql::Param::Document => Param::Chunks(self.document.0, &self.document.1),
             thalweg_sql::Param::Bound(_) => match of_members.next() {
@@ -398,7 +402,7 @@ impl Values {
                 _ => Param::Null,
             },
         };
-        statements.main.iter().map(|(_, main)| main.params.iter().map(&mut param).collect()).collect()
+        statements.main.iter().flat_map(|(_, main)| &main.params).map(param).collect()
     }
 }
 

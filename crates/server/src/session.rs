@@ -47,6 +47,12 @@ impl Opening<'_> {
         self.set.is_none()
     }
 
+    /// How many statements there are.
+    pub(crate) fn len(&self) -> usize {
+        let set = usize::from(self.set.is_some());
+        [self.access, self.isolation, self.pre_request].iter().flatten().count() + set
+    }
+
     /// The statements, with room for those of a request. Their results say nothing.
     pub(crate) fn queries(&self) -> Vec<Query<'_>> {
         let mut queries = Vec::with_capacity(4);
