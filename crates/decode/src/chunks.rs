@@ -38,7 +38,7 @@ impl Chunks {
         let (mut at, mut found) = (0, Vec::new());
         for chunk in &self.list {
             let end = at + chunk.len() as u64;
-            if end > range.start && at < range.end {
+            if end > range.start && at < range.end && range.start < range.end {
                 let from = range.start.saturating_sub(at) as usize;
                 let to = (range.end.min(end) - at) as usize;
                 found.push(chunk.slice(from..to));
@@ -66,6 +66,7 @@ mod tests {
         let mut chunks = Chunks::default();
         ["abc", "", "defg", "h"].iter().for_each(|part| chunks.push(Bytes::from_static(part.as_bytes())));
         for start in 0..=8 {
+            assert!(chunks.slice(start..start.saturating_sub(1)).is_empty());
             for end in start..=8 {
                 let slice = chunks.slice(start..end).concat();
                 assert_eq!(slice, b"abcdefgh"[start as usize..end as usize]);

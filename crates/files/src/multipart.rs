@@ -69,6 +69,8 @@ pub fn parts(body: &Chunks, boundary: &str) -> Result<Vec<Part>, MultipartError>
             continue;
         }
         match begun {
+            // right behind a boundary there is not even the line end of another
+            Some(start) if start > mark.start => return Err(MultipartError::Headers),
             Some(start) => parts.push(part(body, start..mark.start)?),
             None if mark.end as usize == boundary.len() + 2 => {}
             // what stands before the first part is for people (RFC 2046 §5.1.1)
@@ -241,6 +243,7 @@ mod tests {
         assert_eq!(parse(""), Err(MultipartError::Start));
         assert_eq!(parse("x"), Err(MultipartError::Start));
         assert_eq!(parse("--C\r\n"), Err(MultipartError::Start));
+        assert_eq!(parse("--B\r\n--B\r\n\r\n--B--"), Err(MultipartError::Headers));
         assert_eq!(parse("--B\r\nContent-Disposition: form-data; name=a\r\n\r\nx"), Err(MultipartError::End));
         assert_eq!(parse("--B\r\nContent-Disposition: form-data; name=a\r\n--B--"), Err(MultipartError::Headers));
         assert_eq!(parse("--B\r\nContent-Type: a/b\r\n\r\nx\r\n--B--"), Err(MultipartError::Name));
@@ -271,8 +274,17 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_a_panic(body in proptest::collection::vec(any::<u8>(), 0..200), piece in 1usize..50) {
-            let _ = parts(&cut(&body, piece), "B");
+        fn no_bytes_make_a_panic(
+            tokens in proptest::collection::vec(
+                prop_oneof![
+                    Just("--B"), Just("\r\n"), Just("--"), Just("Content-Disposition: form-data; name="), Just("\"a\""),
+                    Just("; filename=\"f\""), Just(" "), Just("x"), Just("\r"), Just("\n"), Just("%2"), Just("\\"), Just("é"),
+                ],
+                0..30,
+            ),
+            piece in 1usize..20,
+        ) {
+            let _ = parts(&cut(tokens.concat().as_bytes(), piece), "B");
         }
     }
 }
