@@ -1,5 +1,5 @@
 -- What a bulk write costs PostgreSQL by each set-based statement, where rows are to be returned or conflicts resolved, so that COPY alone
--- cannot do it. Run with psql on an empty database: 50,000 rows of 15 columns, five times each.
+-- cannot do it. Run with psql on an empty database: 50,000 rows of 15 columns, several times each.
 \set QUIET on
 create table wide (id int, a text, b text, c int, d int, e numeric, f numeric, g boolean, h boolean, i date, j timestamptz,
   k double precision, l text, m text, n text);

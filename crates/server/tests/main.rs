@@ -11,6 +11,7 @@ mod injection;
 mod reading;
 mod reload;
 mod representation;
+mod round_trips;
 mod served;
 mod streaming;
 mod types;

@@ -394,3 +394,28 @@ fn a_client_that_goes_away_undoes_its_call() {
     assert_eq!(served.get("/rows").text(), "[]");
     assert_eq!(count(&database), "0");
 }
+
+#[test]
+fn all_bodies_together_have_a_bound() {
+    let database = database();
+    let served = Served::start(Config { client_body_max: 1_000_000, ..config(&database.uri()) });
+    let body = format!("{{\"id\":1,\"name\":\"{}\"}}", "x".repeat(900_000));
+    let mut waiting: Vec<Client> = (0..6).map(|_| Client::connect(served.address)).collect();
+    for client in &mut waiting {
+        client.send("PATCH", "/rows", &[("Content-Length", &body.len().to_string())]);
+        client.send_bytes(&body.as_bytes()[..body.len() - 1]);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // four of the largest are held; others are refused at once, and told to come back
+    let mut refused = waiting.split_off(4);
+    for client in &mut refused {
+        let response = client.receive(false);
+        assert_eq!((response.status, response.header("retry-after")), (503, Some("1")), "{}", response.text());
+    }
+    for client in &mut waiting {
+        client.send_bytes(b"}");
+        assert_eq!(client.receive(false).status, 204);
+    }
+    // their room is free again
+    assert_eq!(served.send("PATCH", "/rows", &[], body).status, 204);
+}

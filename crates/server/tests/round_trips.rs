@@ -1,0 +1,69 @@
+//! How many statements and transactions a request costs, as PostgreSQL answers them.
+
+use crate::served::{GRANTS, Served, config};
+use thalweg_server::Config;
+use thalweg_testkit::{Client, Database, Proxy};
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.tags (id int primary key, label text);
+    create function api.add_them(a int, b int) returns int language sql immutable as $$ select a + b $$;
+    create function api.make_tag(id int) returns setof api.tags language sql volatile
+      as $$ insert into api.tags values (id, 'made') returning * $$;
+    insert into api.tags values (1, 'one');
+";
+const WRITES: &str = "grant insert, update, delete on all tables in schema api to test_reader;";
+
+/// How many statements have run, and how many transactions have ended, in a recorded stream of answers.
+fn counts(recorded: &[u8]) -> (usize, usize) {
+    let (mut at, mut statements, mut transactions) = (0, 0, 0);
+    while let Some(header) = recorded.get(at..at + 5) {
+        statements += usize::from(header[0] == b'C');
+        transactions += usize::from(header[0] == b'Z');
+        at += 1 + u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+    }
+    (statements, transactions)
+}
+
+#[test]
+fn a_write_is_one_statement_in_one_round_trip() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let served =
+        Served::start(Config { db_pool: 1, db_channel_enabled: false, db_tx_end_is_theirs: true, ..config(&uri) });
+    let mut client = Client::connect(served.address);
+    let many: Vec<String> = (0..100).map(|id| format!("{{\"id\":{},\"label\":\"x\"}}", 1000 + id)).collect();
+    let many = format!("[{}]", many.join(","));
+    for (method, target, prefer, body, statements) in [
+        ("GET", "/tags?id=eq.1", "", "", 1),
+        ("POST", "/tags", "", r#"{"id":9}"#, 1),
+        ("POST", "/tags", "return=representation", r#"{"id":9}"#, 1),
+        ("POST", "/tags", "return=headers-only", r#"{"id":9}"#, 1),
+        ("POST", "/tags", "", &many, 1),
+        ("POST", "/tags", "return=representation", &many, 1),
+        ("POST", "/tags", "resolution=ignore-duplicates", &many, 1),
+        // how many of them were there already is asked for
+        ("POST", "/tags", "resolution=merge-duplicates", &many, 2),
+        ("PATCH", "/tags?id=eq.1", "", r#"{"label":"changed"}"#, 1),
+        ("DELETE", "/tags?id=eq.9", "count=exact", "", 1),
+        ("POST", "/rpc/add_them", "", r#"{"a":1,"b":2}"#, 1),
+        ("POST", "/rpc/make_tag", "", r#"{"id":9}"#, 1),
+        // what is checked before it may stay is still one transaction
+        ("PUT", "/tags?id=eq.9", "", r#"{"id":9,"label":"put"}"#, 1),
+        ("PATCH", "/tags?id=eq.1", "handling=strict, max-affected=5", r#"{"label":"changed"}"#, 1),
+        // deferred constraints, and the rollback
+        ("PATCH", "/tags?id=eq.1", "tx=rollback", r#"{"label":"changed"}"#, 3),
+    ] {
+        // the first prepares its statements and leaves the session as it wants it
+        for round in 0..3 {
+            database.execute("delete from api.tags where id > 1");
+            proxy.take_recorded();
+            let response = client.request_with(method, target, &[("Prefer", prefer)], body.as_bytes());
+            assert!(response.status < 300, "{method} {target}: {}", response.text());
+            if round > 0 {
+                let counted = counts(&proxy.take_recorded());
+                assert_eq!(counted, (statements, 1), "{method} {target} with {prefer:?}");
+            }
+        }
+    }
+}
