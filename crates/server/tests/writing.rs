@@ -419,3 +419,36 @@ fn all_bodies_together_have_a_bound() {
     // their room is free again
     assert_eq!(served.send("PATCH", "/rows", &[], body).status, 204);
 }
+
+#[test]
+fn what_runs_before_a_write_is_part_of_its_transaction() {
+    let database = Database::new(&format!(
+        "{SCHEMA} create table api.log (method text, path text, claims json);
+         create function api.before() returns void language plpgsql as $$ begin
+           insert into api.log values (current_setting('request.method'), current_setting('request.path'),
+                                       current_setting('request.jwt.claims')::json);
+           perform set_config('response.headers', '[{{\"X-Logged\":\"yes\"}}]', true);
+           if current_setting('request.headers')::json->>'x-stop' is not null then
+             raise sqlstate 'PT403' using message = 'stopped';
+           end if;
+         end $$; {GRANTS}{WRITES}"
+    ));
+    let served = Served::start(Config {
+        db_pre_request: Some((Some("api".to_owned()), "before".to_owned())),
+        ..config(&database.uri())
+    });
+    let response = served.send("POST", "/rows?select=id", &[("Prefer", "return=representation")], r#"{"id":1}"#);
+    assert_eq!((response.status, response.header("x-logged")), (201, Some("yes")));
+    assert_eq!(served.send("POST", "/rows", &[], array(&many(60_000)[1..])).header("x-logged"), Some("yes"));
+    let stopped = served.send("POST", "/rows", &[("X-Stop", "1")], r#"{"id":70000}"#);
+    assert_eq!((stopped.status, stopped.json()["code"].as_str()), (403, Some("PT403")));
+    let stopped = served.send("POST", "/rows", &[("X-Stop", "1")], array(&many(60_000)));
+    assert_eq!(stopped.status, 403);
+    assert_eq!(served.request("DELETE", "/rows?id=gt.1", &[]).status, 204);
+    let log = "select string_agg(method || ' ' || path || ' ' || (claims->>'role'), ', ') from api.log";
+    let role = crate::served::ROLE;
+    let expected = format!("POST /rows {role}, POST /rows {role}, DELETE /rows {role}");
+    assert_eq!((database.value(log), count(&database)), (expected, "1".to_owned()));
+    // a read may not write, not even so
+    assert_eq!(served.get("/rows").status, 405);
+}
