@@ -45,22 +45,21 @@ pub(crate) async fn flow(
         };
         let Some(chunk) = next else { break };
         for piece in chunk.chunks(PIECE_BYTES) {
-            made(rows.feed(piece), connection).await?;
+            made(rows.feed(piece).map_err(ApiError::in_stream), connection).await?;
             send(connection, replies, rows, SENT_BYTES, anonymous).await?;
         }
     }
-    made(rows.finish(), connection).await?;
+    made(rows.finish().map_err(ApiError::in_stream), connection).await?;
     send(connection, replies, rows, 1, anonymous).await?;
     connection.copy_done();
     Ok(())
 }
 
 /// What has been made of the body, or an end to the COPY where nothing can be.
-async fn made<T>(made: Result<T, impl Into<ApiError>>, connection: &mut Connection) -> Result<T, ApiError> {
+async fn made<T>(made: Result<T, ApiError>, connection: &mut Connection) -> Result<T, ApiError> {
     match made {
         Ok(made) => Ok(made),
         Err(error) => {
-            let error = error.into();
             // what becomes of the connection changes nothing for the client
             let _ = connection.copy_fail("the request's body is wrong").await;
             Err(error)

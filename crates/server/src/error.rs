@@ -185,6 +185,13 @@ impl ApiError {
         Self::new(400, "PGRST102", "The body cannot be decompressed").details(cause.to_string())
     }
 
+    /// Something is wrong with a row of a body too large to be looked through for it: its place is told in any case.
+    pub(crate) fn in_stream(error: DecodeError) -> Self {
+        let place = place(&error);
+        let api = Self::from(error);
+        if matches!(api.details, Details::Null) { api.at(place) } else { api }
+    }
+
     /// Other requests' bodies take all the room there is.
     pub(crate) fn too_many_bodies() -> Self {
         Self::unavailable("PGRST003", "Too many large bodies are being received.")
@@ -373,14 +380,15 @@ impl From<DecodeError> for ApiError {
             _ => Details::Null,
         };
         let is_known = matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
-        if error.row > 1 && !is_known || error.column.is_some() {
-            let place = match &error.column {
-                Some(column) => format!("Row {}, column {column}.", error.row),
-                None => format!("Row {}.", error.row),
-            };
-            api = api.at(place);
-        }
-        api
+        if error.row > 1 && !is_known || error.column.is_some() { api.at(place(&error)) } else { api }
+    }
+}
+
+/// Where in a body something is wrong.
+fn place(error: &DecodeError) -> String {
+    match &error.column {
+        Some(column) => format!("Row {}, column {column}.", error.row),
+        None => format!("Row {}.", error.row),
     }
 }
 
