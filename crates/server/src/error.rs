@@ -229,6 +229,8 @@ impl ApiError {
         api.hint = error.hint.clone();
         api.stale = match error.code.as_str() {
             "42703" | "42P01" => Stale::Perhaps,
+            // policies that are new
+            "0A000" if error.message.starts_with("COPY FROM not supported") => Stale::Surely,
             _ => Stale::No,
         };
         if error.code.starts_with("PT") {

@@ -380,6 +380,13 @@ fn a_column_that_is_new_is_found() {
     let response = served.send("POST", "/rows", &[], r#"{"id":2,"name":"x"}"#);
     assert_eq!(code(&response), (400, "PGRST204".to_owned()));
     assert_eq!(served.send("POST", "/rows", &[], r#"{"id":2,"n":5}"#).status, 201);
+    // and so are policies, with which rows cannot go by COPY any more
+    database.execute(
+        "alter table api.rows enable row level security; create policy below on api.rows with check (id < 10)",
+    );
+    assert_eq!(served.send("POST", "/rows", &[], r#"[{"id":3,"n":5},{"id":4,"n":5}]"#).status, 201);
+    let response = served.send("POST", "/rows", &[], r#"[{"id":5,"n":5},{"id":14,"n":5}]"#);
+    assert_eq!(code(&response), (401, "42501".to_owned()));
 }
 
 #[test]
