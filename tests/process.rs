@@ -43,6 +43,18 @@ impl Program {
         Self { process, lines, seen: Vec::new() }
     }
 
+    /// Serves the schema `api` of a database on any free port.
+    fn serve(uri: &str) -> Self {
+        let environment = [
+            ("PGRST_DB_URI", uri),
+            ("PGRST_DB_SCHEMAS", "api"),
+            ("PGRST_DB_ANON_ROLE", "postgres"),
+            ("PGRST_SERVER_PORT", "0"),
+            ("PGRST_SERVER_HOST", "127.0.0.1"),
+        ];
+        Self::start(&["serve"], &environment)
+    }
+
     /// Waits for a line with this in it.
     fn line(&mut self, part: &str) -> String {
         let deadline = Instant::now() + TIMEOUT;
@@ -295,15 +307,7 @@ fn an_export_takes_little_memory() {
          create index on api.plays (customer_id);
          analyze;",
     );
-    let uri = database.uri();
-    let environment = [
-        ("PGRST_DB_URI", uri.as_str()),
-        ("PGRST_DB_SCHEMAS", "api"),
-        ("PGRST_DB_ANON_ROLE", "postgres"),
-        ("PGRST_SERVER_PORT", "0"),
-        ("PGRST_SERVER_HOST", "127.0.0.1"),
-    ];
-    let mut program = Program::start(&["serve"], &environment);
+    let mut program = Program::serve(&database.uri());
     let address = program.address();
     get(address, "/listens?limit=1");
     let rest = program.peak_bytes();
@@ -379,15 +383,7 @@ fn bodies_take_little_memory() {
          insert into api.docs values (0);
          create function api.size_of(t text) returns int language sql as 'select length(t)';",
     );
-    let uri = database.uri();
-    let environment = [
-        ("PGRST_DB_URI", uri.as_str()),
-        ("PGRST_DB_SCHEMAS", "api"),
-        ("PGRST_DB_ANON_ROLE", "postgres"),
-        ("PGRST_SERVER_PORT", "0"),
-        ("PGRST_SERVER_HOST", "127.0.0.1"),
-    ];
-    let mut program = Program::start(&["serve"], &environment);
+    let mut program = Program::serve(&database.uri());
     let address = program.address();
     get(address, "/rows?limit=1");
     let rest = program.peak_bytes();

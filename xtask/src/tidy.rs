@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("sql", &["plan", "request", "catalog", "rows"]),
     ("wire", &["rows"]),
     ("encode", &["json", "rows"]),
-    ("decode", &["json"]),
+    ("decode", &["json", "request"]),
     ("files", &["decode"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "gauge"]),

@@ -1,18 +1,54 @@
 //! The text format of `COPY` (source: PostgreSQL's manual, page `sql-copy`, "Text Format").
 
+use std::ops::Range;
+
 /// What stands for NULL.
 pub(crate) const NULL: &[u8] = b"\\N";
 
 /// How large the buffers are that rows are made in, in bytes: all alike, so that memory is used again.
 const BUFFER_BYTES: usize = 96 * 1024;
 
-/// Takes the rows that are whole out of a buffer, and leaves the one that is begun in another.
-pub(crate) fn take_rows(out: &mut Vec<u8>, whole_bytes: usize) -> Vec<u8> {
-    let begun = &out[whole_bytes..];
-    let mut next = Vec::with_capacity(BUFFER_BYTES.max(begun.len()));
-    next.extend_from_slice(begun);
-    out.truncate(whole_bytes);
-    std::mem::replace(out, next)
+/// Rows that are whole, and behind them the one that is begun.
+#[derive(Debug, Default)]
+pub(crate) struct RowBuffer {
+    pub(crate) out: Vec<u8>,
+    row_start: usize,
+    scratch: Vec<u8>,
+}
+
+impl RowBuffer {
+    /// How many bytes of whole rows there are.
+    pub(crate) fn ready_bytes(&self) -> usize {
+        self.row_start
+    }
+
+    /// Takes the rows that are whole, and leaves the one that is begun at the start of another buffer.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let begun = &self.out[self.row_start..];
+        let mut next = Vec::with_capacity(BUFFER_BYTES.max(begun.len()));
+        next.extend_from_slice(begun);
+        self.out.truncate(std::mem::take(&mut self.row_start));
+        std::mem::replace(&mut self.out, next)
+    }
+
+    /// Puts the fields of the row that is begun in order, which lie where the ranges say; `None` is NULL.
+    pub(crate) fn arrange(&mut self, fields: impl Iterator<Item = Option<Range<usize>>>) {
+        self.scratch.clear();
+        for (at, range) in fields.enumerate() {
+            if at > 0 {
+                self.scratch.push(b'\t');
+            }
+            self.scratch.extend_from_slice(range.map_or(NULL, |range| &self.out[range]));
+        }
+        self.out.truncate(self.row_start);
+        self.out.extend_from_slice(&self.scratch);
+    }
+
+    /// The row that is begun is whole.
+    pub(crate) fn end_row(&mut self) {
+        self.out.push(b'\n');
+        self.row_start = self.out.len();
+    }
 }
 
 /// Appends bytes of a field, escaped.

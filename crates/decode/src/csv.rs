@@ -1,18 +1,30 @@
 //! CSV (RFC 4180) as it arrives: records to rows of a `COPY`, or to JSON.
 
-use crate::copy_text::{NULL, append_escaped, take_rows};
+use crate::copy_text::{NULL, RowBuffer, append_escaped};
 use crate::error::{DecodeError, Problem};
 use crate::scan::KEY_BYTES_MAX;
+use std::ops::Range;
 use thalweg_json::write_string;
 
-/// Is told what has been read, in order.
+/// Is told what has been read, in order. The parser knows which field it is, and whether of the header, which is no row.
 trait Fields {
     /// Bytes of a field.
-    fn piece(&mut self, bytes: &[u8]);
+    fn piece(&mut self, at: Place, bytes: &[u8]);
     /// A field ends; whether it was between quotes.
-    fn field(&mut self, is_quoted: bool);
-    /// A record ends.
-    fn record(&mut self) -> Result<(), DecodeError>;
+    fn field(&mut self, at: Place, is_quoted: bool);
+    /// The header ends.
+    fn header(&mut self) -> Result<(), DecodeError> {
+        Ok(())
+    }
+    /// A row ends that has as many fields as the header.
+    fn row(&mut self) {}
+}
+
+/// Which field of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Header,
+    Row(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +45,29 @@ enum State {
 struct Parser {
     state: State,
     records: u64,
+    /// How many fields the current record has so far.
+    fields: usize,
+    /// How many the header has, once it has been read.
+    header_fields: Option<usize>,
 }
 
 impl Parser {
     fn new() -> Self {
-        Self { state: State::Record, records: 0 }
+        Self { state: State::Record, records: 0, fields: 0, header_fields: None }
     }
 
     fn error(&self, problem: Problem) -> DecodeError {
         // the header is no row
         DecodeError::at(problem, self.records)
+    }
+
+    fn place(&self) -> Place {
+        if self.header_fields.is_some() { Place::Row(self.fields) } else { Place::Header }
+    }
+
+    /// How many records stand below the header.
+    fn rows(&self) -> u64 {
+        self.records.saturating_sub(1)
     }
 
     fn feed(&mut self, chunk: &[u8], fields: &mut impl Fields) -> Result<(), DecodeError> {
@@ -58,22 +83,22 @@ impl Parser {
                 (State::Record, b'\n' | b'\r') => {}
                 (State::Record | State::Field, b'"') => self.state = State::Quoted,
                 (State::Quote, b'"') => {
-                    fields.piece(b"\"");
+                    fields.piece(self.place(), b"\"");
                     self.state = State::Quoted;
                 }
                 (State::Quoted, b'"') => self.state = State::Quote,
                 (State::Quoted, _) => {
                     let end = chunk[at..].iter().position(|&byte| byte == b'"').unwrap_or(chunk.len() - at);
-                    fields.piece(&chunk[at..at + end]);
+                    fields.piece(self.place(), &chunk[at..at + end]);
                     at += end;
                     continue;
                 }
                 (_, b',') => {
-                    fields.field(self.state == State::Quote);
+                    self.field(fields);
                     self.state = State::Field;
                 }
                 (_, b'\n' | b'\r') => {
-                    fields.field(self.state == State::Quote);
+                    self.field(fields);
                     self.record(fields)?;
                     self.state = if byte == b'\r' { State::Return } else { State::Record };
                 }
@@ -84,7 +109,7 @@ impl Parser {
                     if chunk.get(at + end) == Some(&b'"') {
                         return Err(self.error(Problem::Quotes));
                     }
-                    fields.piece(&chunk[at..at + end]);
+                    fields.piece(self.place(), &chunk[at..at + end]);
                     self.state = State::Bare;
                     at += end;
                     continue;
@@ -95,8 +120,21 @@ impl Parser {
         Ok(())
     }
 
+    fn field(&mut self, fields: &mut impl Fields) {
+        fields.field(self.place(), self.state == State::Quote);
+        self.fields += 1;
+    }
+
     fn record(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
-        fields.record()?;
+        let found = std::mem::take(&mut self.fields);
+        match self.header_fields {
+            None => {
+                fields.header()?;
+                self.header_fields = Some(found);
+            }
+            Some(wanted) if found == wanted => fields.row(),
+            Some(_) => return Err(self.error(Problem::Fields)),
+        }
         self.records += 1;
         Ok(())
     }
@@ -106,7 +144,7 @@ impl Parser {
             State::Quoted => Err(self.error(Problem::Quotes)),
             State::Record | State::Return => Ok(()),
             State::Field | State::Bare | State::Quote => {
-                fields.field(self.state == State::Quote);
+                self.field(fields);
                 self.state = State::Record;
                 self.record(fields)
             }
@@ -118,77 +156,63 @@ impl Parser {
 #[derive(Debug)]
 pub struct CsvReader {
     parser: Parser,
-    shape: Shape,
+    header: Header,
 }
 
 #[derive(Debug, Default)]
-struct Shape {
+struct Header {
     names: Vec<String>,
-    field: Vec<u8>,
-    fields: usize,
-    has_header: bool,
-    rows: u64,
+    name: Vec<u8>,
     name_is_too_long: bool,
 }
 
-impl Fields for Shape {
-    fn piece(&mut self, bytes: &[u8]) {
-        if !self.has_header {
-            self.name_is_too_long |= self.field.len() + bytes.len() > KEY_BYTES_MAX;
+impl Fields for Header {
+    fn piece(&mut self, at: Place, bytes: &[u8]) {
+        if at == Place::Header {
+            self.name_is_too_long |= self.name.len() + bytes.len() > KEY_BYTES_MAX;
             if !self.name_is_too_long {
-                self.field.extend_from_slice(bytes);
+                self.name.extend_from_slice(bytes);
             }
         }
     }
 
-    fn field(&mut self, _: bool) {
-        if !self.has_header {
-            self.names.push(String::from_utf8_lossy(&std::mem::take(&mut self.field)).into_owned());
+    fn field(&mut self, at: Place, _: bool) {
+        if at == Place::Header {
+            self.names.push(String::from_utf8_lossy(&std::mem::take(&mut self.name)).into_owned());
         }
-        self.fields += 1;
     }
 
-    fn record(&mut self) -> Result<(), DecodeError> {
-        if self.has_header {
-            self.rows += 1;
-        }
-        if self.name_is_too_long {
-            return Err(DecodeError::at(Problem::TooLong, 0));
-        }
-        self.has_header = true;
-        if std::mem::take(&mut self.fields) != self.names.len() {
-            return Err(DecodeError::at(Problem::Fields, self.rows));
-        }
-        Ok(())
+    fn header(&mut self) -> Result<(), DecodeError> {
+        if self.name_is_too_long { Err(DecodeError::at(Problem::TooLong, 0)) } else { Ok(()) }
     }
 }
 
 impl Default for CsvReader {
     fn default() -> Self {
-        Self { parser: Parser::new(), shape: Shape::default() }
+        Self { parser: Parser::new(), header: Header::default() }
     }
 }
 
 impl CsvReader {
     /// Looks at a chunk.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        self.parser.feed(chunk, &mut self.shape)
+        self.parser.feed(chunk, &mut self.header)
     }
 
     /// The body has ended.
     pub fn finish(&mut self) -> Result<(), DecodeError> {
-        self.parser.finish(&mut self.shape)?;
-        if self.shape.has_header { Ok(()) } else { Err(DecodeError::at(Problem::Header, 0)) }
+        self.parser.finish(&mut self.header)?;
+        if self.header().is_some() { Ok(()) } else { Err(DecodeError::at(Problem::Header, 0)) }
     }
 
     /// The names of the header, once all of it has been read.
     pub fn header(&self) -> Option<&[String]> {
-        self.shape.has_header.then_some(&self.shape.names)
+        self.parser.header_fields.map(|_| self.header.names.as_slice())
     }
 
     /// How many records stand below the header.
     pub fn rows(&self) -> u64 {
-        self.shape.rows
+        self.parser.rows()
     }
 }
 
@@ -203,16 +227,10 @@ pub struct CsvRows {
 struct Writer {
     /// For each field of a record its place in the row; `None` where it is passed over.
     places: Vec<Option<usize>>,
-    columns: usize,
     in_order: bool,
-    out: Vec<u8>,
-    row_start: usize,
+    rows: RowBuffer,
     field_start: usize,
-    ranges: Vec<Option<std::ops::Range<usize>>>,
-    scratch: Vec<u8>,
-    at: usize,
-    has_header: bool,
-    rows: u64,
+    ranges: Vec<Option<Range<usize>>>,
 }
 
 impl CsvRows {
@@ -221,19 +239,8 @@ impl CsvRows {
         let places: Vec<Option<usize>> =
             header.iter().map(|name| columns.iter().position(|column| column == name)).collect();
         let in_order = places.iter().copied().eq((0..columns.len()).map(Some));
-        let writer = Writer {
-            places,
-            columns: columns.len(),
-            in_order,
-            out: Vec::new(),
-            row_start: 0,
-            field_start: 0,
-            ranges: vec![None; columns.len()],
-            scratch: Vec::new(),
-            at: 0,
-            has_header: false,
-            rows: 0,
-        };
+        let ranges = vec![None; columns.len()];
+        let writer = Writer { places, in_order, rows: RowBuffer::default(), field_start: 0, ranges };
         Self { parser: Parser::new(), writer }
     }
 
@@ -247,77 +254,56 @@ impl CsvRows {
         self.parser.finish(&mut self.writer)
     }
 
-    /// How many rows there are.
-    pub fn rows(&self) -> u64 {
-        self.writer.rows
-    }
-
     /// How many bytes of whole rows there are.
     pub fn ready_bytes(&self) -> usize {
-        self.writer.row_start
+        self.writer.rows.ready_bytes()
     }
 
     /// Takes the rows that are whole.
     pub fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
-        let rows = take_rows(&mut writer.out, writer.row_start);
-        let base = std::mem::take(&mut writer.row_start);
+        let taken = writer.rows.take();
+        let base = taken.len();
         writer.field_start = writer.field_start.saturating_sub(base);
         for range in writer.ranges.iter_mut().flatten() {
             *range = range.start.saturating_sub(base)..range.end.saturating_sub(base);
         }
-        rows
+        taken
     }
 }
 
 impl Fields for Writer {
-    fn piece(&mut self, bytes: &[u8]) {
-        if self.has_header && matches!(self.places.get(self.at), Some(Some(_))) {
-            append_escaped(&mut self.out, bytes);
-        }
-    }
-
-    fn field(&mut self, is_quoted: bool) {
-        if self.has_header
-            && let Some(&Some(place)) = self.places.get(self.at)
+    fn piece(&mut self, at: Place, bytes: &[u8]) {
+        if let Place::Row(at) = at
+            && matches!(self.places.get(at), Some(Some(_)))
         {
-            if !is_quoted && self.out[self.field_start..] == *b"NULL" {
-                self.out.truncate(self.field_start);
-                self.out.extend_from_slice(NULL);
-            }
-            self.ranges[place] = Some(self.field_start..self.out.len());
-            self.out.push(b'\t');
-            self.field_start = self.out.len();
+            append_escaped(&mut self.rows.out, bytes);
         }
-        self.at += 1;
     }
 
-    fn record(&mut self) -> Result<(), DecodeError> {
-        let fields = std::mem::take(&mut self.at);
-        if !std::mem::replace(&mut self.has_header, true) {
-            return Ok(());
-        }
-        self.rows += 1;
-        if fields != self.places.len() {
-            return Err(DecodeError::at(Problem::Fields, self.rows));
-        }
-        if self.in_order {
-            self.out.pop();
-        } else {
-            self.scratch.clear();
-            for at in 0..self.columns {
-                if at > 0 {
-                    self.scratch.push(b'\t');
-                }
-                let range = self.ranges[at].take();
-                self.scratch.extend_from_slice(range.map_or(NULL, |range| &self.out[range]));
+    fn field(&mut self, at: Place, is_quoted: bool) {
+        let out = &mut self.rows.out;
+        if let Place::Row(at) = at
+            && let Some(&Some(place)) = self.places.get(at)
+        {
+            if !is_quoted && out[self.field_start..] == *b"NULL" {
+                out.truncate(self.field_start);
+                out.extend_from_slice(NULL);
             }
-            self.out.truncate(self.row_start);
-            self.out.extend_from_slice(&self.scratch);
+            self.ranges[place] = Some(self.field_start..out.len());
+            out.push(b'\t');
+            self.field_start = out.len();
         }
-        self.out.push(b'\n');
-        (self.row_start, self.field_start) = (self.out.len(), self.out.len());
-        Ok(())
+    }
+
+    fn row(&mut self) {
+        if self.in_order {
+            self.rows.out.pop();
+        } else {
+            self.rows.arrange(self.ranges.iter_mut().map(Option::take));
+        }
+        self.rows.end_row();
+        self.field_start = self.rows.ready_bytes();
     }
 }
 
@@ -327,53 +313,39 @@ pub fn csv_as_json<'a>(body: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, 
         keys: Vec<Vec<u8>>,
         field: Vec<u8>,
         out: Vec<u8>,
-        at: usize,
-        has_header: bool,
-        rows: u64,
     }
     impl Fields for Json {
-        fn piece(&mut self, bytes: &[u8]) {
+        fn piece(&mut self, _: Place, bytes: &[u8]) {
             self.field.extend_from_slice(bytes);
         }
 
-        fn field(&mut self, is_quoted: bool) {
+        fn field(&mut self, at: Place, is_quoted: bool) {
             let mut value = Vec::new();
             match &self.field[..] {
-                b"NULL" if !is_quoted && self.has_header => value.extend_from_slice(b"null"),
+                b"NULL" if !is_quoted && at != Place::Header => value.extend_from_slice(b"null"),
                 text => write_string(&mut value, text),
             }
             self.field.clear();
-            if !self.has_header {
-                self.keys.push(value);
-            } else if let Some(key) = self.keys.get(self.at) {
-                self.out.push(if self.at == 0 { b'{' } else { b',' });
+            let Place::Row(at) = at else { return self.keys.push(value) };
+            if let Some(key) = self.keys.get(at) {
+                self.out.push(if at == 0 { b'{' } else { b',' });
                 self.out.extend_from_slice(key);
                 self.out.push(b':');
                 self.out.extend_from_slice(&value);
             }
-            self.at += 1;
         }
 
-        fn record(&mut self) -> Result<(), DecodeError> {
-            let fields = std::mem::take(&mut self.at);
-            if !std::mem::replace(&mut self.has_header, true) {
-                return Ok(());
-            }
-            self.rows += 1;
-            if fields != self.keys.len() {
-                return Err(DecodeError::at(Problem::Fields, self.rows));
-            }
+        fn row(&mut self) {
             self.out.extend_from_slice(b"},");
-            Ok(())
         }
     }
-    let mut json = Json { keys: Vec::new(), field: Vec::new(), out: vec![b'['], at: 0, has_header: false, rows: 0 };
+    let mut json = Json { keys: Vec::new(), field: Vec::new(), out: vec![b'['] };
     let mut parser = Parser::new();
     for chunk in body {
         parser.feed(chunk, &mut json)?;
     }
     parser.finish(&mut json)?;
-    json.out.truncate(json.out.len() - usize::from(json.rows > 0));
+    json.out.truncate(json.out.len() - usize::from(parser.rows() > 0));
     json.out.push(b']');
     Ok(json.out)
 }

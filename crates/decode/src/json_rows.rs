@@ -4,7 +4,7 @@
 //! quotes and escapes, numbers and words as they are written, arrays and objects as their JSON text, or as an array's
 //! text where the column is an array.
 
-use crate::copy_text::{NULL, append_char, append_escaped, take_rows};
+use crate::copy_text::{NULL, RowBuffer, append_char, append_escaped};
 use crate::error::{DecodeError, Problem};
 use crate::scan::KEY_BYTES_MAX;
 use std::ops::Range;
@@ -44,14 +44,12 @@ struct Writer {
     is_lenient: bool,
     row_depth: usize,
     rows: u64,
-    out: Vec<u8>,
-    row_start: usize,
-    /// Where the current row's values lie in `out`, and in which row each was written.
+    buffer: RowBuffer,
+    /// Where the current row's values lie in the buffer, and in which row each was written.
     fields: Vec<(u64, Range<usize>)>,
     fields_in_row: usize,
     next: usize,
     in_order: bool,
-    scratch: Vec<u8>,
     /// A key that came in pieces.
     key: Vec<u8>,
     keeps_key: bool,
@@ -93,13 +91,11 @@ impl JsonRows {
             is_lenient,
             row_depth: if is_sequence { 1 } else { 2 },
             rows: 0,
-            out: Vec::new(),
-            row_start: 0,
+            buffer: RowBuffer::default(),
             fields,
             fields_in_row: 0,
             next: 0,
             in_order: true,
-            scratch: Vec::new(),
             key: Vec::new(),
             keeps_key: false,
             current: None,
@@ -123,27 +119,22 @@ impl JsonRows {
         read.map_err(|error| DecodeError::of_reader(error, self.writer.rows))
     }
 
-    /// How many rows have begun.
-    pub fn rows(&self) -> u64 {
-        self.writer.rows
-    }
-
     /// How many bytes of whole rows there are.
     pub fn ready_bytes(&self) -> usize {
-        self.writer.row_start
+        self.writer.buffer.ready_bytes()
     }
 
     /// Takes the rows that are whole.
     pub fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
-        let rows = take_rows(&mut writer.out, writer.row_start);
-        let base = std::mem::take(&mut writer.row_start);
+        let taken = writer.buffer.take();
+        let base = taken.len();
         for (row, range) in &mut writer.fields {
             if *row == writer.rows && range.start >= base {
                 *range = range.start - base..range.end.saturating_sub(base);
             }
         }
-        rows
+        taken
     }
 }
 
@@ -156,7 +147,7 @@ impl Writer {
 
     fn row_starts(&mut self) {
         self.rows += 1;
-        (self.fields_in_row, self.next, self.in_order, self.row_start) = (0, 0, true, self.out.len());
+        (self.fields_in_row, self.next, self.in_order) = (0, 0, true);
     }
 
     fn row_ends(&mut self) -> Result<(), DecodeError> {
@@ -168,18 +159,11 @@ impl Writer {
             return Err(DecodeError::at(Problem::Keys, self.rows));
         }
         if !whole || !self.in_order {
-            self.scratch.clear();
-            for (at, (row, range)) in self.fields.iter().enumerate() {
-                if at > 0 {
-                    self.scratch.push(b'\t');
-                }
-                self.scratch.extend_from_slice(if *row == self.rows { &self.out[range.clone()] } else { NULL });
-            }
-            self.out.truncate(self.row_start);
-            self.out.extend_from_slice(&self.scratch);
+            let rows = self.rows;
+            let fields = self.fields.iter().map(|(row, range)| (*row == rows).then(|| range.clone()));
+            self.buffer.arrange(fields);
         }
-        self.out.push(b'\n');
-        self.row_start = self.out.len();
+        self.buffer.end_row();
         Ok(())
     }
 
@@ -200,13 +184,13 @@ impl Writer {
         }
         let is_new = self.fields[at].0 != self.rows;
         if self.fields_in_row > 0 {
-            self.out.push(b'\t');
+            self.buffer.out.push(b'\t');
         }
         self.fields_in_row += usize::from(is_new);
         // of a repeated key the last value counts
         self.in_order &= expected && is_new;
         self.next = at + 1;
-        self.fields[at] = (self.rows, self.out.len()..self.out.len());
+        self.fields[at] = (self.rows, self.buffer.out.len()..self.buffer.out.len());
         Ok(())
     }
 
@@ -217,7 +201,7 @@ impl Writer {
 
     fn value_ends(&mut self) {
         if let Some(at) = self.current.take() {
-            self.fields[at].1.end = self.out.len();
+            self.fields[at].1.end = self.buffer.out.len();
         }
         self.inside = Inside::Plain;
     }
@@ -232,7 +216,7 @@ impl Writer {
     fn raw(&mut self, bytes: &[u8]) {
         match self.inside {
             Inside::Array { element: 1.., .. } => self.quoted(bytes),
-            _ => append_escaped(&mut self.out, bytes),
+            _ => append_escaped(&mut self.buffer.out, bytes),
         }
     }
 
@@ -240,9 +224,9 @@ impl Writer {
     fn quoted(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if matches!(byte, b'"' | b'\\') {
-                self.out.extend_from_slice(b"\\\\");
+                self.buffer.out.extend_from_slice(b"\\\\");
             }
-            append_escaped(&mut self.out, &[byte]);
+            append_escaped(&mut self.buffer.out, &[byte]);
         }
     }
 
@@ -279,12 +263,12 @@ impl Writer {
                     Some((count, _)) => *count = 0,
                     None => self.sizes.push((0, None)),
                 }
-                self.out.push(b'{');
+                self.buffer.out.push(b'{');
                 return;
             }
             Inside::Array { element: 0, .. } => {
                 self.element();
-                self.out.push(b'"');
+                self.buffer.out.push(b'"');
                 if let Inside::Array { element, .. } = &mut self.inside {
                     *element = 1;
                 }
@@ -304,11 +288,11 @@ impl Writer {
             if *size.get_or_insert(*count) != *count {
                 return self.refuse(Problem::Dimensions);
             }
-            self.out.push(b'}');
+            self.buffer.out.push(b'}');
             if let (0, false, Some(at)) = (open, self.has_elements, self.current) {
                 // without an element there is no dimension
-                self.out.truncate(self.fields[at].1.start);
-                self.out.extend_from_slice(b"{}");
+                self.buffer.out.truncate(self.fields[at].1.start);
+                self.buffer.out.extend_from_slice(b"{}");
             }
             return;
         }
@@ -316,7 +300,7 @@ impl Writer {
         if let Inside::Array { element, .. } = &mut self.inside {
             *element -= 1;
             if *element == 0 {
-                self.out.push(b'"');
+                self.buffer.out.push(b'"');
             }
         }
     }
@@ -384,13 +368,13 @@ impl Visitor for Writer {
         if depth == self.row_depth {
             self.inside = if column.kind == Kind::Json { Inside::JsonString } else { Inside::Plain };
             if self.inside == Inside::JsonString {
-                self.out.push(b'"');
+                self.buffer.out.push(b'"');
             }
             return Ok(());
         }
         if let Inside::Array { element: 0, .. } = self.inside {
             self.element();
-            self.out.push(b'"');
+            self.buffer.out.push(b'"');
         } else {
             self.raw(b"\"");
         }
@@ -405,7 +389,7 @@ impl Visitor for Writer {
             self.key.extend_from_slice(bytes);
         } else if self.current.is_some() {
             // nothing in it needs an escape, in a COPY's text or between quotes
-            self.out.extend_from_slice(bytes);
+            self.buffer.out.extend_from_slice(bytes);
         }
         Ok(())
     }
@@ -419,13 +403,13 @@ impl Visitor for Writer {
             return Ok(());
         }
         match self.inside {
-            Inside::Plain => append_char(&mut self.out, character),
+            Inside::Plain => append_char(&mut self.buffer.out, character),
             Inside::Array { element: 0, .. } => self.quoted(character.encode_utf8(&mut buffer).as_bytes()),
             // as PostgreSQL writes it anew
             Inside::JsonString => {
                 let mut text = Vec::with_capacity(8);
                 write_string(&mut text, character.encode_utf8(&mut buffer).as_bytes());
-                append_escaped(&mut self.out, &text[1..text.len() - 1]);
+                append_escaped(&mut self.buffer.out, &text[1..text.len() - 1]);
             }
             Inside::Raw | Inside::Array { .. } => self.raw(raw),
         }
@@ -445,11 +429,11 @@ impl Visitor for Writer {
         }
         if depth == self.row_depth {
             if self.inside == Inside::JsonString {
-                self.out.push(b'"');
+                self.buffer.out.push(b'"');
             }
             self.value_ends();
         } else if let Inside::Array { element: 0, .. } = self.inside {
-            self.out.push(b'"');
+            self.buffer.out.push(b'"');
         } else {
             self.raw(b"\"");
         }
@@ -465,7 +449,7 @@ impl Visitor for Writer {
             match self.column().map(|column| column.kind) {
                 Some(Kind::Json) => {}
                 Some(Kind::Text | Kind::Array) => {
-                    self.out.extend_from_slice(bytes);
+                    self.buffer.out.extend_from_slice(bytes);
                     self.value_ends();
                     return Ok(());
                 }
@@ -492,7 +476,7 @@ impl Visitor for Writer {
     fn scalar_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         if self.current.is_some() {
             // digits and letters need no escape
-            self.out.extend_from_slice(bytes);
+            self.buffer.out.extend_from_slice(bytes);
         }
         Ok(())
     }
@@ -504,8 +488,8 @@ impl Visitor for Writer {
         }
         let Some(at) = self.current else { return Ok(()) };
         if scalar == Scalar::Null {
-            self.out.truncate(self.fields[at].1.start);
-            self.out.extend_from_slice(NULL);
+            self.buffer.out.truncate(self.fields[at].1.start);
+            self.buffer.out.extend_from_slice(NULL);
         } else if self.columns[at].kind == Kind::Array {
             self.refuse(Problem::NotArray);
         }
@@ -519,7 +503,7 @@ impl Visitor for Writer {
             return Ok(());
         }
         match self.inside {
-            Inside::Array { element: 0, .. } if bytes == b"," => self.out.push(b','),
+            Inside::Array { element: 0, .. } if bytes == b"," => self.buffer.out.push(b','),
             Inside::Array { element: 0, .. } => {}
             _ => self.raw(bytes),
         }

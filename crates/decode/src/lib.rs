@@ -29,4 +29,4 @@ pub use csv::{CsvReader, CsvRows, csv_as_json};
 pub use error::{DecodeError, Problem};
 pub use form::pairs;
 pub use json_rows::{Column, JsonRows, Kind};
-pub use scan::{Member, MemberKind, Root, Scan, join_rows, unescape};
+pub use scan::{Member, Root, Scan, join_rows, unescape};

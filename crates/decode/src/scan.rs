@@ -5,6 +5,7 @@ use crate::error::{DecodeError, Problem};
 use bytes::Bytes;
 use std::ops::Range;
 use thalweg_json::{Container, Reader, Scalar, Visitor};
+use thalweg_request::Form;
 
 /// No key is longer, in bytes: PostgreSQL's names are far shorter.
 pub(crate) const KEY_BYTES_MAX: usize = 64 * 1024;
@@ -28,27 +29,9 @@ pub struct Member {
     /// Its key.
     pub key: String,
     /// What it is.
-    pub kind: MemberKind,
+    pub form: Form,
     /// Where it lies in the body; of a string what is between its quotes.
     pub range: Range<u64>,
-}
-
-/// What a value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberKind {
-    /// `null`
-    Null,
-    /// A number, `true` or `false`.
-    Scalar,
-    /// A string.
-    String {
-        /// Whether it has escapes.
-        escaped: bool,
-    },
-    /// An array.
-    Array,
-    /// An object.
-    Object,
 }
 
 /// Looks at a JSON body as it arrives.
@@ -172,7 +155,7 @@ impl Found {
         if self.in_first_row() {
             let at = known.unwrap_or_else(|| {
                 let key = String::from_utf8_lossy(key).into_owned();
-                self.members.push(Member { key, kind: MemberKind::Null, range: 0..0 });
+                self.members.push(Member { key, form: Form::Null, range: 0..0 });
                 self.seen.push(0);
                 self.members.len() - 1
             });
@@ -203,9 +186,9 @@ impl Found {
         self.members.get_mut(self.current?)
     }
 
-    fn value_starts(&mut self, kind: MemberKind, depth: usize, at: u64) {
+    fn value_starts(&mut self, form: Form, depth: usize, at: u64) {
         if let Some(member) = self.member(depth) {
-            (member.kind, member.range) = (kind, at..at);
+            (member.form, member.range) = (form, at..at);
         }
         // something at the place of a row that is none
         if depth + 1 == self.row_depth && self.root.is_some() {
@@ -233,9 +216,9 @@ impl Visitor for Found {
         if depth == self.row_depth {
             self.row(is_object);
         } else if depth == self.row_depth + 1 {
-            let kind = if is_object { MemberKind::Object } else { MemberKind::Array };
+            let form = if is_object { Form::Object } else { Form::Array };
             if let Some(member) = self.member(depth - 1) {
-                (member.kind, member.range) = (kind, at..at);
+                (member.form, member.range) = (form, at..at);
             }
         }
         Ok(())
@@ -255,7 +238,7 @@ impl Visitor for Found {
             self.key.clear();
         } else {
             self.escaped = false;
-            self.value_starts(MemberKind::String { escaped: false }, depth, at);
+            self.value_starts(Form::String { escaped: false }, depth, at);
         }
         self.keeps_key = is_key && depth == self.row_depth;
         Ok(())
@@ -291,7 +274,7 @@ impl Visitor for Found {
             }
         } else {
             if let Some(member) = self.member(depth) {
-                member.kind = MemberKind::String { escaped };
+                member.form = Form::String { escaped };
             }
             self.value_ends(depth, at);
         }
@@ -303,19 +286,19 @@ impl Visitor for Found {
         if is_key {
             return if depth == self.row_depth { self.key_is(bytes) } else { Ok(()) };
         }
-        self.value_starts(MemberKind::String { escaped: false }, depth, at);
+        self.value_starts(Form::String { escaped: false }, depth, at);
         self.value_ends(depth, at + bytes.len() as u64);
         Ok(())
     }
 
     fn scalar_start(&mut self, depth: usize, at: u64) -> Result<(), DecodeError> {
-        self.value_starts(MemberKind::Scalar, depth, at);
+        self.value_starts(Form::Scalar, depth, at);
         Ok(())
     }
 
     fn scalar_end(&mut self, scalar: Scalar, depth: usize, at: u64) -> Result<(), DecodeError> {
         if let Some(member) = self.member(depth).filter(|_| scalar == Scalar::Null) {
-            member.kind = MemberKind::Null;
+            member.form = Form::Null;
         }
         self.value_ends(depth, at);
         Ok(())

@@ -169,7 +169,6 @@ pub struct Reader {
     high: Option<u32>,
     /// Whether any number of values may stand one behind the other.
     is_sequence: bool,
-    values: u64,
 }
 
 impl Reader {
@@ -186,18 +185,12 @@ impl Reader {
             code: 0,
             high: None,
             is_sequence: false,
-            values: 0,
         }
     }
 
     /// Reads values separated by white space, such as one a line.
     pub fn sequence() -> Self {
         Self { is_sequence: true, ..Self::document() }
-    }
-
-    /// How many bytes have been read.
-    pub fn offset(&self) -> u64 {
-        self.before
     }
 
     /// Reads a chunk.
@@ -289,9 +282,6 @@ impl Reader {
 
     fn value<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
         let byte = chunk[at];
-        if self.depth == 0 {
-            self.values += 1;
-        }
         match byte {
             b'"' => return self.string_starts(false, chunk, at, visitor),
             b'{' => self.open(Container::Object, at, visitor)?,

@@ -77,10 +77,15 @@ pub struct ApiRequest<'a> {
 }
 
 impl ApiRequest<'_> {
+    /// Whether it says which keys of the body count.
+    pub fn names_keys(&self) -> bool {
+        self.query.columns.is_some() && self.action != Action::Replace
+    }
+
     /// The keys of the body that count: those that `columns` names, each once, or else all.
     pub fn keys(&self) -> Vec<Key<'_>> {
         let found = self.payload.as_ref().map(|payload| payload.keys.as_slice()).unwrap_or_default();
-        let named = self.query.columns.as_ref().filter(|_| self.payload.is_some() && self.action != Action::Replace);
+        let named = self.query.columns.as_ref().filter(|_| self.payload.is_some() && self.names_keys());
         let Some(named) = named else { return found.to_vec() };
         let mut keys: Vec<Key<'_>> = Vec::with_capacity(named.len());
         for name in named {

@@ -107,14 +107,17 @@ async fn attempt(
         Asked::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
         Asked::Options(target) => return options(&snapshot, schema, target, &params),
     };
-    let keys_are_named = receive(parts, action, target, &params, (upload, incoming)).await?;
-    let mut request = read_request(parts, action, target, &params, upload)?;
+    // what is wrong with the rest of a request is said before its body is read
+    let request = read_request(parts, action, target, &params)?;
+    let keys_are_named = request.names_keys();
+    receive(parts, &request, (upload, incoming)).await?;
+    let mut request = with_body(request, upload)?;
     bill.lap(Stage::Parse);
     let mut plan = plan(&request, context(state, &snapshot, schema, role, &request))?;
     if upload.flows() && !plan.copies() {
         // only rows of a COPY can be written while others are still to come
         upload.complete(incoming, keys_are_named).await?;
-        request = read_request(parts, action, target, &params, upload)?;
+        request = with_body(read_request(parts, action, target, &params)?, upload)?;
         plan = thalweg_plan::plan(&request, context(state, &snapshot, schema, role, &request))?;
     }
     request.preferences.check()?;
@@ -251,34 +254,32 @@ fn schema<'a>(state: &'a State, parts: &Parts) -> Result<&'a str, ApiError> {
     }
 }
 
-/// Reads the body, as far as it must be here before a plan is made. Returns whether the request names the keys that
-/// count.
+/// Reads the body, as far as it must be here before a plan is made.
 async fn receive(
     parts: &Parts,
-    action: Action,
-    target: Target<'_>,
-    params: &Params<'_>,
+    request: &ApiRequest<'_>,
     (upload, incoming): (&mut Upload, &mut Incoming),
-) -> Result<bool, ApiError> {
-    if matches!(action, Action::Read | Action::Delete) {
-        return Ok(false);
+) -> Result<(), ApiError> {
+    let action = request.action;
+    if matches!(action, Action::Read | Action::Delete) || upload.is_received() {
+        return Ok(());
     }
-    // what is wrong with the rest of a request is said before its body is read
-    let request = read_request(parts, action, target, params, upload)?;
     let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content = Content::parse(content_type, action == Action::Call)?;
-    let keys_are_named = request.query.columns.is_some() && action != Action::Replace;
     let Preferences { returning, resolution, missing, .. } = request.preferences;
     let may_flow = action == Action::Insert
         && matches!(returning, None | Some(Returning::Minimal))
         && resolution.is_none()
         && missing != Some(Missing::Default);
-    drop(request);
-    if !upload.is_received() {
-        incoming.decode(&parts.headers)?;
-    }
-    upload.receive(incoming, action, content, may_flow, keys_are_named).await?;
-    Ok(keys_are_named)
+    incoming.decode(&parts.headers)?;
+    upload.receive(incoming, action, content, may_flow, request.names_keys()).await
+}
+
+/// The request with what its body brings.
+fn with_body<'a>(mut request: ApiRequest<'a>, upload: &'a Upload) -> Result<ApiRequest<'a>, ApiError> {
+    request.query.arguments.extend(upload.arguments());
+    request.payload = upload.payload(request.names_keys())?;
+    Ok(request)
 }
 
 /// The rows that a COPY sends: those of a body that is here are made before a connection is taken.
@@ -298,21 +299,19 @@ fn rolls_back(state: &State, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool 
     rolls_back && !plan.is_read_only
 }
 
-/// Understands the query string, the headers, and the body if it has been read.
+/// Understands the query string and the headers.
 fn read_request<'a>(
     parts: &'a Parts,
     action: Action,
     target: Target<'a>,
     params: &'a Params<'a>,
-    upload: &'a Upload,
 ) -> Result<ApiRequest<'a>, ApiError> {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let unreserved = match target {
         Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
         Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
     };
-    let mut query = Query::parse(params, unreserved)?;
-    query.arguments.extend(upload.arguments());
+    let query = Query::parse(params, unreserved)?;
     if action == Action::Replace {
         query.root_window.of_put()?;
     }
@@ -322,7 +321,7 @@ fn read_request<'a>(
         action,
         target,
         window: Window::intersect(query.root_window, range)?,
-        payload: upload.payload(query.columns.is_some() && action != Action::Replace)?,
+        payload: None,
         query,
         preferences: Preferences::parse(prefer),
         accept: accepted(text(header::ACCEPT)),

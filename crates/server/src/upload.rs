@@ -8,8 +8,8 @@ use crate::incoming::Incoming;
 use bytes::Bytes;
 use std::borrow::Cow;
 use thalweg_decode::{
-    Chunks, Column, CsvReader, CsvRows, DecodeError, JsonRows, Kind, MemberKind, Problem, Root, Scan, csv_as_json,
-    join_rows, pairs, unescape,
+    Chunks, Column, CsvReader, CsvRows, DecodeError, JsonRows, Kind, Problem, Root, Scan, csv_as_json, join_rows,
+    pairs, unescape,
 };
 use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
 use thalweg_request::{Action, Content, Form, Key, Payload, Raw, Rows};
@@ -64,9 +64,7 @@ impl Upload {
         may_flow: bool,
         keys_are_named: bool,
     ) -> Result<(), ApiError> {
-        if std::mem::replace(&mut self.is_received, true) {
-            return Ok(());
-        }
+        self.is_received = true;
         self.action = Some(action);
         self.understood = match content {
             Content::Json => Understood::Json(Box::new(Scan::new(false))),
@@ -216,13 +214,7 @@ impl Upload {
         let members = scan.members().iter().enumerate().map(|(at, member)| Key {
             name: &member.key,
             member: Some(at),
-            form: match member.kind {
-                MemberKind::Null => Form::Null,
-                MemberKind::Scalar => Form::Scalar,
-                MemberKind::String { escaped } => Form::String { escaped },
-                MemberKind::Array => Form::Array,
-                MemberKind::Object => Form::Object,
-            },
+            form: member.form,
             is_optional: false,
         });
         let is_array = match scan.root() {
@@ -279,10 +271,10 @@ impl Upload {
         }
         let Understood::Json(scan) = &self.understood else { return Ok(None) };
         let Some(member) = scan.members().get(bound.member) else { return Ok(None) };
-        let (range, is_string) = (member.range.clone(), matches!(member.kind, MemberKind::String { .. }));
-        let pieces = match (bound.render, member.kind) {
+        let (range, is_string) = (member.range.clone(), matches!(member.form, Form::String { .. }));
+        let pieces = match (bound.render, member.form) {
             (Render::Null, _) => return Ok(None),
-            (Render::Text, MemberKind::String { escaped: true }) => vec![unescape(&self.held.slice(range))?.into()],
+            (Render::Text, Form::String { escaped: true }) => vec![unescape(&self.held.slice(range))?.into()],
             // with the quotes around it
             (Render::Json, _) if is_string => self.held.slice(range.start - 1..range.end + 1),
             _ => self.held.slice(range),
