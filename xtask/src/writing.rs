@@ -1,16 +1,16 @@
 //! Writes: Thalweg beside PostgREST in turns, and beside `psql \copy` of the same rows.
 
-use crate::bench::{Server, machine, start_servers_of, tools};
+use crate::Outcome;
+use crate::bench::{Server, build, machine, run_directory, start_cluster, start_servers_of, tools};
 use crate::measure::{median, peak_bytes, resident_bytes};
-use crate::{Outcome, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use thalweg_embedded_postgres::{Cluster, Options as ClusterOptions};
+use thalweg_embedded_postgres::Cluster;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -121,16 +121,8 @@ type Figures = BTreeMap<(usize, &'static str), Vec<(f64, f64)>>;
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let postgrest = tools()?;
-    if !Command::new("cargo").args(["build", "--release", "-p", "thalweg"]).current_dir(root()).status()?.success() {
-        return Err("the build failed".into());
-    }
-    let data_dir = std::env::temp_dir().join(format!("thalweg-bench-{}", std::process::id()));
-    let settings = [("shared_buffers", "512MB"), ("max_wal_size", "8GB"), ("fsync", "off"), ("autovacuum", "off")];
-    let cluster = Cluster::start(&ClusterOptions {
-        data_dir: Some(data_dir.clone()),
-        fresh: true,
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-    })?;
+    build(&["thalweg"])?;
+    let (cluster, data_dir) = start_cluster(&[("max_wal_size", "8GB")])?;
     sql(&cluster, SCHEMA)?;
     let bodies = data_dir.join("bodies");
     make_bodies(&bodies)?;
@@ -334,9 +326,7 @@ fn report(options: &Options, machine: &str, rates: &Figures, uploads: &Figures) 
         "requests_per_second": raw(rates, &|at| RATES[at].name),
         "seconds_and_mib_above_rest": raw(uploads, &upload_name),
     });
-    let date = Command::new("date").arg("+%Y-%m-%d").output()?;
-    let date = String::from_utf8_lossy(&date.stdout).trim().to_owned();
-    let directory: PathBuf = root().join("bench/runs").join(format!("{date}-{}", options.name));
+    let directory = run_directory(&options.name);
     fs::create_dir_all(&directory)?;
     println!("\n{text}");
     fs::write(directory.join("README.md"), text)?;
