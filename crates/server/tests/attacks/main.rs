@@ -1,0 +1,7 @@
+//! What clients, schemas and faults have done to the server, each attack with its story. Nothing here needs rights that a
+//! client or the owner of a schema does not have.
+
+#[path = "../served.rs"]
+#[allow(dead_code)]
+mod served;
+
