@@ -1,5 +1,6 @@
 //! The snapshot, and how requests look things up in it.
 
+use crate::code::OwnCode;
 use crate::function::{Function, MediaHandler};
 use crate::relation::Relation;
 use crate::relationship::{Link, Relationship};
@@ -26,6 +27,7 @@ pub struct Catalog {
     pub(crate) media_handlers: Vec<MediaHandler>,
     pub(crate) representations: HashMap<Oid, Representation>,
     pub(crate) session: Session,
+    pub(crate) own_code: OwnCode,
     /// The schemas that stand behind the chosen one in the search path.
     pub(crate) extra_search_path: Vec<String>,
 }
@@ -139,6 +141,11 @@ impl Catalog {
     /// What the database's sessions are like.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// What names in SQL may mean because the database has functions, casts or operators of its own.
+    pub fn own_code(&self) -> &OwnCode {
+        &self.own_code
     }
 
     /// The relation of a schema whose name is most like `name`, if one is like it.

@@ -16,6 +16,8 @@
 //! ([`Loader::sql`]) and takes the rows; it has no socket of its own.
 
 mod catalog;
+mod code;
+mod code_sql;
 mod function;
 mod loader;
 mod part;
@@ -27,6 +29,7 @@ mod types;
 mod view;
 
 pub use catalog::{Catalog, RelationId};
+pub use code::OwnCode;
 pub use function::{Function, MediaHandler, Parameter, Returns, Volatility};
 pub use loader::{LoadError, Loader};
 pub use part::Part;

@@ -1,6 +1,7 @@
 //! The snapshot, made from the rows of the system catalogs.
 
 use crate::catalog::{Catalog, RelationId};
+use crate::code::{Code, SHIPPED_SCHEMA};
 use crate::function::{Function, MediaHandler, Parameter, Returns, Volatility};
 use crate::part::Part;
 use crate::relation::{Column, Relation, RelationKind};
@@ -48,6 +49,7 @@ pub struct Loader {
     by_oid: HashMap<Oid, RelationId>,
     views: HashMap<Oid, ViewColumns>,
     keys: Keys,
+    code: Code,
 }
 
 impl Loader {
@@ -64,6 +66,7 @@ impl Loader {
             by_oid: HashMap::new(),
             views: HashMap::new(),
             keys: Keys::default(),
+            code: Code::default(),
         }
     }
 
@@ -90,6 +93,15 @@ impl Loader {
     pub fn finish(mut self) -> Result<Catalog, LoadError> {
         if let Some(missing) = self.all_schemas.iter().find(|schema| !self.found_schemas.contains(schema.as_str())) {
             return Err(LoadError::MissingSchema(missing.clone()));
+        }
+        // named in a search path, it no longer stands first, and any name may mean something else
+        if self.all_schemas.iter().any(|schema| schema == SHIPPED_SCHEMA) {
+            self.code.suspect_everything();
+        }
+        let (running, own_code) = self.code.trace();
+        self.catalog.own_code = own_code;
+        for relation in &mut self.catalog.relations {
+            (relation.reading_runs_code, relation.writing_runs_code) = running.of_relation(relation.oid);
         }
         let views = view::trace(&self.views);
         self.keys.give(&mut self.catalog.relations, &views);
@@ -139,8 +151,13 @@ impl Loader {
             Part::Relations => self.take_relation(row)?,
             Part::Columns => self.take_column(row)?,
             Part::Views => {
-                let (oid, tree) = (row.oid()?, row.text()?);
-                self.views.insert(oid, view::select_list(tree));
+                let (oid, is_loaded, is_read_through, tree) = (row.oid()?, row.bool()?, row.bool()?, row.text()?);
+                if is_loaded {
+                    self.views.insert(oid, view::select_list(tree));
+                }
+                if is_read_through {
+                    self.code.take_view(oid, tree);
+                }
             }
             Part::Constraints => self.take_constraint(row)?,
             Part::Indexes => {
@@ -184,6 +201,10 @@ impl Loader {
                 let settings = self.catalog.session.role_settings.entry(role.into()).or_default();
                 settings.push((name.into(), value.into()));
             }
+            Part::Denied => self.code.deny(row.oid()?),
+            Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?),
+            Part::Expressions => self.code.take_expression(row.text()?, row.oid()?, row.text()?),
+            Part::Operators => self.code.own.add_operator(row.text()?, row.oid()?, row.bool()?),
         }
         Ok(())
     }
@@ -231,6 +252,9 @@ impl Loader {
             size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
             row_security,
             has_rules,
+            // until what they run has been traced
+            reading_runs_code: true,
+            writing_runs_code: true,
             // bits by command: 8 insert, 4 update, 16 delete
             writable: (events & 8 != 0, events & 4 != 0, events & 16 != 0),
         });

@@ -1,5 +1,7 @@
 //! The SQL that reads the system catalogs.
 
+use crate::code_sql;
+
 /// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
 /// granted.
 macro_rules! role_settings {
@@ -48,7 +50,7 @@ pub enum Part {
     Relations,
     /// Columns of the exposed schemas' relations.
     Columns,
-    /// The select lists of views.
+    /// The queries of views.
     Views,
     /// Primary, unique and foreign keys, of all schemas: a view may stand for a table of any.
     Constraints,
@@ -64,17 +66,27 @@ pub enum Part {
     Session,
     /// Settings of the roles that requests may run as.
     RoleSettings,
+    /// Functions that PostgreSQL ships and that read or change a session's state, or run what is not theirs.
+    Denied,
+    /// What is done when types and relations are used, read or written.
+    Uses,
+    /// What is evaluated when types and relations are used, read or written.
+    Expressions,
+    /// Operators that PostgreSQL does not ship.
+    Operators,
 }
 
 impl Part {
     /// All parts, in the order in which they must be loaded.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::Schemas,
         Self::Types,
         Self::Attributes,
         Self::Labels,
         Self::Relations,
         Self::Columns,
+        // trees are searched for these as they come
+        Self::Denied,
         Self::Views,
         Self::Constraints,
         Self::Indexes,
@@ -83,6 +95,9 @@ impl Part {
         Self::Representations,
         Self::Session,
         Self::RoleSettings,
+        Self::Uses,
+        Self::Expressions,
+        Self::Operators,
     ];
 
     /// The statement for a version of PostgreSQL.
@@ -143,10 +158,12 @@ impl Part {
                    and not c.relispartition and a.attnum > 0 and not a.attisdropped
                  order by a.attrelid, a.attnum"
             }
+            // A view may stand on one of a schema that is not exposed. Materialized views are read like tables.
             Self::Views => {
-                "select c.oid, r.ev_action::text
+                "select c.oid, n.nspname = any($1::text[]), c.relkind = 'v', r.ev_action::text
                  from pg_rewrite r join pg_class c on c.oid = r.ev_class join pg_namespace n on n.oid = c.relnamespace
-                 where n.nspname = any($1::text[]) and c.relkind in ('v', 'm') and r.rulename = '_RETURN'"
+                 where r.rulename = '_RETURN' and (c.relkind = 'v' and c.oid >= 16384
+                                                   or c.relkind in ('v', 'm') and n.nspname = any($1::text[]))"
             }
             // What partitions inherit has a parent and is left out.
             Self::Constraints => {
@@ -224,6 +241,11 @@ impl Part {
                  or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))"
             ),
             Self::RoleSettings => role_settings!("p.context = 'user'"),
+            Self::Denied => code_sql::DENIED,
+            Self::Uses => code_sql::USES,
+            Self::Expressions if version_num >= 180_000 => code_sql::EXPRESSIONS_18,
+            Self::Expressions => code_sql::EXPRESSIONS,
+            Self::Operators => code_sql::OPERATORS,
         }
     }
 }

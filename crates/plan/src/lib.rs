@@ -16,6 +16,7 @@
 //! could have to refuse.
 
 mod call;
+mod code;
 mod codec;
 mod columns;
 mod embed;

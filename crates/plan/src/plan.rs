@@ -1,6 +1,7 @@
 //! The plan of a request.
 
 use crate::call::Form;
+use crate::code;
 use crate::error::{ErrorKind, PlanError};
 use crate::gather;
 use crate::level;
@@ -63,6 +64,9 @@ pub struct Plan<'a> {
     pub affected_max: Option<i64>,
     /// Whether the database may set the response's status and headers.
     pub response_is_set: bool,
+    /// Whether it may run code that PostgreSQL does not ship, or that reads or changes a session's state; then nothing of
+    /// the session can be relied on afterwards.
+    pub runs_code: bool,
     /// Whether its levels are better fetched flat and joined by Thalweg.
     pub gathers: bool,
     /// The bare names that address embeds with an alias, each with the alias.
@@ -123,6 +127,7 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         Some(write) => write.settle(&context, request, &read, &media),
         None => together::choose(&mut read),
     }
+    let runs_code = code::runs(&context, &read, write.as_ref(), &media);
     Ok(Plan {
         schema: context.schema,
         read,
@@ -135,6 +140,7 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         rows_cut,
         affected_max,
         response_is_set,
+        runs_code,
         gathers,
         deprecated_names,
     })
