@@ -114,7 +114,7 @@ fn show_sql(
 }
 
 /// What the server would find in a JSON body.
-fn payload(body: &serde_json::Value) -> Option<Payload<'_>> {
+pub(crate) fn payload(body: &serde_json::Value) -> Option<Payload<'_>> {
     let rows: &[serde_json::Value] = match body {
         serde_json::Value::Null => return None,
         serde_json::Value::Array(rows) => rows,
@@ -177,10 +177,16 @@ pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
 }
 
 pub(crate) fn catalog(uri: &str) -> Catalog {
+    catalog_of(uri, &["public"])
+}
+
+/// The catalog of `api` with these schemas behind it in the search path.
+pub(crate) fn catalog_of(uri: &str, extra: &[&str]) -> Catalog {
+    let extra: Vec<String> = extra.iter().map(|&schema| schema.to_owned()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connection = Connection::connect(&WireConfig::parse(uri).unwrap()).await.unwrap();
-        let mut loader = Loader::new(&["api".to_owned()], &["public".to_owned()]);
+        let mut loader = Loader::new(&["api".to_owned()], &extra);
         for part in Part::ALL {
             let params: Vec<Param<'_>> =
                 loader.parameter(part).map(|text| Param::Text(Cow::Owned(text))).into_iter().collect();

@@ -1,6 +1,7 @@
 //! The server over a real socket, on a real PostgreSQL.
 
 mod cases;
+mod code;
 mod differential;
 mod documents;
 mod errors;

@@ -1,0 +1,563 @@
+//! Which plans may run code that PostgreSQL does not ship, by relations of every kind.
+//!
+//! A plan that is said to run none relies on the role and the search path that a connection was left in: what is wrongly
+//! said of a relation here lets a request run as another.
+
+use crate::cases::{catalog, context, payload, request};
+use thalweg_catalog::Catalog;
+use thalweg_plan::{Context, plan};
+use thalweg_request::{Action, ApiRequest, Params, Target, Unreserved};
+use thalweg_testkit::Database;
+
+/// What reading a relation and writing to it may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Nothing,
+    WhenWritten,
+    Always,
+}
+
+use Runs::{Always, Nothing, WhenWritten};
+
+/// Functions and types of the database's own, and schemas that are not exposed.
+const BEFORE: &str = "
+    create schema api;
+    create schema hidden;
+    create function public.f() returns text language sql as $$ select 'f'::text $$;
+    create function public.f(text) returns text immutable language sql as $$ select $1 $$;
+    create function public.f(int, int) returns boolean immutable language sql as $$ select $1 > $2 $$;
+    create function public.of_trigger() returns trigger language plpgsql as $$ begin return new; end $$;
+    create operator public.>>> (leftarg = int, rightarg = int, function = public.f);
+    create type public.mood as enum ('low', 'high');
+    create type public.point3 as (x int, y int, z numeric[]);
+    create domain public.email as text check (value ~ '@' and length(value) < 100);
+    create domain public.checked as text check (public.f(value) <> '');
+    create domain public.filled as text default public.f();
+    create domain public.tenant as text default current_setting('request.tenant', true);
+    create domain public.over_checked as public.checked;
+    create type public.of_checked as (a int, b public.over_checked);
+    create type public.of_shown as (a int);
+    create domain public.shown as int;
+    create function public.json(public.of_shown) returns json language sql as $$ select '1'::json $$;
+    create cast (public.of_shown as json) with function public.json(public.of_shown);
+    create type public.texts as range (subtype = text);
+    create type public.ranked as enum ('a', 'b');
+    create function public.compares(public.ranked, public.ranked) returns int immutable language sql as $$ select 0 $$;
+    create operator class public.by_rank default for type public.ranked using btree as
+      operator 1 < (anyenum, anyenum), operator 3 = (anyenum, anyenum),
+      function 1 public.compares(public.ranked, public.ranked);
+    create table hidden.triggered (id int primary key);
+    create trigger t before insert on hidden.triggered for each row execute function public.of_trigger();
+    create table hidden.secured (id int primary key, a text);
+    alter table hidden.secured enable row level security;
+    create view hidden.over_secured as select id from hidden.secured;
+    create extension postgres_fdw;
+    create server nowhere foreign data wrapper postgres_fdw;
+";
+
+/// Relations of `api`: a name, how it is made (its own name stands as `%`), and what it runs.
+const RELATIONS: &[(&str, &str, Runs)] = &[
+    // what most tables are
+    ("plain", "create table % (id int primary key, a text not null, b numeric(8,2) check (b > 0))", Nothing),
+    ("serial", "create table % (id bigserial primary key, a text default 'x', b timestamptz default now())", Nothing),
+    (
+        "identity",
+        "create table % (id int generated always as identity primary key, d date default current_date)",
+        Nothing,
+    ),
+    ("uuids", "create table % (id uuid default gen_random_uuid() primary key, by name default current_user)", Nothing),
+    (
+        "documents",
+        "create table % (a json, b jsonb default '{}', c xml, d tsvector, e bytea, f interval, g inet)",
+        Nothing,
+    ),
+    (
+        "moods",
+        "create table % (a public.mood default 'low', b public.mood[], c int[], d int4range, e int4multirange)",
+        Nothing,
+    ),
+    (
+        "composites",
+        "create table % (a public.point3, b public.point3[], c public.email, d public.email[], e public.texts)",
+        Nothing,
+    ),
+    ("generated", "create table % (a text, b text generated always as (lower(a)) stored)", Nothing),
+    (
+        "indexed",
+        "create table % (a text, b text); create index on % (lower(a)) where b is not null; create index on % using gin (to_tsvector('english', a))",
+        Nothing,
+    ),
+    ("excluded", "create table % (a int4range, exclude using gist (a with &&))", Nothing),
+    ("child_of_plain", "create table % (c int) inherits (api.plain)", Nothing),
+    (
+        "partitioned",
+        "create table % (a int, b text) partition by range (a); create table hidden.p1 partition of % for values from (1) to (9)",
+        Nothing,
+    ),
+    (
+        "parents",
+        "create table % (id int primary key); create table hidden.c1 (id int references % on delete cascade on update set null)",
+        Nothing,
+    ),
+    (
+        "children",
+        "create table % (id int references api.plain deferrable, other int references api.serial on delete set default)",
+        Nothing,
+    ),
+    (
+        "view",
+        "create view % as select p.id, upper(p.a) as a, count(*) over () from api.plain p join api.serial s using (id) where p.b > 1",
+        Nothing,
+    ),
+    ("view_of_view", "create view % as select id, max(a) from api.view group by id", Nothing),
+    ("checked_view", "create view % as select * from api.plain where b > 1 with check option", Nothing),
+    ("catalog_view", "create view % as select relname from pg_class", WhenWritten),
+    ("materialized", "create materialized view % as select public.f() as a, current_setting('TimeZone') as b", Nothing),
+    (
+        "unlogged",
+        "create unlogged table % (a int default (random() * 10)::int, at timestamptz default clock_timestamp())",
+        Nothing,
+    ),
+    // defaults and generated columns
+    ("default_f", "create table % (a text default public.f())", WhenWritten),
+    ("default_nested", "create table % (a text default coalesce(nullif(upper(public.f()), ''), 'x'))", WhenWritten),
+    ("default_setting", "create table % (a text default current_setting('request.x', true))", WhenWritten),
+    ("default_set", "create table % (a text default set_config('role', 'postgres', false))", WhenWritten),
+    ("default_currval", "create sequence public.s; create table % (a int default currval('public.s'))", WhenWritten),
+    ("default_xml", "create table % (a xml default query_to_xml('select 1', true, true, ''))", WhenWritten),
+    ("default_lock", "create table % (a bool default pg_try_advisory_lock(1))", WhenWritten),
+    ("default_operator", "create table % (a bool default 1 operator(public.>>>) 2)", WhenWritten),
+    ("default_array", "create table % (a text default (array[current_setting('a', true)])[1])", WhenWritten),
+    ("generated_f", "create table % (a text, b text generated always as (public.f(a)) stored)", WhenWritten),
+    // types
+    ("domain_checked", "create table % (a public.checked)", Always),
+    ("domain_filled", "create table % (a public.filled)", Always),
+    ("domain_tenant", "create table % (a public.tenant)", Always),
+    ("domain_deep", "create table % (a public.over_checked[])", Always),
+    ("composite_checked", "create table % (a public.of_checked[])", Always),
+    ("row_checked", "create table % (a api.composite_checked)", Always),
+    ("composite_cast", "create table % (a public.of_shown)", Always),
+    ("ranked", "create table % (a public.ranked)", Always),
+    ("dropped", "create table % (a public.checked, b int); alter table % drop column a", Nothing),
+    // checks, indexes and keys
+    ("checks", "create table % (a text check (public.f(a) <> ''))", Always),
+    ("checks_setting", "create table % (a text check (a <> current_setting('a', true)))", Always),
+    ("index_f", "create table % (a text); create index on % (public.f(a))", Always),
+    ("index_where_f", "create table % (a text); create index on % (a) where public.f(a) = ''", Always),
+    ("statistics_f", "create table % (a text, b text); create statistics hidden.st on (public.f(a)), b from %", Always),
+    (
+        "partition_key_f",
+        "create table % (a text) partition by range (public.f(a)); create table api.partition_of_f partition of % for values from ('a') to ('b')",
+        Always,
+    ),
+    // policies and triggers
+    ("secured", "create table % (a int); alter table % enable row level security", Always),
+    (
+        "triggered",
+        "create table % (a int); create trigger t after insert on % execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "trigger_off",
+        "create table % (a int); create trigger t before update on % for each row execute function public.of_trigger(); alter table % disable trigger t",
+        WhenWritten,
+    ),
+    (
+        "constraint_trigger",
+        "create table % (a int); create constraint trigger t after delete on % for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "shipped_trigger",
+        "create table % (a int); create trigger t before update on % for each row execute function suppress_redundant_updates_trigger()",
+        WhenWritten,
+    ),
+    (
+        "partition_triggered",
+        "create table % (a int) partition by list (a); create table hidden.p2 partition of % for values in (1); create trigger t before insert on hidden.p2 for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "child_triggered",
+        "create table % (a int); create table hidden.c2 () inherits (%); create trigger t before update on hidden.c2 for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "child_secured",
+        "create table % (a int); create table hidden.c3 () inherits (%); alter table hidden.c3 enable row level security",
+        Always,
+    ),
+    (
+        "child_indexed",
+        "create table % (a text); create table hidden.c4 () inherits (%); create index on hidden.c4 (public.f(a))",
+        Always,
+    ),
+    (
+        "cascades",
+        "create table % (id int primary key); create table hidden.c5 (id int references % on delete cascade); create trigger t after delete on hidden.c5 for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "sets_default",
+        "create table % (id int primary key); create table hidden.c6 (id int default length(public.f()) references % on update set default)",
+        WhenWritten,
+    ),
+    (
+        "cascades_far",
+        "create table % (id int primary key); create table hidden.c7 (id int primary key references % on delete cascade); create table hidden.c8 (id int references hidden.c7 on delete set null); create trigger t after update on hidden.c8 for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "restricts",
+        "create table % (id int primary key); create table hidden.c9 (id int references % on delete restrict); create trigger t after delete on hidden.c9 for each row execute function public.of_trigger()",
+        Nothing,
+    ),
+    ("refers_to_secured", "create table % (id int references hidden.secured)", WhenWritten),
+    // rules
+    ("rule", "create table % (a int); create rule r as on insert to % do also notify n", WhenWritten),
+    (
+        "rule_setting",
+        "create table % (a int); create rule r as on update to % where current_setting('a', true) = 'x' do instead nothing",
+        WhenWritten,
+    ),
+    ("view_rule", "create view % as select 1 as a; create rule r as on insert to % do instead nothing", WhenWritten),
+    // views
+    ("view_f", "create view % as select public.f() as a", Always),
+    ("view_f_in_from", "create view % as select * from generate_series(1, length(public.f()))", Always),
+    ("view_f_in_with", "create view % as with a as (select 1 as a where public.f() <> '') select * from a", Always),
+    ("view_f_ordered", "create view % as select id from api.plain order by public.f(a)", Always),
+    ("view_setting", "create view % as select * from api.plain where a = current_setting('request.x', true)", Always),
+    ("view_set", "create view % as select set_config('role', 'postgres', false) as a", Always),
+    ("view_settings", "create view % as select name, setting from pg_settings", Always),
+    ("view_sessions", "create view % as select pid, query from pg_stat_activity", Always),
+    ("view_operator", "create view % as select id operator(public.>>>) 1 as a from api.plain", Always),
+    ("view_secured", "create view % as select * from hidden.secured", Always),
+    (
+        "view_of_view_secured",
+        "create view % as select p.id from api.plain p where exists (select from hidden.over_secured o where o.id = p.id)",
+        Always,
+    ),
+    ("view_triggered", "create view % as select * from hidden.triggered", WhenWritten),
+    ("view_of_view_triggered", "create view % as select * from api.view_triggered", WhenWritten),
+    (
+        "view_instead",
+        "create view % as select 1 as a; create trigger t instead of insert on % for each row execute function public.of_trigger()",
+        WhenWritten,
+    ),
+    (
+        "view_default",
+        "create view % as select id from api.plain; alter view % alter id set default length(public.f())",
+        WhenWritten,
+    ),
+    ("view_cast", "create view % as select ('a' || id)::public.checked is null as a from api.plain", Always),
+    ("view_of_row", "create view % as select to_json(c) as a from api.domain_checked c", Always),
+    (
+        "view_recordset",
+        "create view % as select a.a is null as a from json_to_record('{}') as a (a public.checked)",
+        Always,
+    ),
+    ("view_column", "create view % as select null::public.checked as a", Always),
+    ("view_aggregate", "create view % as select public.own_sum(id) as a from api.plain", Always),
+    ("view_window", "create view % as select public.own_sum(id) over () as a from api.plain", Always),
+    ("materialized_checked", "create materialized view % as select 'a'::public.checked as a", Always),
+    ("materialized_index", "create materialized view % as select 'a' as a; create index on % (public.f(a))", Always),
+    // where PostgreSQL is not alone
+    ("elsewhere", "create foreign table % (a int) server nowhere", Always),
+    (
+        "partly_elsewhere",
+        "create table % (a int) partition by list (a); create foreign table hidden.p3 partition of % for values in (1) server nowhere",
+        Always,
+    ),
+    (
+        "own_access_method",
+        "create access method own type table handler heap_tableam_handler; create table % (a int) using own",
+        Always,
+    ),
+];
+
+/// What stands between the functions and the relations.
+const AGGREGATE: &str = "
+    create function public.adds(int, int) returns int immutable language sql as $$ select $1 $$;
+    create aggregate public.own_sum(int) (sfunc = public.adds, stype = int);
+";
+
+#[test]
+fn relations_run_what_is_behind_them() {
+    let relations = RELATIONS.iter().map(|(name, sql, _)| format!("{};\n", sql.replace('%', &format!("api.{name}"))));
+    let database = Database::new(&format!("{BEFORE}{AGGREGATE}{}", relations.collect::<String>()));
+    let catalog = catalog(&database.uri());
+    let mut wrong = Vec::new();
+    for (name, _, expected) in RELATIONS {
+        let [read, inserted, updated, deleted] =
+            [Action::Read, Action::Insert, Action::Update, Action::Delete].map(|action| runs(&catalog, action, name));
+        let found = match (read, inserted) {
+            (false, false) => Nothing,
+            (false, true) => WhenWritten,
+            (true, _) => Always,
+        };
+        assert_eq!([updated, deleted], [inserted; 2], "{name}");
+        if found != *expected {
+            wrong.push(format!("{name}: {found:?}, not {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+const MUSIC: &str = "
+    create schema api;
+    create type public.mood as enum ('low', 'high');
+    create domain public.named as text;
+    create domain public.shown as int;
+    create domain public.document as jsonb;
+    create function public.json(public.shown) returns json language sql as $$ select '1'::json $$;
+    create function public.shown(text) returns public.shown language sql as $$ select 1::public.shown $$;
+    create function public.shown(json) returns public.shown language sql as $$ select 1::public.shown $$;
+    create cast (public.shown as json) with function public.json(public.shown) as implicit;
+    create cast (text as public.shown) with function public.shown(text) as implicit;
+    create cast (json as public.shown) with function public.shown(json) as implicit;
+    create table api.artist (id int primary key, name varchar, born date, mood public.mood, tags text[], data jsonb,
+                             document public.document, words tsvector, alias public.named, price numeric, ids int[]);
+    create table api.album (id int primary key, artist_id int references api.artist, title text);
+    create table api.genre (id int primary key, name text);
+    create table api.album_genre (album_id int references api.album, genre_id int references api.genre,
+                                  primary key (album_id, genre_id));
+    create table api.secret (id int primary key, artist_id int references api.artist);
+    alter table api.secret enable row level security;
+    create table api.domains (id int primary key, a public.shown);
+    create function api.label(api.artist) returns text language sql as $$ select 'x'::text $$;
+    create function api.favourite(api.artist) returns setof api.album rows 1 language sql as $$ select * from api.album $$;
+    create function api.one() returns int language sql as $$ select 1 $$;
+    create function api.artists() returns setof api.artist language sql as $$ select * from api.artist $$;
+";
+
+/// Requests of which the plan runs nothing.
+const HARMLESS: &[&str] = &[
+    "artist",
+    "artist?id=eq.1&name=like.*a*&born=gt.2000-01-01&mood=in.(low,high)&tags=cs.{a}&price=gte.1&ids=ov.{1}",
+    "artist?name=ilike(any).{a,b}&not.or=(id.eq.1,name.match.a,alias.eq.a,alias.imatch.a)&mood=isdistinct.low&born=is.null",
+    "artist?select=id::text,born::date,price::float8,data->a->>b,document->>c&data->>a=eq.1&document->b=eq.2&order=data->a,id.desc",
+    "artist?select=price.sum(),id.count()::text,mood,count()",
+    "artist?words=fts(english).a&name=plfts.b&data=wfts.c",
+    "artist?select=*,album(*,genre(name)),first:album(id)&order=id&album.order=id&album.title=like.a*",
+    "album?select=*,...artist(name)",
+    "album?select=*,artist!inner(id,name)&order=artist(name)&artist=not.is.null",
+    "artist?limit=1&offset=2",
+];
+
+/// Requests of which the plan may run something.
+const HARMFUL: &[&str] = &[
+    "artist?select=label",
+    "artist?label=eq.x",
+    "artist?order=label",
+    "artist?select=*,favourite(id)",
+    // what the catalog does not know is the database's to find
+    "artist?select=xmin",
+    "artist?nothing=eq.1",
+    "artist?order=nothing",
+    "artist?or=(id.eq.1,and(id.eq.2,not.and(nothing.eq.1)))",
+    "artist?select=*,album(nothing)",
+    "album?select=*,artist(id)&order=artist(nothing)",
+    "artist?select=id::shown",
+    "artist?select=name::regclass",
+    "artist?select=id.sum()::mine",
+    "artist?select=*,secret(id)",
+    "album?select=*,artist(id,secret(id))",
+    "secret",
+    "domains",
+    "domains?a=eq.1",
+    "rpc/one",
+    "rpc/artists?id=eq.1",
+];
+
+#[test]
+fn plans_run_what_their_requests_name() {
+    let database = Database::new(MUSIC);
+    let catalog = catalog(&database.uri());
+    for target in HARMLESS {
+        assert!(!runs(&catalog, Action::Read, target), "{target}");
+    }
+    for target in HARMFUL {
+        assert!(runs(&catalog, Action::Read, target), "{target}");
+    }
+    assert!(!runs(&catalog, Action::Update, "genre?name=eq.a"));
+    assert!(runs(&catalog, Action::Update, "genre?nothing=eq.a"));
+    assert!(runs(&catalog, Action::Insert, "domains"));
+    assert!(!runs_with(&catalog, Action::Insert, "album?select=id,artist(name)", &[REPRESENTATION]));
+    assert!(runs_with(&catalog, Action::Insert, "artist?select=id,secret(*)", &[REPRESENTATION]));
+    let accept = |media: &'static str| [("Accept", media)];
+    assert!(!runs_with(&catalog, Action::Read, "artist", &accept("text/csv")));
+    assert!(!runs_with(&catalog, Action::Read, "artist", &accept("application/vnd.pgrst.plan+json")));
+    assert!(runs_with(&catalog, Action::Read, "secret", &accept("application/vnd.pgrst.plan+json")));
+    assert!(runs_with(&catalog, Action::Read, "artist", &accept("application/geo+json")));
+    let pre_request = Context { has_pre_request: true, ..context(&catalog) };
+    assert!(runs_in(pre_request, Action::Read, "artist", &[]));
+}
+
+const REPRESENTATION: (&str, &str) = ("Prefer", "return=representation");
+
+/// What a database of its own adds, a request that runs it, and one that does not.
+const ADDITIONS: &[(&str, &str, Option<&str>)] = &[
+    // an operator of a type that PostgreSQL ships, where it ships none that takes just this type
+    (
+        "create function public.same(int[], int[]) returns bool language sql as $$ select true $$;
+         create operator public.&& (leftarg = int[], rightarg = int[], function = public.same)",
+        "artist?ids=ov.{1}",
+        Some("artist?tags=ov.{1}&ids=cs.{1}"),
+    ),
+    (
+        "create function public.same(varchar, varchar) returns bool language sql as $$ select true $$;
+         create operator public.= (leftarg = varchar, rightarg = varchar, function = public.same)",
+        "artist?name=in.(a)",
+        Some("artist?id=eq.1&alias=eq.a&price=eq.1"),
+    ),
+    (
+        "create function public.same(text, int) returns bool language sql as $$ select true $$;
+         create operator public.= (leftarg = text, rightarg = int, function = public.same)",
+        "artist?name=isdistinct.a",
+        Some("artist?data->>a=eq.1&select=album(title)&album.title=eq.1"),
+    ),
+    (
+        "create function public.same(anyelement, anyelement) returns bool language sql as $$ select true $$;
+         create operator public.= (leftarg = anyelement, rightarg = anyelement, function = public.same)",
+        "artist?mood=eq.low",
+        Some("artist?id=gt.1"),
+    ),
+    (
+        "create function public.same(public.named, text) returns bool language sql as $$ select true $$;
+         create operator public.~~ (leftarg = public.named, rightarg = text, function = public.same)",
+        "artist?alias=like.a",
+        None,
+    ),
+    (
+        "create function public.same(int, int) returns bool language sql as $$ select true $$;
+         create operator public.= (leftarg = int, rightarg = int, function = public.same)",
+        "artist?or=(nothing.eq.1)",
+        Some("artist?id=eq.1&select=*,album(*)"),
+    ),
+    // a type that text becomes without being asked
+    (
+        "create type public.tree as (a text);
+         create function public.tree(text) returns public.tree language sql as $$ select row($1)::public.tree $$;
+         create cast (text as public.tree) with function public.tree(text) as implicit;
+         create function public.over(public.tree, public.tree) returns bool language sql as $$ select true $$;
+         create operator public.@> (leftarg = public.tree, rightarg = public.tree, function = public.over)",
+        "album?title=cs.a",
+        Some("album?title=eq.a"),
+    ),
+    // aggregates and casts
+    (
+        "create function public.sum(numeric) returns numeric language sql as $$ select 1.0 $$",
+        "artist?select=price.sum()",
+        Some("artist?select=price"),
+    ),
+    ("create type public.max as (a int)", "artist?select=name.max()", Some("artist?select=price")),
+    (
+        "create function public.text_to_int(text) returns int language sql as $$ select 1 $$;
+         create cast (text as int) with function public.text_to_int(text)",
+        "album?select=title::int",
+        Some("album?select=title"),
+    ),
+    (
+        "create function public.int_to_json(int) returns json language sql as $$ select '1'::json $$;
+         create cast (int as json) with function public.int_to_json(int) as implicit",
+        "album",
+        None,
+    ),
+    // full text
+    (
+        "create text search template public.own (lexize = dsimple_lexize)",
+        "artist?words=fts.a",
+        Some("artist?words=is.null"),
+    ),
+    // overloads of what PostgreSQL ships
+    (
+        "set allow_system_table_mods to on;
+         create function pg_catalog.to_json(api.artist) returns json language sql as $$ select '1'::json $$",
+        "album",
+        None,
+    ),
+    (
+        "create function public.cmp(json, json) returns int immutable language sql as $$ select 0 $$;
+         create function public.same(json, json) returns bool immutable language sql as $$ select true $$;
+         create operator public.= (leftarg = json, rightarg = json, function = public.same);
+         create operator public.< (leftarg = json, rightarg = json, function = public.same);
+         create operator class public.by_json default for type json using btree as
+           operator 1 <, operator 3 =, function 1 public.cmp(json, json)",
+        "album",
+        None,
+    ),
+];
+
+#[test]
+fn what_a_database_adds_to_names_counts() {
+    for (sql, harmful, harmless) in ADDITIONS {
+        let database = Database::new(&format!("{MUSIC}{sql}"));
+        let catalog = catalog(&database.uri());
+        assert!(runs(&catalog, Action::Read, harmful), "{sql}: {harmful}");
+        if let Some(harmless) = harmless {
+            assert!(!runs(&catalog, Action::Read, harmless), "{sql}: {harmless}");
+        }
+    }
+}
+
+#[test]
+fn extensions_are_code_where_they_are_used() {
+    const EXTENSIONS: [&str; 7] = ["citext", "hstore", "intarray", "pg_trgm", "ltree", "tablefunc", "unaccent"];
+    let sql: Vec<String> = EXTENSIONS.iter().map(|name| format!("create extension {name};")).collect();
+    let tables = "
+        create table api.case_free (a citext);
+        create table api.case_free_arrays (a citext[]);
+        create table api.stores (a hstore);
+        create table api.trees (a ltree);
+        create table api.similar (a text);
+        create index on api.similar using gin (a gin_trgm_ops);
+        create table api.numbers (a int[]);
+        create index on api.numbers using gin (a gin__int_ops);
+        create view api.pivot as select * from crosstab('select 1, 2, 3') as c (a int, b int);";
+    let database = Database::new(&format!("{MUSIC}{}{tables}", sql.concat()));
+    let catalog = catalog(&database.uri());
+    for name in ["case_free", "case_free_arrays", "stores", "trees", "similar", "numbers", "pivot"] {
+        assert!(runs(&catalog, Action::Read, name), "{name}");
+    }
+    // what has nothing to do with them stays quick
+    for target in
+        ["artist?id=eq.1&name=eq.a&mood=eq.low&alias=like.a*&tags=cs.{a}&price=lt.1", "album?select=*,artist(*)"]
+    {
+        assert!(!runs(&catalog, Action::Read, target), "{target}");
+    }
+    // of arrays of integers PostgreSQL's own operators do not fit as well as those of `intarray`
+    assert!(runs(&catalog, Action::Read, "artist?ids=cs.{1}"));
+    // `citext` brings `min` and `max`, `unaccent` a template for text search
+    assert!(runs(&catalog, Action::Read, "artist?select=id.max()"));
+    assert!(runs(&catalog, Action::Read, "artist?words=fts.a"));
+}
+
+#[test]
+fn a_search_path_that_names_pg_catalog_is_not_relied_on() {
+    let database = Database::new(MUSIC);
+    let catalog = crate::cases::catalog_of(&database.uri(), &["public", "pg_catalog"]);
+    assert!(runs(&catalog, Action::Read, "artist"));
+}
+
+fn runs(catalog: &Catalog, action: Action, target: &str) -> bool {
+    runs_with(catalog, action, target, &[])
+}
+
+fn runs_with(catalog: &Catalog, action: Action, target: &str, headers: &[(&str, &str)]) -> bool {
+    runs_in(context(catalog), action, target, headers)
+}
+
+/// Whether the plan of a request runs code; what is written is one row of defaults.
+fn runs_in(context: Context<'_>, action: Action, target: &str, headers: &[(&str, &str)]) -> bool {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let params = Params::decode(query).unwrap();
+    let to = match path.strip_prefix("rpc/") {
+        Some(name) => Target::Function(name),
+        None => Target::Relation(path),
+    };
+    let body = serde_json::json!({});
+    let payload = action.is_write().then(|| payload(&body)).flatten();
+    let request = request(to, Unreserved::Filters, &params, headers).unwrap();
+    let request = ApiRequest { action, payload, ..request };
+    plan(&request, context).unwrap_or_else(|error| panic!("{target}: {error}")).runs_code
+}
