@@ -192,8 +192,6 @@ impl Loader {
                 session.interval_style_postgres = row.bool()?;
                 session.bytea_hex = row.bool()?;
                 session.floats_shortest = row.bool()?;
-                session.settings_are_read = row.bool()?;
-                session.state_is_changed = row.bool()?;
                 session.response_is_set = row.bool()?;
             }
             Part::RoleSettings => {

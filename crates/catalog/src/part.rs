@@ -205,9 +205,8 @@ impl Part {
                    and (s.typtype = 'd' and t.oid = 'json'::regtype
                         or t.typtype = 'd' and s.oid in ('json'::regtype, 'text'::regtype))"
             }
-            // 114 … 46 is the text "response." as trees hold it.
-            // 2077, 3294: current_setting; 2084: pg_show_all_settings; 2078: set_config. Expressions are
-            // stored as trees that name functions by these OIDs, function bodies as text or as such trees.
+            // Whether code sets `response.*` is read from its text, where it is SQL or PL/pgSQL: it decides only whether a
+            // response that runs code waits for that. 114 … 46 is the text "response." as trees hold it.
             Self::Session => {
                 "with bodies as (
                    select l.lanname, p.prosrc, p.prosqlbody::text as tree
@@ -227,12 +226,6 @@ impl Part {
                  select current_setting('server_version_num')::int4, current_setting('TimeZone'),
                         current_setting('IntervalStyle') = 'postgres', current_setting('bytea_output') = 'hex',
                         current_setting('extra_float_digits')::int4 > 0,
-                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
-                               '(current_setting|pg_settings|show_all_settings|\\mshow\\M|\\mexecute\\M)')
-                          or exists(select from trees where tree ~ ':funcid (2077|3294|2084|2078)\\M'),
-                        exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~*
-                               '(set_config|\\mexecute\\M|\\mdiscard\\M|\\mreset\\M|\\mrole\\M|search_path|\\msession\\M|\\mtransaction\\M|authorization|\\mset\\M[^;]*\\mtime *zone)')
-                          or exists(select from trees where tree ~ ':funcid 2078\\M'),
                         exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~* '(response\\.|\\mexecute\\M)')
                           or exists(select from trees where tree ~ ' 114 101 115 112 111 110 115 101 46 ')"
             }

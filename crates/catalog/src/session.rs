@@ -17,11 +17,6 @@ pub struct Session {
     pub bytea_hex: bool,
     /// Whether floats have their shortest exact digits (`extra_float_digits` above 0).
     pub floats_shortest: bool,
-    /// Whether any function, view, policy, default, check or trigger of the database may read a setting.
-    pub settings_are_read: bool,
-    /// Whether any function of the database may change the role, the search path or the transaction's mode
-    /// for the session, so that a connection's state cannot be taken for what was last set.
-    pub state_is_changed: bool,
     /// Whether any function, view, policy, default, check or trigger of the database may set a response's status or
     /// headers.
     pub response_is_set: bool,

@@ -100,8 +100,8 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         Media::Json { stripped: true } | Media::Object { stripped: true } => read.strip(),
         _ => {}
     }
-    let response_is_set = context.catalog.session().response_is_set
-        && (context.has_pre_request || write.is_some() || read.may_run_functions());
+    let runs_code = code::runs(&context, &read, write.as_ref(), &media);
+    let response_is_set = runs_code && context.catalog.session().response_is_set;
     let is_read_only = match &read.from {
         From::Relation(_) => write.is_none(),
         From::Call(call) => request.action == Action::Read || call.function.volatility != Volatility::Volatile,
@@ -127,7 +127,6 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         Some(write) => write.settle(&context, request, &read, &media),
         None => together::choose(&mut read),
     }
-    let runs_code = code::runs(&context, &read, write.as_ref(), &media);
     Ok(Plan {
         schema: context.schema,
         read,

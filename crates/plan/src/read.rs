@@ -67,20 +67,6 @@ impl Read<'_> {
         self.every_column(&|column| column.known)
     }
 
-    /// Whether something of the database's own may run while the rows are read: a function, a view, a policy.
-    pub fn may_run_functions(&self) -> bool {
-        let here = match &self.from {
-            From::Relation(relation) => !relation.kind.is_plain() || relation.row_security,
-            From::Call(_) => true,
-        };
-        let computed =
-            |embed: &EmbedRead<'_>| matches!(embed.relationship.link, thalweg_catalog::Link::Function { .. });
-        let shown = |output: &Output<'_>| matches!(&output.value, Value::Column { shown_by: Some(_), .. });
-        here || !self.every_column(&|column| column.known && column.computed.is_none())
-            || self.outputs.iter().any(shown)
-            || self.embeds.iter().any(|embed| computed(embed) || embed.read.may_run_functions())
-    }
-
     fn every_column(&self, holds: &dyn Fn(&ColumnRef<'_>) -> bool) -> bool {
         fn within(condition: &Condition<'_>, holds: &dyn Fn(&ColumnRef<'_>) -> bool) -> bool {
             match condition {

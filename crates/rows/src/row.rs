@@ -1,6 +1,5 @@
 //! One `DataRow`, borrowed from the receive buffer, and who takes it.
 
-use crate::oid::Oid;
 use std::fmt;
 
 /// Bytes that do not have the form the protocol promises.
@@ -168,11 +167,6 @@ pub enum Demand {
 pub trait RowSink {
     /// What can be wrong with a row.
     type Error;
-
-    /// A statement begins whose columns have these types.
-    fn start_of_statement(&mut self, _types: &[Oid]) -> Result<(), Self::Error> {
-        Ok(())
-    }
 
     /// Takes one row of the current statement.
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, Self::Error>;

@@ -99,6 +99,15 @@ impl Codec {
         }
     }
 
+    /// Whether rows lie within, whose values say one by one of which types they are.
+    pub fn holds_rows(&self) -> bool {
+        match self {
+            Self::Row(_) => true,
+            Self::Array(element) | Self::List(element) => element.holds_rows(),
+            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => false,
+        }
+    }
+
     /// The same values where they stand for those of a row that may not be there: no row is null, and no empty array.
     pub fn lifted(&self) -> Self {
         match self {

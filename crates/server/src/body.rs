@@ -1,13 +1,13 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
-use crate::pipeline::Replies;
+use crate::transaction::{Entered, Replies};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use thalweg_wire::{Pooled, Progress, StepError};
+use thalweg_wire::{Progress, StepError};
 
 /// The body of a response.
 pub(crate) struct Body {
@@ -16,12 +16,10 @@ pub(crate) struct Body {
     flowing: Option<Box<Flowing>>,
 }
 
-/// Rows that are still to come, and the connection they come from.
-pub(crate) struct Flowing {
-    pub(crate) connection: Pooled,
-    pub(crate) replies: Replies,
-    /// The session's state once the transaction has ended well.
-    pub(crate) session_key: u64,
+/// Rows that are still to come, and the transaction they come from.
+struct Flowing {
+    entered: Entered,
+    replies: Replies,
 }
 
 /// The rows broke off. The connection to the client is cut, so that it cannot take what it has for all there is.
@@ -46,13 +44,13 @@ impl Body {
         Self { chunks, left: Some(left), flowing: None }
     }
 
-    pub(crate) fn flowing(chunks: VecDeque<Bytes>, flowing: Flowing) -> Self {
-        Self { chunks, left: None, flowing: Some(Box::new(flowing)) }
+    pub(crate) fn flowing(chunks: VecDeque<Bytes>, entered: Entered, replies: Replies) -> Self {
+        Self { chunks, left: None, flowing: Some(Box::new(Flowing { entered, replies })) }
     }
 
     /// Bytes of which it is known how many will come.
-    pub(crate) fn flowing_bytes(chunks: VecDeque<Bytes>, flowing: Flowing, size_bytes: u64) -> Self {
-        Self { chunks, left: Some(size_bytes), flowing: Some(Box::new(flowing)) }
+    pub(crate) fn flowing_bytes(chunks: VecDeque<Bytes>, entered: Entered, replies: Replies, size_bytes: u64) -> Self {
+        Self { left: Some(size_bytes), ..Self::flowing(chunks, entered, replies) }
     }
 
     /// The size in bytes, where it is known.
@@ -73,13 +71,12 @@ impl http_body::Body for Body {
             return Poll::Ready((!chunk.is_empty()).then_some(Ok(Frame::data(chunk))));
         }
         let Some(flowing) = &mut self.flowing else { return Poll::Ready(None) };
-        let Flowing { connection, replies, session_key } = &mut **flowing;
-        let step = ready!(connection.poll_step(cx, replies));
+        let Flowing { entered, replies } = &mut **flowing;
+        let step = ready!(entered.poll_step(cx, replies));
         let chunk = match step {
             Ok(Progress::Paused) => replies.encoder.take(),
             // a response that flows is of a pipeline with an end
             Ok(Progress::Done | Progress::Open | Progress::CopyIn) => {
-                connection.set_session_key(*session_key);
                 let last = replies.encoder.finish();
                 self.flowing = None;
                 last

@@ -59,6 +59,8 @@ pub struct Config {
     pub db_tx_end_is_theirs: bool,
     /// `db-request-settings`, a key of Thalweg's own: what a session is told of a request.
     pub db_request_settings: RequestSettings,
+    /// `db-prepared-statements`: whether statements are kept prepared and state is kept in sessions; not behind a pooler.
+    pub db_prepared_statements: bool,
     /// `app.settings.*`: what SQL can read of the configuration.
     pub app_settings: Vec<(String, String)>,
     /// `openapi-mode`: what the description of `/` covers.
@@ -97,12 +99,10 @@ pub enum LogLevel {
 /// What a database session is told of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestSettings {
-    /// What something in the database can see.
+    /// Everything that code in the database can see; nothing where a request runs none.
     Auto,
     /// Everything, for each transaction.
     Always,
-    /// Role, search path and access mode only.
-    Never,
 }
 
 /// What the description of `/` covers.
@@ -137,7 +137,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The keys that have an effect, with the older names that are read where the newer is not set.
-const KEYS: [(&str, Option<&str>); 32] = [
+const KEYS: [(&str, Option<&str>); 33] = [
     ("db-uri", None),
     ("db-schemas", Some("db-schema")),
     ("db-anon-role", None),
@@ -160,6 +160,7 @@ const KEYS: [(&str, Option<&str>); 32] = [
     ("db-hoisted-tx-settings", None),
     ("db-tx-end", None),
     ("db-request-settings", None),
+    ("db-prepared-statements", None),
     ("openapi-mode", None),
     ("openapi-security-active", None),
     ("openapi-server-proxy-uri", None),
@@ -206,6 +207,7 @@ impl Default for Config {
             db_tx_rolls_back: false,
             db_tx_end_is_theirs: false,
             db_request_settings: RequestSettings::Auto,
+            db_prepared_statements: true,
             app_settings: Vec::new(),
             openapi_mode: OpenApiMode::FollowPrivileges,
             openapi_security_active: false,
@@ -286,9 +288,9 @@ impl Config {
             at.ok_or_else(|| ConfigError::new(format!("Invalid {key}: {value}. Check your configuration.")))
         };
         let db_request_settings = match choice("db-request-settings", &["auto", "always", "never"])? {
-            0 => RequestSettings::Auto,
             1 => RequestSettings::Always,
-            _ => RequestSettings::Never,
+            // what code can see is never withheld from it
+            _ => RequestSettings::Auto,
         };
         let openapi_mode = match choice("openapi-mode", &["follow-privileges", "ignore-privileges", "disabled"])? {
             0 => OpenApiMode::FollowPrivileges,
@@ -350,6 +352,7 @@ impl Config {
             db_tx_rolls_back,
             db_tx_end_is_theirs,
             db_request_settings,
+            db_prepared_statements: flag("db-prepared-statements", default.db_prepared_statements),
             app_settings: app_settings.collect(),
             openapi_mode,
             openapi_security_active: flag("openapi-security-active", default.openapi_security_active),
@@ -360,7 +363,7 @@ impl Config {
             client_errors_are_verbose,
             url_use_legacy_target_names: flag("url-use-legacy-target-names", default.url_use_legacy_target_names),
             log_level,
-            warnings: values.keys().filter_map(|key| warning(key)).collect(),
+            warnings: values.iter().filter_map(|(key, value)| warning(key, value)).collect(),
         })
     }
 }
@@ -370,7 +373,7 @@ fn boolean(value: &str) -> bool {
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-const NOT_YET: [&str; 18] = [
+const NOT_YET: [&str; 17] = [
     "admin-server-host",
     "admin-server-port",
     "admin-server-unix-socket",
@@ -378,7 +381,6 @@ const NOT_YET: [&str; 18] = [
     "db-config",
     "db-pool-automatic-recovery",
     "db-pre-config",
-    "db-prepared-statements",
     "jwt-aud",
     "jwt-cache-max-entries",
     "jwt-role-claim-key",
@@ -391,9 +393,11 @@ const NOT_YET: [&str; 18] = [
     "server-unix-socket-mode",
 ];
 
-fn warning(key: &str) -> Option<String> {
+fn warning(key: &str, value: &str) -> Option<String> {
     let is_known = KEYS.iter().any(|(known, older)| *known == key || *older == Some(key));
-    if is_known || key.starts_with("app.settings.") {
+    if (key, value) == ("db-request-settings", "never") {
+        Some("db-request-settings never is read as auto: what code can see is not withheld from it".to_owned())
+    } else if is_known || key.starts_with("app.settings.") {
         None
     } else if NOT_YET.contains(&key) {
         Some(format!("the configuration key {key} has no effect yet"))

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::pipeline::Replies;
+use crate::transaction::Replies;
 use crate::upload::{CopyRows, Upload};
 use bytes::Bytes;
 use std::future::poll_fn;

@@ -1,12 +1,10 @@
 //! One value of one row as a file: described first, then sent in slices, all of one transaction.
 
-use crate::body::{Body, Flowing};
+use crate::body::Body;
 use crate::error::ApiError;
-use crate::pipeline::{Replies, Role};
 use crate::respond;
-use crate::run::{self, SET_BY_SQL};
-use crate::session::SessionState;
 use crate::state::State;
+use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, texts};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -18,8 +16,9 @@ use thalweg_files::{Asked, disposition, is_named, range};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
-use thalweg_sql::Statement;
-use thalweg_wire::{Pooled, Progress, Query};
+use thalweg_rows::oid::BYTEA;
+use thalweg_sql::{Purpose, Statement};
+use thalweg_wire::{Progress, Query};
 
 /// A request for one value.
 pub(crate) struct Download<'a> {
@@ -27,7 +26,7 @@ pub(crate) struct Download<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) value: &'a OneValue<'a>,
-    pub(crate) session: &'a SessionState<'a>,
+    pub(crate) session: &'a Session<'a>,
 }
 
 /// What is known of a value.
@@ -45,27 +44,27 @@ const NOT_ALLOWED: &str = "42501";
 impl Download<'_> {
     /// Answers it.
     pub(crate) async fn answer(self, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
-        let (mut connection, described) = match self.describe(self.value.has_versions, bill).await {
+        let (mut entered, described) = match self.describe(self.value.has_versions, bill).await {
             Err(error) if error.code == NOT_ALLOWED && self.value.has_versions => self.describe(false, bill).await?,
             described => described?,
         };
         let Some(described) = described else {
-            self.finish(&mut connection).await?;
+            self.finish(&mut entered).await?;
             return Ok(self.empty(StatusCode::NO_CONTENT));
         };
         let accepted = &self.value.accepted;
         let content_type = described.content_type.as_str();
         if !accepted.is_empty() && !accepted.iter().any(|accepted| is_of_type(content_type, accepted)) {
-            self.finish(&mut connection).await?;
+            self.finish(&mut entered).await?;
             return Err(ApiError::media_type_names(accepted));
         }
         let size_bytes = described.size_bytes;
         let (status, wanted) = self.wanted(&described);
         let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
         let body = if is_sent && self.parts.method != Method::HEAD && !wanted.is_empty() {
-            self.send(connection, wanted.clone(), bill).await?
+            self.send(entered, wanted.clone(), bill).await?
         } else {
-            self.finish(&mut connection).await?;
+            self.finish(&mut entered).await?;
             Body::whole(Bytes::new())
         };
         if status == StatusCode::RANGE_NOT_SATISFIABLE {
@@ -92,39 +91,36 @@ impl Download<'_> {
     }
 
     /// Takes a connection, and asks in a transaction that is left open what is known of the value; `None` is NULL.
-    async fn describe(&self, by_place: bool, bill: &mut Bill) -> Result<(Pooled, Option<Described>), ApiError> {
-        let mut connection = self.state.pool.get(self.session.key).await?;
+    async fn describe(&self, by_place: bool, bill: &mut Bill) -> Result<(Entered, Option<Described>), ApiError> {
+        let mut entered = enter(self.state, self.session).await?;
         bill.lap(Stage::Wait);
-        let opening = self.session.opening(connection.session_key(), true, self.state.pre_request.as_deref());
-        connection.set_session_key(0);
         let statement = thalweg_sql::describe(self.plan, self.value, by_place);
-        let params = run::texts(&statement);
-        let mut queries = opening.queries();
-        let mut roles = vec![Role::Session; queries.len()];
-        queries.push(Query { params: &params, ..Query::bare(&statement.text) });
-        roles.push(Role::Key);
+        let params = texts(&statement);
+        let mut queries = vec![Query { params: &params, ..Query::bare(&statement.text) }];
+        let mut answers = vec![Reply::Nothing; entered.statements_before()];
+        answers.push(Reply::Of(Purpose::Key));
         if self.plan.response_is_set {
             queries.push(Query::bare(SET_BY_SQL));
-            roles.push(Role::Response);
+            answers.push(Reply::SetBySql);
         }
-        let mut replies = replies(roles, &statement);
-        connection.begin(&queries, &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
-        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        let mut replies = replies(answers, &statement);
+        entered.begin(&queries, &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         let rows = replies.rows();
         if rows != 1 {
-            self.finish(&mut connection).await?;
+            self.finish(&mut entered).await?;
             return Err(ApiError::not_singular(rows));
         }
         let mut known = replies.key.take().unwrap_or_default().into_iter();
         let mut next = || known.next().flatten();
         let (size, tag, content_type, name) = (next(), next(), next(), next());
-        let Some(size_bytes) = size.and_then(|size| size.parse().ok()) else { return Ok((connection, None)) };
+        let Some(size_bytes) = size.and_then(|size| size.parse().ok()) else { return Ok((entered, None)) };
         let content_type = content_type.filter(|name| is_media_type(name)).unwrap_or_else(|| OCTETS.to_owned());
         // a place is two numbers between brackets
         let tag = tag.unwrap_or_default().replace(['(', ')'], "").replace(',', "-");
         let tag = format!("\"{size_bytes}-{tag}\"");
         let set_by_sql = std::mem::take(&mut replies.set_by_sql);
-        Ok((connection, Some(Described { size_bytes, tag, content_type, name, set_by_sql })))
+        Ok((entered, Some(Described { size_bytes, tag, content_type, name, set_by_sql })))
     }
 
     /// The status, and which bytes are sent.
@@ -147,28 +143,31 @@ impl Download<'_> {
     }
 
     /// Sends the bytes and ends the transaction.
-    async fn send(&self, mut connection: Pooled, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
+    async fn send(&self, mut entered: Entered, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
         let statement = thalweg_sql::bytes(self.plan, self.value, wanted.clone());
-        let params = run::texts(&statement);
-        let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(&statement.text) };
-        let mut replies = replies(vec![Role::Rows(0)], &statement);
-        let progress = connection.end(&[query], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
-        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        let params = texts(&statement);
+        let types = [BYTEA];
+        let query = Query {
+            params: &params,
+            formats: &[Format::Binary],
+            columns: Some(&types),
+            ..Query::bare(&statement.text)
+        };
+        let mut replies = replies(vec![Reply::Of(Purpose::Rows(0))], &statement);
+        let progress = entered.end(&[query], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         if progress == Progress::Done {
-            connection.set_session_key(self.session.key);
             return Ok(Body::whole(replies.encoder.finish().into()));
         }
         let held = VecDeque::from([Bytes::from(replies.encoder.take())]);
-        let flowing = Flowing { connection, replies, session_key: self.session.key };
-        Ok(Body::flowing_bytes(held, flowing, wanted.end - wanted.start))
+        Ok(Body::flowing_bytes(held, entered, replies, wanted.end - wanted.start))
     }
 
     /// Ends a transaction of which nothing more is wanted.
-    async fn finish(&self, connection: &mut Pooled) -> Result<(), ApiError> {
+    async fn finish(&self, entered: &mut Entered) -> Result<(), ApiError> {
         let mut replies =
             replies(Vec::new(), &Statement { text: String::new(), params: Vec::new(), shape: Default::default() });
-        connection.end(&[], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
-        connection.set_session_key(self.session.key);
+        entered.end(&[], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
         Ok(())
     }
 
@@ -188,10 +187,9 @@ impl Download<'_> {
 }
 
 /// The sink of statements of which one at most returns bytes.
-fn replies(roles: Vec<Role>, statement: &Statement<'_>) -> Replies {
-    let announced = statement.shape.fields.iter().map(|field| field.type_oid).collect();
+fn replies(answers: Vec<Reply>, statement: &Statement<'_>) -> Replies {
     let encoder = Encoder::stripping(&statement.shape, Target::Bytes, Zone::UTC, false);
-    Replies::new(roles, vec![announced], encoder, None, false)
+    Replies::new(answers, encoder, None, false)
 }
 
 /// Whether a media type is the one that is accepted, or of the kind that is.

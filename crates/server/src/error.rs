@@ -24,10 +24,8 @@ pub(crate) struct ApiError {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The reason phrase, where it is not the standard one.
     reason: Option<String>,
-    /// Whether the schema cache may have fallen behind the database.
-    pub(crate) stale: Stale,
-    /// Whether the request can be answered in another way, which keeps less in memory.
-    pub(crate) held_too_much: bool,
+    /// Whether the request may be tried again.
+    pub(crate) retry: Retry,
 }
 
 /// MESSAGE of an error that SQL made itself.
@@ -47,14 +45,17 @@ struct RaisedDetail {
     headers: std::collections::BTreeMap<String, String>,
 }
 
-/// What an error says about the schema cache.
+/// Whether a request that failed may be tried again. No error of something that may have been committed says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stale {
-    No,
-    /// The database does not know a name that the schema cache knows. It may be a view's mistake.
-    Perhaps,
-    /// The database has other types than the schema cache says.
-    Surely,
+pub(crate) enum Retry {
+    Never,
+    /// The database has other columns or policies than the schema cache says: once that has been loaded.
+    AfterLoad,
+    /// The database does not know a name that the schema cache knows, which may be a view's mistake: once that has been
+    /// loaded, unless this has happened just now.
+    AfterLoadIfDue,
+    /// In another way, which keeps less in memory.
+    Ungathered,
 }
 
 #[derive(Debug)]
@@ -78,13 +79,17 @@ impl ApiError {
             hint: None,
             headers: Vec::new(),
             reason: None,
-            stale: Stale::No,
-            held_too_much: false,
+            retry: Retry::Never,
         }
     }
 
     fn details(mut self, text: impl Into<String>) -> Self {
         self.details = Details::Text(text.into());
+        self
+    }
+
+    pub(crate) fn retried(mut self, retry: Retry) -> Self {
+        self.retry = retry;
         self
     }
 
@@ -227,12 +232,6 @@ impl ApiError {
         api.code = Cow::Owned(error.code.clone());
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
         api.hint = error.hint.clone();
-        api.stale = match error.code.as_str() {
-            "42703" | "42P01" => Stale::Perhaps,
-            // policies that are new
-            "0A000" if error.message.starts_with("COPY FROM not supported") => Stale::Surely,
-            _ => Stale::No,
-        };
         if error.code.starts_with("PT") {
             api.reason = Some(error.message.clone());
         }
@@ -284,10 +283,20 @@ impl ApiError {
 
     fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
         match error.kind() {
-            WireKind::Database(database) => match database.context.as_deref().and_then(row_of_copy) {
-                Some(place) => Self::database(database, anonymous).at(place),
-                None => Self::database(database, anonymous),
-            },
+            WireKind::Database(database) => {
+                let mut api = Self::database(database, anonymous);
+                if let Some(place) = database.context.as_deref().and_then(row_of_copy) {
+                    api = api.at(place);
+                }
+                if matches!(database.code.as_str(), "42703" | "42P01") && error.nothing_was_written() {
+                    api.retry = Retry::AfterLoadIfDue;
+                }
+                api
+            }
+            WireKind::Stale => {
+                let retry = if error.nothing_was_written() { Retry::AfterLoad } else { Retry::Never };
+                Self::fallen_behind(retry)
+            }
             WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
             WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => {
                 Self::unavailable("PGRST000", "Database connection error.").details(error.to_string())
@@ -300,17 +309,16 @@ impl ApiError {
     pub(crate) fn step(error: &StepError<EncodeError>, anonymous: bool) -> Self {
         match error {
             StepError::Wire(error) => Self::wire(error, anonymous),
-            StepError::Sink(EncodeError::Stale) => {
-                let mut api = Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database");
-                api.stale = Stale::Surely;
-                api
-            }
+            StepError::Sink(EncodeError::Stale) => Self::fallen_behind(Retry::AfterLoad),
             StepError::Sink(error) => {
-                let mut api = Self::new(500, "PGRSTX00", error.to_string());
-                api.held_too_much = *error == EncodeError::HeldTooMuch;
-                api
+                let retry = if *error == EncodeError::HeldTooMuch { Retry::Ungathered } else { Retry::Never };
+                Self::new(500, "PGRSTX00", error.to_string()).retried(retry)
             }
         }
+    }
+
+    fn fallen_behind(retry: Retry) -> Self {
+        Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database").retried(retry)
     }
 
     /// Body and headers; without details and hint where clients are not to see them.

@@ -5,13 +5,12 @@ use crate::config::OpenApiMode;
 use crate::copy;
 use crate::cors;
 use crate::download::Download;
-use crate::error::{ApiError, Stale};
+use crate::error::{ApiError, Retry};
 use crate::incoming::Incoming;
 use crate::respond::{self, Facts, Written};
 use crate::root;
-use crate::run::{Ran, Run, Sent, Statements};
-use crate::session::{RequestFacts, SessionState};
 use crate::state::{Snapshot, State};
+use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -41,14 +40,20 @@ pub(crate) async fn answer(state: &State, parts: &Parts, incoming: &mut Incoming
     let mut outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, true).await;
     if let Err(error) = &outcome
         && !incoming.is_consumed()
-        && (error.stale == Stale::Surely || (error.stale == Stale::Perhaps && state.reloader.may_suspect()))
     {
-        state.reloader.load().await;
-        outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, true).await;
-    }
-    if outcome.as_ref().is_err_and(|error| error.held_too_much) {
-        // relations have grown since PostgreSQL last looked: it joins them itself
-        outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, false).await;
+        let is_due = match error.retry {
+            Retry::Never => false,
+            Retry::AfterLoad | Retry::Ungathered => true,
+            Retry::AfterLoadIfDue => state.reloader.may_suspect(),
+        };
+        // relations that have grown since PostgreSQL last looked are joined by it
+        let may_gather = error.retry != Retry::Ungathered;
+        if is_due {
+            if may_gather {
+                state.reloader.load().await;
+            }
+            outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, may_gather).await;
+        }
     }
     let (mut response, code, rows) = match outcome {
         Ok((response, rows)) => (response, None, rows),
@@ -82,7 +87,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, incoming: &mut Incoming
     Answer { response, bill, code, rows }
 }
 
-type Outcome = Result<(Response<Body>, Option<u64>), ApiError>;
+type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
 async fn attempt(
@@ -91,7 +96,7 @@ async fn attempt(
     (upload, incoming): (&mut Upload, &mut Incoming),
     bill: &mut Bill,
     may_gather: bool,
-) -> Outcome {
+) -> Answered {
     if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
@@ -122,38 +127,31 @@ async fn attempt(
     }
     request.preferences.check()?;
     plan.gathers &= may_gather;
-    let statements = Statements::of(&plan, state.config.db_max_rows);
+    let statements = thalweg_sql::statements(&plan, state.config.db_max_rows);
     let function = plan.call().map(|call| call.function);
     let facts = facts(parts, request.preferences.timezone, function);
-    let session = SessionState::of(&state.config, &snapshot, plan.schema, role, plan.is_read_only, facts);
-    if let Media::Value(value) = &plan.media {
-        bill.lap(Stage::Plan);
-        let download = Download { state, parts, plan: &plan, value, session: &session };
-        return Ok((download.answer(bill).await?, Some(1)));
-    }
-    let sent = sent(&plan, upload, keys_are_named)?;
-    bill.lap(Stage::Plan);
-    let _turn = state.turn_of(sent.as_ref()).await?;
-    let connection = state.pool.get(session.key).await?;
-    bill.lap(Stage::Wait);
     let run = Run {
         plan: &plan,
         statements: &statements,
-        session: &session,
-        pre_request: state.pre_request.as_deref(),
         zone: snapshot.zone.clone().unwrap_or(Zone::UTC),
         anonymous: true,
         head_only: request.head_only,
         rolls_back: rolls_back(state, &request, &plan),
     };
-    let result = run.run(connection, (upload, incoming), sent, bill).await.map_err(|mut error| {
-        // what neither the schema cache nor the database knows is the client's mistake
-        if error.stale == Stale::Perhaps && !plan.read.knows_all_columns() {
-            error.stale = Stale::No;
-        }
-        error
-    })?;
-    respond(state, parts, &params, &request, &plan, result)
+    let session = run.session(Session::of(state, &snapshot, plan.schema, role, facts));
+    if let Media::Value(value) = &plan.media {
+        bill.lap(Stage::Plan);
+        let session = session.in_one_snapshot(true);
+        let download = Download { state, parts, plan: &plan, value, session: &session };
+        return Ok((download.answer(bill).await?, Some(1)));
+    }
+    let source = copy_source(&plan, upload, keys_are_named)?;
+    bill.lap(Stage::Plan);
+    let _turn = state.turn_of(source.as_ref()).await?;
+    let entered = enter(state, &session).await?;
+    bill.lap(Stage::Wait);
+    let outcome = run.run(entered, (upload, incoming), source, bill).await?;
+    response(state, parts, &params, &request, &plan, outcome)
 }
 
 /// The role that a request runs as (auth §3).
@@ -208,7 +206,7 @@ fn asked<'a>(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Res
 }
 
 /// What can be done with something (representation §8, functions §1).
-fn options(snapshot: &Snapshot, schema: &str, target: Option<Target<'_>>, params: &Params<'_>) -> Outcome {
+fn options(snapshot: &Snapshot, schema: &str, target: Option<Target<'_>>, params: &Params<'_>) -> Answered {
     let catalog = &snapshot.catalog;
     let allowed = match target {
         None => "OPTIONS,GET,HEAD".to_owned(),
@@ -283,11 +281,11 @@ fn with_body<'a>(mut request: ApiRequest<'a>, upload: &'a Upload) -> Result<ApiR
 }
 
 /// The rows that a COPY sends: those of a body that is here are made before a connection is taken.
-fn sent(plan: &Plan<'_>, upload: &Upload, keys_are_named: bool) -> Result<Option<Sent>, ApiError> {
+fn copy_source(plan: &Plan<'_>, upload: &Upload, keys_are_named: bool) -> Result<Option<CopySource>, ApiError> {
     let rows = plan.write.as_ref().and_then(|write| upload.copy(write, keys_are_named));
     Ok(match rows {
-        Some(rows) if upload.flows() => Some(Sent::Flowing(rows)),
-        Some(mut rows) => Some(Sent::Whole(copy::whole(&mut rows, upload.held())?)),
+        Some(rows) if upload.flows() => Some(CopySource::Flowing(rows)),
+        Some(mut rows) => Some(CopySource::Whole(copy::whole(&mut rows, upload.held())?)),
         None => None,
     })
 }
@@ -367,16 +365,16 @@ fn shows_profile(state: &State, parts: &Parts) -> bool {
 }
 
 /// The response to what has come of a request.
-fn respond(
+fn response(
     state: &State,
     parts: &Parts,
     params: &Params<'_>,
     request: &ApiRequest<'_>,
     plan: &Plan<'_>,
-    ran: Ran,
-) -> Outcome {
-    let mut body = ran.body;
-    if let Some(range) = ran.range.filter(|_| plan.write.is_none())
+    outcome: Outcome,
+) -> Answered {
+    let mut body = outcome.body;
+    if let Some(range) = outcome.range.filter(|_| plan.write.is_none())
         && let Some(total) = range.total.filter(|&total| range.offset > total)
     {
         // answered like a success, but with the error as its body
@@ -390,21 +388,21 @@ fn respond(
         path: parts.uri.path(),
         preferences: &request.preferences,
         head_only: request.head_only,
-        rows_cut: ran.rows_cut,
+        rows_cut: outcome.rows_cut,
         shows_profile: shows_profile(state, parts),
         tx_end_is_theirs: state.config.db_tx_end_is_theirs,
     };
     let mut response = match &plan.write {
         Some(write) if !plan.explains() => {
-            let written = Written { rows: ran.rows, updated: ran.updated, key: ran.key };
+            let written = Written { rows: outcome.rows, updated: outcome.updated, key: outcome.key };
             respond::write(plan, write, &facts, written, body)
         }
-        _ => respond::read(plan, &facts, ran.range, body),
+        _ => respond::read(plan, &facts, outcome.range, body),
     };
     if !plan.explains() {
-        respond::set_by_sql(&mut response, ran.set_by_sql)?;
+        respond::set_by_sql(&mut response, outcome.set_by_sql)?;
     }
-    Ok((response, Some(ran.rows)))
+    Ok((response, Some(outcome.rows)))
 }
 
 /// The description of a schema (representation §10).
@@ -415,13 +413,13 @@ async fn describe(
     role: &str,
     parts: &Parts,
     bill: &mut Bill,
-) -> Outcome {
+) -> Answered {
     let accept = accepted(parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()));
     let names = ["*/*", "application/json", "application/openapi+json"];
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = SessionState::of(&state.config, snapshot, schema, role, true, facts(parts, None, None));
+    let session = Session::of(state, snapshot, schema, role, facts(parts, None, None));
     let document = root::describe(state, snapshot, &session, schema, bill).await?;
     let profile = shows_profile(state, parts).then_some(schema);
     Ok((respond::description(document, profile, parts.method == Method::HEAD), None))

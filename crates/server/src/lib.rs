@@ -30,15 +30,13 @@ mod lenient;
 mod listener;
 mod log;
 mod openapi;
-mod pipeline;
 mod reload;
 mod respond;
 mod root;
-mod run;
 mod schema_cache;
 mod server;
-mod session;
 mod state;
+mod transaction;
 mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};

@@ -3,8 +3,8 @@
 use crate::config::OpenApiMode;
 use crate::error::ApiError;
 use crate::openapi::{Described, Thing};
-use crate::session::SessionState;
 use crate::state::{Snapshot, State};
+use crate::transaction::{Session, enter};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use thalweg_encode::EncodeError;
@@ -32,24 +32,19 @@ const VISIBLE: &str = "
 pub(crate) async fn describe(
     state: &State,
     snapshot: &Snapshot,
-    session: &SessionState<'_>,
+    session: &Session<'_>,
     schema: &str,
     bill: &mut Bill,
 ) -> Result<String, ApiError> {
-    let mut connection = state.pool.get(session.key).await?;
+    let mut entered = enter(state, session).await?;
     bill.lap(Stage::Wait);
-    let opening = session.opening(connection.session_key(), false, state.pre_request.as_deref());
-    connection.set_session_key(0);
     let params = [Param::Text(Cow::Borrowed(schema))];
-    let mut queries = opening.queries();
-    let asked = queries.len();
-    queries.push(Query { params: &params, ..Query::bare(VISIBLE) });
-    let mut visible = Visible { asked, ..Visible::default() };
+    let query = Query { params: &params, ..Query::bare(VISIBLE) };
+    let mut visible = Visible { asked: entered.statements_before(), ..Visible::default() };
     // whatever comes is small: nothing pauses
-    connection.run(&queries, &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
-    bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
-    connection.set_session_key(session.key);
-    drop(connection);
+    entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
+    bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+    drop(entered);
     let all = state.config.openapi_mode == OpenApiMode::IgnorePrivileges;
     let shows = |thing: Thing<'_>| {
         all || match thing {

@@ -52,6 +52,8 @@ impl From<LoadError> for LoadFailure {
 /// Reads the catalogs. Long and busy with a large schema: not to be run among requests.
 pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result<Snapshot, LoadFailure> {
     let mut connection = Connection::connect(wire).await?;
+    // each statement runs once
+    connection.share_session();
     connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]).await?;
     let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
     for part in Part::ALL {
@@ -67,7 +69,7 @@ pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result
     };
     connection.execute(&["COMMIT"]).await?;
     connection.terminate().await;
-    Ok(Snapshot { catalog, zone, extra_search_path: config.db_extra_search_path.clone() })
+    Ok(Snapshot::new(catalog, zone, config))
 }
 
 async fn run<S: RowSink<Error = LoadError>>(
@@ -102,7 +104,7 @@ async fn agrees(connection: &mut Connection, zone: &Zone) -> Result<bool, LoadFa
                from unnest($1::float8[]) with ordinality p (at, place) order by p.place",
         params: &[Param::Text(Cow::Owned(format!("{{{}}}", probes.join(","))))],
         formats: &[Format::Binary],
-        copy: None,
+        ..Query::bare("")
     };
     let mut offsets = Offsets(Vec::new());
     run(connection, query, &mut offsets).await?;

@@ -141,6 +141,7 @@ impl ServerBuilder {
         let mut wire = WireConfig::parse(uri).map_err(|error| ServerError::Database(error.to_string()))?;
         let name = || concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_owned();
         wire.application_name.get_or_insert_with(name);
+        wire.prepared_statements = config.db_prepared_statements;
         let limits = PoolLimits {
             connections_max: config.db_pool,
             wait: config.db_pool_acquisition_timeout,
@@ -156,7 +157,7 @@ impl ServerBuilder {
             pre_request: config
                 .db_pre_request
                 .as_ref()
-                .map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name)),
+                .map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name).into()),
             config,
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::error::ApiError;
 use crate::incoming::BodyLimits;
 use crate::reload::Reloader;
-use crate::run::Sent;
+use crate::transaction::CopySource;
 use arc_swap::ArcSwapOption;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,31 @@ pub(crate) struct Snapshot {
     pub(crate) catalog: Catalog,
     /// The zone of the sessions, if its offsets are known to be PostgreSQL's.
     pub(crate) zone: Option<Zone>,
-    pub(crate) extra_search_path: Vec<String>,
+    /// Of each exposed schema the search path, as it stands in SQL.
+    search_paths: Vec<(String, String)>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(catalog: Catalog, zone: Option<Zone>, config: &Config) -> Self {
+        let extra = &config.db_extra_search_path;
+        let path = |schema: &String| (schema.clone(), search_path(schema, extra));
+        Self { catalog, zone, search_paths: config.db_schemas.iter().map(path).collect() }
+    }
+
+    /// The search path of a schema that is exposed.
+    pub(crate) fn search_path(&self, schema: &str) -> &str {
+        self.search_paths.iter().find(|(known, _)| known == schema).map_or("", |(_, path)| path)
+    }
+}
+
+fn search_path(schema: &str, extra: &[String]) -> String {
+    let mut path = String::new();
+    thalweg_sql::quote(&mut path, schema);
+    for schema in extra.iter().filter(|extra| *extra != schema) {
+        path.push_str(", ");
+        thalweg_sql::quote(&mut path, schema);
+    }
+    path
 }
 
 /// The state of a server.
@@ -27,7 +51,7 @@ pub(crate) struct State {
     /// The port that it listens on, once it does.
     pub(crate) port: OnceLock<u16>,
     /// A call of the function that runs before every request.
-    pub(crate) pre_request: Option<String>,
+    pub(crate) pre_request: Option<Arc<str>>,
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
@@ -43,8 +67,8 @@ impl State {
     }
 
     /// A turn for rows that are sent while the body arrives. They leave half of the pool to others.
-    pub(crate) async fn turn_of(&self, sent: Option<&Sent>) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
-        if !matches!(sent, Some(Sent::Flowing(_))) {
+    pub(crate) async fn turn_of(&self, source: Option<&CopySource>) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+        if !matches!(source, Some(CopySource::Flowing(_))) {
             return Ok(None);
         }
         let turn = tokio::time::timeout(self.config.db_pool_acquisition_timeout, self.flowing.acquire()).await;

@@ -99,13 +99,7 @@ fn show_sql(
         }
     };
     let _ = writeln!(shown, "== plan: {}, {:?}, {:?}", plan.media.content_type(), plan.form, plan.delivery);
-    let rows = match (plan.count, plan.call()) {
-        _ if plan.write.is_some() => plan.write.iter().map(|write| thalweg_sql::write(&plan, write)).collect(),
-        (Some(_), Some(_)) => vec![thalweg_sql::rows_and_total(&plan)],
-        (Some(_), None) => vec![thalweg_sql::count(&plan, None), thalweg_sql::rows(&plan)],
-        (None, _) => vec![thalweg_sql::rows(&plan)],
-    };
-    for statement in rows {
+    for (_, statement) in thalweg_sql::statements(&plan, None).main {
         let _ = writeln!(shown, "== sql\n{}", statement.text);
         for (at, value) in (1..).zip(&statement.params) {
             let _ = writeln!(shown, "${at} = {value}");

@@ -276,8 +276,6 @@ fn settings_are_sent_as_configured() {
         ("\"serializable\"", "\"read committed\"")
     );
     assert_eq!(told.get("/rpc/hurried").text(), "\"17s\"");
-    let untold = Served::start(Config { db_request_settings: RequestSettings::Never, ..config(&database.uri()) });
-    assert_eq!(untold.get("/rpc/seen").json()["path"], serde_json::Value::Null);
     let checked =
         Served::start(Config { db_pre_request: Some((Some("api".into()), "check".into())), ..config(&database.uri()) });
     assert_eq!((checked.get("/pilots").status, checked.get("/sites?limit=1").status), (403, 200));

@@ -22,6 +22,7 @@ mod embed;
 mod gather;
 mod quote;
 mod read;
+mod statements;
 mod write;
 
 pub use call::pre_request;
@@ -29,6 +30,7 @@ pub use download::{bytes, describe};
 pub use gather::gathered;
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
+pub use statements::{Purpose, Statements, statements};
 pub use write::{updated, write};
 
 use std::borrow::Cow;

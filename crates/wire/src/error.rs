@@ -7,6 +7,10 @@ use thalweg_rows::{Cursor, Malformed};
 pub struct Error {
     kind: ErrorKind,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether no statement that writes had begun to run.
+    nothing_was_written: bool,
+    /// Whether it is about the name of a prepared statement.
+    is_of_a_name: bool,
 }
 
 /// The kinds of [`Error`].
@@ -25,6 +29,8 @@ pub enum ErrorKind {
     Protocol(&'static str),
     /// A statement's parameters are more than PostgreSQL takes.
     TooLarge,
+    /// A result has other columns than it must have.
+    Stale,
     /// PostgreSQL reported an error.
     Database(Box<DbError>),
 }
@@ -74,11 +80,32 @@ impl DbError {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self { kind, cause: None }
+        let is_of_a_name = matches!(&kind, ErrorKind::Database(error) if is_of_a_name(error));
+        Self { kind, cause: None, nothing_was_written: false, is_of_a_name }
     }
 
     pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { kind, cause: Some(cause.into()) }
+        Self { cause: Some(cause.into()), ..Self::new(kind) }
+    }
+
+    pub(crate) fn and_nothing_was_written(mut self) -> Self {
+        self.nothing_was_written = true;
+        self
+    }
+
+    pub(crate) fn is_not_of_a_name(&mut self) {
+        self.is_of_a_name = false;
+    }
+
+    /// Whether it is known that no statement that writes had begun to run, so that all may be sent again.
+    pub fn nothing_was_written(&self) -> bool {
+        self.nothing_was_written
+    }
+
+    /// Whether a prepared statement has to be prepared again: its name means nothing or something else, or its result has
+    /// other types now. Code can raise the same errors; they count only where a statement has not begun to run.
+    pub(crate) fn is_of_a_name(&self) -> bool {
+        self.is_of_a_name
     }
 
     /// What went wrong.
@@ -98,14 +125,11 @@ impl Error {
     pub fn code(&self) -> Option<&str> {
         self.database().map(|error| error.code.as_str())
     }
+}
 
-    /// Whether a prepared statement has to be prepared again: it is gone, or its result has other types now.
-    pub(crate) fn is_stale_statement(&self) -> bool {
-        self.database().is_some_and(|error| {
-            error.code == "26000"
-                || (error.code == "0A000" && error.routine.as_deref() == Some("RevalidateCachedQuery"))
-        })
-    }
+fn is_of_a_name(error: &DbError) -> bool {
+    matches!(error.code.as_str(), "26000" | "42P05")
+        || (error.code == "0A000" && error.routine.as_deref() == Some("RevalidateCachedQuery"))
 }
 
 impl From<std::io::Error> for Error {
@@ -128,6 +152,7 @@ impl fmt::Display for Error {
             ErrorKind::Authentication(what) => write!(f, "authentication failed: {what}")?,
             ErrorKind::Broken => f.write_str("no connection to the server")?,
             ErrorKind::Protocol(what) => write!(f, "unexpected answer from PostgreSQL: {what}")?,
+            ErrorKind::Stale => f.write_str("a result has other columns than the schema cache knows")?,
             ErrorKind::TooLarge => f.write_str("too many or too long parameters")?,
             ErrorKind::Database(error) => write!(f, "{}: {} ({})", error.severity, error.message, error.code)?,
         }

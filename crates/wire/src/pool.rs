@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::Error;
+use crate::session::{Identity, SessionState};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -115,11 +116,11 @@ impl Pool {
         &self.shared.config
     }
 
-    /// A connection, if possible one whose session was left in the state `session_key`.
-    pub async fn get(&self, session_key: u64) -> Result<Pooled, PoolError> {
+    /// A connection, if possible one whose session has this identity already.
+    pub async fn get(&self, identity: Option<Identity<'_>>) -> Result<Pooled, PoolError> {
         let slot = self.slot().await?;
         let shared = self.shared.clone();
-        while let Some(idle) = self.take_idle(session_key) {
+        while let Some(idle) = self.take_idle(identity) {
             let mut pooled = Pooled {
                 connection: Some(idle.connection),
                 opened: idle.opened,
@@ -134,7 +135,7 @@ impl Pool {
             pooled.connection = None;
         }
         let generation = shared.generation.load(Ordering::Relaxed);
-        let connection = Connection::connect(&shared.config).await.map_err(PoolError::Connect)?;
+        let connection = open(&shared.config).await.map_err(PoolError::Connect)?;
         Ok(Pooled {
             connection: Some(Box::new(connection)),
             opened: Instant::now(),
@@ -157,16 +158,19 @@ impl Pool {
         slot.map_err(|_| PoolError::Timeout)?.map_err(|_| PoolError::Timeout)
     }
 
-    /// The most recently used connection that will do; those that are too old are closed on the way.
-    fn take_idle(&self, session_key: u64) -> Option<Idle> {
+    /// The most recently used connection that will do as it is, or else the one that has been unused longest, so that
+    /// those that others may want again are left. Those that are too old are closed on the way.
+    fn take_idle(&self, identity: Option<Identity<'_>>) -> Option<Idle> {
         let mut idle = self.shared.lock();
         let now = Instant::now();
         idle.retain(|idle| self.shared.fresh(now, idle.opened, idle.generation));
-        let at = idle.iter().rposition(|idle| idle.connection.session_key() == session_key);
-        match at {
-            Some(at) => Some(idle.swap_remove(at)),
-            None => idle.pop(),
-        }
+        let will_do = |idle: &Idle| match identity {
+            Some(identity) => idle.connection.session().is(identity),
+            None => *idle.connection.session() == SessionState::Fresh,
+        };
+        let at = idle.iter().rposition(will_do).or_else(|| (!idle.is_empty()).then_some(0))?;
+        // in the order in which they came back
+        Some(idle.remove(at))
     }
 
     /// Replaces all connections as they come back: PostgreSQL's sessions keep catalog caches of their own.
@@ -198,12 +202,29 @@ impl Shared {
         generation == self.generation.load(Ordering::Relaxed) && now - opened < self.limits.lifetime
     }
 
-    fn put_back(&self, connection: Box<Connection>, opened: Instant, generation: u64) {
+    /// Keeps a connection for the next request, if what is known of it is enough for that.
+    fn put_back(&self, mut connection: Box<Connection>, opened: Instant, generation: u64) {
         let now = Instant::now();
-        if connection.is_idle() && self.fresh(now, opened, generation) {
+        if connection.is_idle() && !is_to_be_reset(&connection) && self.fresh(now, opened, generation) {
+            connection.forget_remarks();
             self.lock().push(Idle { connection, opened, since: now, generation });
         }
     }
+}
+
+/// Whether a session must be made as new before it may be used again.
+fn is_to_be_reset(connection: &Connection) -> bool {
+    connection.owns_session() && (*connection.session() == SessionState::Unknown || !connection.is_as_logged_in())
+}
+
+/// A new connection, of which it is known whose session it is.
+async fn open(config: &Config) -> Result<Connection, Error> {
+    let mut connection = Connection::connect(config).await?;
+    match config.prepared_statements {
+        true => connection.find_owner().await?,
+        false => connection.share_session(),
+    }
+    Ok(connection)
 }
 
 /// Closes connections that have been idle or open for too long, while the pool exists.
@@ -217,7 +238,7 @@ async fn reap(shared: Weak<Shared>) {
             let (mut at, now) = (0, Instant::now());
             while at < idle.len() {
                 if now - idle[at].since >= limits.idle || !pool.fresh(now, idle[at].opened, idle[at].generation) {
-                    closed.push(idle.swap_remove(at));
+                    closed.push(idle.remove(at));
                 } else {
                     at += 1;
                 }
@@ -248,23 +269,21 @@ impl DerefMut for Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        if connection.is_idle() {
+        if connection.is_idle() && !is_to_be_reset(&connection) {
             self.shared.put_back(connection, self.opened, self.generation);
             return;
         }
-        // Nobody waits for what it is doing: stop that, and use the connection again if it stops in time.
+        // an open transaction is rolled back by closing its connection: to end the pipeline would commit it
+        let is_of_no_use = connection.is_broken() || !self.shared.fresh(Instant::now(), self.opened, self.generation);
+        if is_of_no_use && connection.is_idle() {
+            return;
+        }
+        // Until the session is as new, its place in the pool is taken.
         let (shared, slot) = (self.shared.clone(), self.slot.take());
         let (opened, generation) = (self.opened, self.generation);
         let clean_up = async move {
             let mut connection = connection;
-            if let Some(key) = connection.cancel_key().cloned() {
-                let _ = key.cancel().await;
-            }
-            if connection.is_open() {
-                // to end the pipeline would commit it; without an end it is rolled back
-                return;
-            }
-            if let Ok(Ok(())) = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain()).await {
+            if clean(&mut connection).await {
                 shared.put_back(connection, opened, generation);
             }
             drop(slot);
@@ -273,4 +292,26 @@ impl Drop for Pooled {
             runtime.spawn(clean_up);
         }
     }
+}
+
+/// Stops what nobody waits for, and makes the session as new; whether it can be used again.
+async fn clean(connection: &mut Connection) -> bool {
+    if !connection.is_idle() {
+        // Behind a pooler the session may be somebody else's by the time a cancellation arrives.
+        if connection.owns_session()
+            && let Some(key) = connection.cancel_key().cloned()
+            && key.cancel().await.is_err()
+        {
+            // it may arrive later, and would hit what runs then
+            return false;
+        }
+        if connection.is_open() || connection.is_broken() {
+            return false;
+        }
+        let drained = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain()).await;
+        if !matches!(drained, Ok(Ok(()))) {
+            return false;
+        }
+    }
+    !is_to_be_reset(connection) || connection.reset().await.is_ok()
 }

@@ -1,24 +1,31 @@
 //! The statements that a connection has prepared, bounded.
 
-use std::collections::HashMap;
+use sha2::{Digest, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
 
 /// How many statements a connection keeps prepared.
 const STATEMENTS_MAX: usize = 256;
+/// How much of a text's hash makes its name, in bytes: enough that nobody can make two texts with one name.
+const NAME_HASH_BYTES: usize = 20;
 
 #[derive(Default)]
 pub(crate) struct Statements {
     by_text: HashMap<Arc<str>, Prepared, BuildHasherDefault<TextHasher>>,
     clock: u64,
-    named: u64,
+    /// Names under which the server may hold statements that are not wanted any more, until it says that they are closed.
+    closing: VecDeque<Arc<str>>,
+    /// How many of them the server has been told of.
+    told: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
-    /// The server's name for it is this number.
-    pub(crate) number: u64,
+    /// The server's name for it.
+    pub(crate) name: Arc<str>,
     /// The types of its columns, once the server has told.
     pub(crate) columns: Option<Arc<[Oid]>>,
     used: u64,
@@ -59,34 +66,76 @@ impl Statements {
         })
     }
 
-    /// A new statement's number, and the number of the one that must be closed to make room for it.
-    pub(crate) fn insert(&mut self, text: &str) -> (u64, Option<u64>) {
-        let evicted = if self.by_text.len() >= STATEMENTS_MAX {
-            let oldest = self.by_text.iter().min_by_key(|(_, known)| known.used).map(|(text, _)| text.clone());
-            oldest.and_then(|text| self.by_text.remove(&text)).map(|known| known.number)
-        } else {
-            None
-        };
+    /// Notes a new statement and names it. Where it has no room, the one unused longest is to be closed.
+    ///
+    /// The name is a hash of the text, so that where two sessions' names meet, behind a pooler, they mean the same.
+    pub(crate) fn insert(&mut self, text: &str) -> Arc<str> {
+        if self.by_text.len() >= STATEMENTS_MAX {
+            let oldest = self.by_text.iter().min_by_key(|(_, known)| known.used).map(|(_, known)| known.name.clone());
+            oldest.into_iter().for_each(|name| self.close(&name));
+        }
         self.clock += 1;
-        self.named += 1;
-        self.by_text.insert(text.into(), Prepared { number: self.named, columns: None, used: self.clock });
-        (self.named, evicted)
+        let name = name_of(text);
+        self.by_text.insert(text.into(), Prepared { name: name.clone(), columns: None, used: self.clock });
+        name
     }
 
-    pub(crate) fn described(&mut self, number: u64, columns: Arc<[Oid]>) {
-        if let Some(known) = self.by_text.values_mut().find(|known| known.number == number) {
+    pub(crate) fn described(&mut self, name: &str, columns: Arc<[Oid]>) {
+        if let Some(known) = self.by_text.values_mut().find(|known| *known.name == *name) {
             known.columns = Some(columns);
         }
     }
 
-    /// Forgets statements that the server never prepared or has dropped.
-    pub(crate) fn forget(&mut self, which: impl Fn(u64) -> bool) {
-        self.by_text.retain(|_, known| !which(known.number));
+    /// Forgets a statement that the server has not prepared.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.by_text.retain(|_, known| *known.name != *name);
+    }
+
+    /// Forgets a statement that the server may hold, which is then told to close it.
+    pub(crate) fn close(&mut self, name: &Arc<str>) {
+        self.forget(name);
+        self.closing.push_back(name.clone());
+    }
+
+    /// The same of all of them.
+    pub(crate) fn close_all(&mut self) {
+        self.closing.extend(self.by_text.drain().map(|(_, known)| known.name));
+    }
+
+    /// Forgets all of them: the server has dropped them.
+    pub(crate) fn clear(&mut self) {
+        self.by_text.clear();
+    }
+
+    /// The names that the server has to be told to close; it says so of each in turn.
+    pub(crate) fn not_told_to_close(&mut self) -> impl Iterator<Item = &Arc<str>> {
+        let told = std::mem::replace(&mut self.told, self.closing.len());
+        self.closing.iter().skip(told)
+    }
+
+    /// The server has closed the first that it was told of.
+    pub(crate) fn closed(&mut self) {
+        self.closing.pop_front();
+        self.told = self.told.saturating_sub(1);
+    }
+
+    /// The pipeline is over: what was skipped after an error must be told again.
+    pub(crate) fn end_of_pipeline(&mut self) {
+        self.told = 0;
     }
 
     pub(crate) fn len(&self) -> usize {
         self.by_text.len()
     }
+}
+
+fn name_of(text: &str) -> Arc<str> {
+    let mut name = String::with_capacity(1 + 2 * NAME_HASH_BYTES);
+    name.push('t');
+    for byte in Sha256::digest(text.as_bytes()).iter().take(NAME_HASH_BYTES) {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.into()
 }
 
 #[cfg(test)]
@@ -97,13 +146,29 @@ mod tests {
     fn the_least_recently_used_goes_first() {
         let mut statements = Statements::default();
         for at in 0..STATEMENTS_MAX {
-            assert_eq!(statements.insert(&format!("select {at}")).1, None);
+            statements.insert(&format!("select {at}"));
         }
+        assert_eq!(statements.not_told_to_close().count(), 0);
         assert!(statements.find("select 0").is_some());
-        let (_, evicted) = statements.insert("one more");
-        assert_eq!(evicted, Some(2));
+        statements.insert("one more");
         assert!(statements.find("select 0").is_some());
         assert!(statements.find("select 1").is_none());
         assert_eq!(statements.len(), STATEMENTS_MAX);
+        let evicted = name_of("select 1");
+        assert_eq!(statements.not_told_to_close().collect::<Vec<_>>(), [&evicted]);
+        // told, but skipped after an error: told again
+        assert_eq!(statements.not_told_to_close().count(), 0);
+        statements.end_of_pipeline();
+        assert_eq!(statements.not_told_to_close().count(), 1);
+        statements.closed();
+        statements.end_of_pipeline();
+        assert_eq!(statements.not_told_to_close().count(), 0);
+    }
+
+    #[test]
+    fn names_are_texts() {
+        assert_eq!(name_of("select 1"), name_of("select 1"));
+        assert_ne!(name_of("select 1"), name_of("select 2"));
+        assert!(name_of("").len() < 63);
     }
 }

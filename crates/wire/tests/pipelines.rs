@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
 use thalweg_testkit::Database;
-use thalweg_wire::{Config, Connection, Param, Progress, Query, StepError};
+use thalweg_wire::{Config, Connection, ErrorKind, Param, Progress, Query, StepError};
 
 async fn connect(database: &Database) -> Connection {
     Connection::connect(&Config::parse(&database.uri()).unwrap()).await.unwrap()
@@ -46,7 +46,7 @@ async fn parameters_and_formats_by_column() {
         text: "select $1::int4, $2::int4",
         params: &["7", "8"].map(|text| Param::Text(Cow::Borrowed(text))),
         formats: &[Format::Binary, Format::Text],
-        copy: None,
+        ..Query::bare("")
     };
     assert_eq!(connection.run(&[query], &mut both).await.unwrap(), Progress::Done);
     assert_eq!(both.0, [(7, "8".to_owned())]);
@@ -91,6 +91,88 @@ async fn the_statement_cache_is_bounded() {
     assert_eq!(connection.prepared(), 256);
     let held = value(&mut connection, "select count(*) from pg_prepared_statements").await.unwrap();
     assert_eq!(held, "256");
+}
+
+/// Failing pipelines skip what closes the statements that made room.
+#[tokio::test]
+async fn the_statement_cache_is_bounded_by_failures_too() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    for at in 0..600 {
+        let (fine, wrong) = (format!("select {at}"), format!("select {at} / 0"));
+        assert!(rows(&mut connection, &[&fine, &wrong]).await.is_err());
+    }
+    value(&mut connection, "select 'closed'").await.unwrap();
+    let held = value(&mut connection, "select count(*) from pg_prepared_statements").await.unwrap();
+    assert_eq!(held, "256");
+}
+
+const INT4: u32 = 23;
+const INT8: u32 = 20;
+
+async fn returning(connection: &mut Connection, text: &str, columns: &[u32]) -> Result<Texts, thalweg_wire::Error> {
+    let query = Query { columns: Some(columns), writes: true, ..Query::bare(text) };
+    let mut texts = Texts::default();
+    match connection.run(&[query], &mut texts).await {
+        Ok(_) => Ok(texts),
+        Err(StepError::Wire(error)) => Err(error),
+        Err(StepError::Sink(error)) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn what_writes_runs_only_if_it_returns_what_is_expected() {
+    let database = Database::new("create table t (n int)");
+    let mut connection = connect(&database).await;
+    let insert = "insert into t values (1) returning n";
+    let count = |expected: &str| assert_eq!(database.value("select count(*) from t"), expected);
+    for known in [false, true] {
+        let refused = returning(&mut connection, insert, &[INT8]).await.unwrap_err();
+        assert_eq!((refused.kind(), refused.nothing_was_written()), (&ErrorKind::Stale, true), "{known}");
+        assert!(connection.is_idle());
+    }
+    count("0");
+    returning(&mut connection, insert, &[INT4]).await.unwrap();
+    count("1");
+    // prepared, and the table changes: the server refuses, and what it would return now is seen first
+    database.execute("alter table t alter n type bigint");
+    assert_eq!(returning(&mut connection, insert, &[INT4]).await.unwrap_err().kind(), &ErrorKind::Stale);
+    count("1");
+    returning(&mut connection, insert, &[INT8]).await.unwrap();
+    count("2");
+    // the same where nothing is kept in the session
+    connection.share_session();
+    assert_eq!(returning(&mut connection, insert, &[INT4]).await.unwrap_err().kind(), &ErrorKind::Stale);
+    count("2");
+    returning(&mut connection, insert, &[INT8]).await.unwrap();
+    count("3");
+    assert_eq!(value(&mut connection, "select count(*) from pg_prepared_statements").await.unwrap(), "0");
+}
+
+#[tokio::test]
+async fn what_code_raises_is_not_taken_for_a_statement_that_is_gone() {
+    let database = Database::new(
+        "create sequence runs;
+         create function raises() returns int language plpgsql as $$ begin
+           perform nextval('runs'); raise exception 'no such statement' using errcode = '26000'; end $$",
+    );
+    let mut connection = connect(&database).await;
+    for _ in 0..2 {
+        let error = returning(&mut connection, "select raises()", &[INT4]).await.unwrap_err();
+        assert_eq!((error.code(), error.nothing_was_written()), (Some("26000"), false));
+    }
+    assert_eq!(database.value("select last_value from runs"), "2");
+}
+
+#[tokio::test]
+async fn a_read_of_other_columns_is_not_given_out() {
+    let database = Database::new("create table t as select 1 as n");
+    let mut connection = connect(&database).await;
+    let mut texts = Texts::default();
+    let query = Query { columns: Some(&[INT8]), ..Query::bare("select n from t") };
+    let Err(StepError::Wire(error)) = connection.run(&[query], &mut texts).await else { panic!("it was given out") };
+    assert_eq!((error.kind(), error.nothing_was_written()), (&ErrorKind::Stale, true));
+    assert_eq!(texts, Texts::default());
 }
 
 #[tokio::test]
@@ -148,10 +230,11 @@ async fn notices_notifications_and_parameters() {
         .simple("do $$ begin raise notice 'hello'; raise warning 'there'; end $$; set timezone = 'Asia/Tokyo'")
         .await
         .unwrap();
-    let notices: Vec<_> = connection.take_notices().map(|notice| (notice.severity, notice.message)).collect();
+    let notices: Vec<_> =
+        connection.take_notices().into_iter().map(|notice| (notice.severity, notice.message)).collect();
     assert_eq!(notices, [("NOTICE".into(), "hello".into()), ("WARNING".into(), "there".to_owned())]);
     connection.simple("do $$ begin for i in 1..100 loop raise notice '%', i; end loop; end $$").await.unwrap();
-    let latest: Vec<_> = connection.take_notices().map(|notice| notice.message).collect();
+    let latest: Vec<_> = connection.take_notices().into_iter().map(|notice| notice.message).collect();
     assert_eq!((latest.len(), latest[63].as_str()), (64, "100"));
     assert_eq!(connection.parameter("TimeZone"), Some("Asia/Tokyo"));
     database.execute("notify \"Some channel\", 'payload'; notify other, 'x'; notify \"Some channel\"");

@@ -1,9 +1,9 @@
 //! Bounded connections, bounded waiting, nothing left running.
 
-use crate::texts::value;
+use crate::texts::{rows, value};
 use std::time::Duration;
 use thalweg_testkit::{Database, Proxy};
-use thalweg_wire::{Config, Pool, PoolError, PoolLimits};
+use thalweg_wire::{Config, Identity, Pool, PoolError, PoolLimits, Pooled, SessionState};
 
 fn limits() -> PoolLimits {
     PoolLimits { connections_max: 2, waiting_max: 1, wait: Duration::from_millis(300), ..PoolLimits::default() }
@@ -13,40 +13,121 @@ fn pool(uri: &str, limits: PoolLimits) -> Pool {
     Pool::new(Config::parse(uri).unwrap(), limits)
 }
 
+/// Notes that a session has been given an identity.
+fn keep(connection: &mut Pooled, role: &'static str) {
+    connection.set_session(SessionState::kept(identity(role)));
+}
+
+fn identity(role: &'static str) -> Identity<'static> {
+    Identity { role, search_path: "api" }
+}
+
 #[tokio::test]
-async fn connections_are_used_again_by_what_they_are_in() {
+async fn connections_are_used_again_by_their_identity() {
     let database = Database::new("");
-    let pool = pool(&database.uri(), limits());
-    let mut first = pool.get(7).await.unwrap();
+    let pool = pool(&database.uri(), PoolLimits { connections_max: 3, ..limits() });
+    let mut pids = Vec::new();
+    let mut taken = Vec::new();
+    for role in ["one", "two", "three"] {
+        let mut connection = pool.get(Some(identity(role))).await.unwrap();
+        pids.push(value(&mut connection, "select pg_backend_pid()").await.unwrap());
+        keep(&mut connection, role);
+        taken.push(connection);
+    }
+    taken.into_iter().for_each(drop);
+    assert_eq!(pool.status().idle, 3);
+    let mut again = pool.get(Some(identity("two"))).await.unwrap();
+    assert_eq!(value(&mut again, "select pg_backend_pid()").await.unwrap(), pids[1]);
+    // of those in another state, the one unused longest
+    let mut other = pool.get(Some(identity("four"))).await.unwrap();
+    assert_eq!(value(&mut other, "select pg_backend_pid()").await.unwrap(), pids[0]);
+    assert!(!other.session().is(identity("four")));
+    assert!(!other.session().is(Identity { role: "one", search_path: "other" }));
+}
+
+/// What code can leave in a session, none of which the next one who gets it may meet.
+const LEFT: [&str; 12] = [
+    "set role wire_left",
+    "set search_path to nowhere",
+    "set statement_timeout to 1",
+    "set client_encoding to latin1",
+    "set default_transaction_read_only to on",
+    "reset all",
+    "select set_config('app.tenant', 'somebody', false)",
+    "select pg_advisory_lock(42)",
+    "create temporary table left_behind (n int)",
+    "listen somebody",
+    "prepare mine as select 'not what was asked for'",
+    "deallocate all",
+];
+
+#[tokio::test]
+async fn a_session_that_is_distrusted_comes_back_as_new() {
+    let database = Database::new("create role wire_left; grant wire_left to current_user");
+    let pool = pool(&database.uri(), PoolLimits { connections_max: 1, ..limits() });
+    const SEEN: &str = "select concat_ws(' ', current_user = session_user, current_setting('search_path'),
+        current_setting('statement_timeout'), current_setting('client_encoding'),
+        current_setting('default_transaction_read_only'), coalesce(current_setting('app.tenant', true), ''),
+        (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
+        to_regclass('left_behind'), (select count(*) from pg_listening_channels()),
+        (select count(*) from pg_prepared_statements where from_sql))";
+    let mut first = pool.get(None).await.unwrap();
     let pid = value(&mut first, "select pg_backend_pid()").await.unwrap();
-    first.set_session_key(7);
-    let mut second = pool.get(9).await.unwrap();
-    second.set_session_key(9);
+    let fresh = value(&mut first, SEEN).await.unwrap();
     drop(first);
-    drop(second);
-    assert_eq!(pool.status().idle, 2);
-    let mut again = pool.get(7).await.unwrap();
-    assert_eq!(value(&mut again, "select pg_backend_pid()").await.unwrap(), pid);
+    for left in LEFT {
+        let mut connection = pool.get(None).await.unwrap();
+        connection.distrust();
+        rows(&mut connection, &[left]).await.unwrap();
+        drop(connection);
+        let mut next = pool.get(None).await.unwrap();
+        assert_eq!(*next.session(), SessionState::Fresh);
+        assert_eq!(value(&mut next, "select pg_backend_pid()").await.unwrap(), pid, "{left}");
+        let seen = value(&mut next, SEEN).await.unwrap();
+        assert_eq!(seen, fresh, "{left}");
+    }
+    drop(pool);
+    database.execute("drop role wire_left");
+}
+
+/// Code that prepares a statement of its own under the name of one of ours.
+#[tokio::test]
+async fn a_statement_is_never_another_of_the_same_name() {
+    let database = Database::new("");
+    let pool = pool(&database.uri(), PoolLimits { connections_max: 1, ..limits() });
+    let mut connection = pool.get(None).await.unwrap();
+    const OURS: &str = "select 'ours'";
+    const THEIRS: &str = "do $$ declare its_name text; begin
+        select name into its_name from pg_prepared_statements where statement = 'select ''ours''';
+        execute format('deallocate %I', its_name);
+        execute format('prepare %I as select ''theirs''', its_name);
+      end $$";
+    assert_eq!(value(&mut connection, OURS).await.unwrap(), "ours");
+    connection.distrust();
+    rows(&mut connection, &[THEIRS]).await.unwrap();
+    drop(connection);
+    let mut next = pool.get(None).await.unwrap();
+    assert_eq!(value(&mut next, OURS).await.unwrap(), "ours");
 }
 
 #[tokio::test]
 async fn waiting_is_bounded_in_time_and_number() {
     let database = Database::new("");
     let pool = pool(&database.uri(), limits());
-    let (first, _second) = (pool.get(0).await.unwrap(), pool.get(0).await.unwrap());
+    let (first, _second) = (pool.get(None).await.unwrap(), pool.get(None).await.unwrap());
     let waiting = tokio::spawn({
         let pool = pool.clone();
-        async move { pool.get(0).await.map(drop) }
+        async move { pool.get(None).await.map(drop) }
     });
     while pool.status().waiting == 0 {
         tokio::task::yield_now().await;
     }
-    assert!(matches!(pool.get(0).await.err(), Some(PoolError::QueueFull)));
+    assert!(matches!(pool.get(None).await.err(), Some(PoolError::QueueFull)));
     assert!(matches!(waiting.await.unwrap(), Err(PoolError::Timeout)));
     assert_eq!(pool.status().waiting, 0);
     let served = tokio::spawn({
         let pool = pool.clone();
-        async move { pool.get(0).await.map(drop) }
+        async move { pool.get(None).await.map(drop) }
     });
     tokio::time::sleep(Duration::from_millis(20)).await;
     drop(first);
@@ -58,7 +139,7 @@ async fn old_and_idle_connections_are_closed() {
     let database = Database::new("");
     let short = PoolLimits { idle: Duration::from_millis(100), ..limits() };
     let pool = pool(&database.uri(), short);
-    drop(pool.get(0).await.unwrap());
+    drop(pool.get(None).await.unwrap());
     assert_eq!(pool.status().idle, 1);
     let ours = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     for _ in 0..100 {
@@ -68,12 +149,12 @@ async fn old_and_idle_connections_are_closed() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!((pool.status().idle, database.value(ours).as_str()), (0, "0"));
-    let mut first = pool.get(0).await.unwrap();
+    let mut first = pool.get(None).await.unwrap();
     let pid = value(&mut first, "select pg_backend_pid()").await.unwrap();
     pool.renew();
     drop(first);
     assert_eq!(pool.status().idle, 0);
-    let mut other = pool.get(0).await.unwrap();
+    let mut other = pool.get(None).await.unwrap();
     assert_ne!(value(&mut other, "select pg_backend_pid()").await.unwrap(), pid);
 }
 
@@ -83,7 +164,7 @@ async fn a_query_whose_connection_is_dropped_is_cancelled() {
     let pool = pool(&database.uri(), limits());
     let pid;
     {
-        let mut connection = pool.get(0).await.unwrap();
+        let mut connection = pool.get(None).await.unwrap();
         pid = value(&mut connection, "select pg_backend_pid()").await.unwrap();
         let sleeping = value(&mut connection, "select pg_sleep(60)");
         assert!(tokio::time::timeout(Duration::from_millis(200), sleeping).await.is_err());
@@ -95,7 +176,7 @@ async fn a_query_whose_connection_is_dropped_is_cancelled() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let mut again = pool.get(0).await.unwrap();
+    let mut again = pool.get(None).await.unwrap();
     assert_eq!(value(&mut again, "select pg_backend_pid()").await.unwrap(), pid);
 }
 
@@ -104,11 +185,11 @@ async fn connections_that_died_in_the_pool_are_replaced() {
     let database = Database::new("");
     let (proxy, uri) = Proxy::before(&database.uri());
     let pool = pool(&uri, limits());
-    drop(pool.get(0).await.unwrap());
+    drop(pool.get(None).await.unwrap());
     proxy.close();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(matches!(pool.get(0).await.err(), Some(PoolError::Connect(_))));
+    assert!(matches!(pool.get(None).await.err(), Some(PoolError::Connect(_))));
     proxy.open();
-    let mut connection = pool.get(0).await.unwrap();
+    let mut connection = pool.get(None).await.unwrap();
     assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
 }

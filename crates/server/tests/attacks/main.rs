@@ -2,6 +2,6 @@
 //! client or the owner of a schema does not have.
 
 #[path = "../served.rs"]
-#[allow(dead_code)]
 mod served;
 
+mod requests_again;

@@ -1,42 +1,24 @@
 //! The statements of one request, in one round trip, and the sink for all their rows.
 
 use thalweg_encode::{EncodeError, Encoder};
-use thalweg_rows::oid::Oid;
 use thalweg_rows::{Cursor, Demand, RowSink, RowView};
+use thalweg_sql::Purpose;
 
-/// What a statement of the pipeline is for.
+/// What a statement of the transaction answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Sets the session's state; its row says nothing.
-    Session,
-    /// Counts all rows.
-    Total,
-    /// Tells how many rows the planner expects.
-    Estimate,
-    /// Counts all rows, and those that the response would have.
-    HeadAndTotal,
-    /// Tells which status and headers SQL has set.
-    Response,
-    /// Counts the rows that the response would have.
-    Head,
-    /// Returns the rows, of the level with this index where they come flat.
-    Rows(usize),
-    /// Returns the rows, each behind the total and whether it is one.
-    RowsAndTotal,
-    /// Writes rows and returns nothing.
-    Written,
-    /// Writes rows and returns the key of each, before a column that says nothing.
-    Key,
-    /// Tells how many rows the statement before it updated instead of inserting them.
-    Updated,
+pub(crate) enum Reply {
+    /// Nothing: it sets the session's state, or ends the transaction.
+    Nothing,
+    /// What the plan asks for.
+    Of(Purpose),
+    /// Which status and headers SQL has set.
+    SetBySql,
 }
 
 /// Hands each statement's rows to where they belong.
 pub(crate) struct Replies {
-    roles: Vec<Role>,
+    replies: Vec<Reply>,
     at: usize,
-    /// The types that each statement's columns must have; 0 is any.
-    announced: Vec<Vec<Oid>>,
     /// Whether a column before the others of a result says of how many rows it was made.
     made_of_rows: bool,
     /// Above this, a count has been cut off.
@@ -55,18 +37,11 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    pub(crate) fn new(
-        roles: Vec<Role>,
-        announced: Vec<Vec<Oid>>,
-        encoder: Encoder,
-        count_max: Option<u64>,
-        made_of_rows: bool,
-    ) -> Self {
+    pub(crate) fn new(replies: Vec<Reply>, encoder: Encoder, count_max: Option<u64>, made_of_rows: bool) -> Self {
         Self {
             made_of_rows,
-            roles,
+            replies,
             at: 0,
-            announced,
             count_max,
             counted: None,
             estimated: None,
@@ -97,38 +72,22 @@ impl Replies {
         self.affected.or(self.head).unwrap_or(self.encoder.rows())
     }
 
-    fn role(&self) -> Role {
-        self.roles.get(self.at).copied().unwrap_or(Role::Session)
+    fn reply(&self) -> Reply {
+        self.replies.get(self.at).copied().unwrap_or(Reply::Nothing)
     }
 }
 
 impl RowSink for Replies {
     type Error = EncodeError;
 
-    /// The columns must have the types for which the encoder was made, before any of them is read.
-    fn start_of_statement(&mut self, types: &[Oid]) -> Result<(), EncodeError> {
-        let (level, types) = match self.role() {
-            Role::Rows(level) => (level, types),
-            Role::RowsAndTotal => (0, types.get(TOTAL_COLUMNS..).unwrap_or_default()),
-            _ => return Ok(()),
-        };
-        let types = types.get(usize::from(self.made_of_rows)..).unwrap_or_default();
-        let fits = |(expected, found): (&Oid, &Oid)| *expected == 0 || expected == found;
-        let expected = self.announced.get(level).map_or(&[][..], Vec::as_slice);
-        if expected.len() != types.len() || !expected.iter().zip(types).all(fits) {
-            return Err(EncodeError::Stale);
-        }
-        Ok(())
-    }
-
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
         let count = |value: Option<&[u8]>| -> Result<u64, EncodeError> {
             Ok(Cursor::new(value.unwrap_or_default()).i64()?.max(0) as u64)
         };
         let mut columns = row.columns();
-        match self.role() {
-            Role::Session | Role::Written => {}
-            Role::Key if self.key.is_none() => {
+        match self.reply() {
+            Reply::Nothing | Reply::Of(Purpose::Written) => {}
+            Reply::Of(Purpose::Key) if self.key.is_none() => {
                 let mut key = Vec::new();
                 while let Ok(value) = columns.column() {
                     key.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
@@ -136,28 +95,28 @@ impl RowSink for Replies {
                 key.pop();
                 self.key = Some(key);
             }
-            Role::Key => {}
-            Role::Updated => {
+            Reply::Of(Purpose::Key) => {}
+            Reply::Of(Purpose::Updated) => {
                 let digits = columns.column()?.and_then(|bytes| std::str::from_utf8(bytes).ok());
                 self.updated = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
             }
-            Role::Total => self.counted = Some(count(columns.column()?)?),
-            Role::Estimate => self.estimated = planned_rows(columns.column()?.unwrap_or_default()),
-            Role::Head => self.head = Some(count(columns.column()?)?),
-            Role::HeadAndTotal => {
+            Reply::Of(Purpose::Total) => self.counted = Some(count(columns.column()?)?),
+            Reply::Of(Purpose::Estimate) => self.estimated = planned_rows(columns.column()?.unwrap_or_default()),
+            Reply::Of(Purpose::Head) => self.head = Some(count(columns.column()?)?),
+            Reply::Of(Purpose::HeadAndTotal) => {
                 self.counted = Some(count(columns.column()?)?);
                 self.head = Some(count(columns.column()?)?);
             }
-            Role::Response => {
+            Reply::SetBySql => {
                 let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
                 self.set_by_sql = (text(columns.column()?), text(columns.column()?));
             }
-            Role::Rows(_) if self.made_of_rows => {
+            Reply::Of(Purpose::Rows(_)) if self.made_of_rows => {
                 self.head = Some(count(columns.column()?)?);
                 return self.encoder.row(columns.rest());
             }
-            Role::Rows(_) => return self.encoder.row(row),
-            Role::RowsAndTotal => {
+            Reply::Of(Purpose::Rows(_)) => return self.encoder.row(row),
+            Reply::Of(Purpose::RowsAndTotal) => {
                 self.counted = Some(count(columns.column()?)?);
                 let found = columns.column()?.is_some();
                 if self.made_of_rows {
@@ -182,9 +141,9 @@ impl RowSink for Replies {
     }
 
     fn end_of_statement(&mut self, affected_rows: u64) {
-        match self.role() {
-            Role::Rows(_) => self.encoder.next_level(),
-            Role::Written | Role::Key => self.affected = Some(affected_rows),
+        match self.reply() {
+            Reply::Of(Purpose::Rows(_)) => self.encoder.next_level(),
+            Reply::Of(Purpose::Written | Purpose::Key) => self.affected = Some(affected_rows),
             _ => {}
         }
         self.at += 1;
@@ -192,7 +151,7 @@ impl RowSink for Replies {
 }
 
 /// How many columns stand before those of a row: the total, and whether there is a row.
-const TOTAL_COLUMNS: usize = 2;
+pub(super) const TOTAL_COLUMNS: usize = 2;
 
 /// The row estimate of a plan's topmost node, from EXPLAIN's JSON, in which that node's comes first.
 fn planned_rows(plan: &[u8]) -> Option<u64> {

@@ -1,118 +1,66 @@
 //! A plan's statements, run in one round trip where that is possible, up to where the head of the response can be sent.
 
-use crate::body::{Body, Flowing};
+use super::replies::{Replies, Reply, TOTAL_COLUMNS};
+use super::{Entered, Session};
+use crate::body::Body;
 use crate::content_range::ContentRange;
 use crate::copy;
-use crate::error::ApiError;
+use crate::error::{ApiError, Retry};
 use crate::incoming::Incoming;
-use crate::pipeline::{Replies, Role};
-use crate::session::{Opening, SessionState};
 use crate::upload::{CopyRows, Upload};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use thalweg_encode::{Encoder, Target, Zone};
+use thalweg_encode::{EncodeError, Encoder, Target, Zone};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Delivery, Form, Media, Plan, Returned};
 use thalweg_request::{Action, Count};
-use thalweg_rows::{Format, Level, Shape};
-use thalweg_sql::Statement;
-use thalweg_wire::{Param, Pooled, Progress, Query as WireQuery};
+use thalweg_rows::oid::Oid;
+use thalweg_rows::{Format, Shape};
+use thalweg_sql::{Purpose, Statement, Statements};
+use thalweg_wire::{Param, Progress, Query, StepError};
 
 /// Rows are held back up to this size, so that `Content-Range` can say how many there are.
 const HELD_BACK_BYTES: usize = 1024 * 1024;
 
-/// The SQL of a request.
-pub(crate) struct Statements<'a> {
-    main: Vec<(Role, Statement<'a>)>,
-    /// How the main statements' rows join, where there are several.
-    levels: Vec<Level>,
-    /// Above this, rows are not counted one by one.
-    count_max: Option<u64>,
+/// How the columns of a statement travel, and the types that they must have; 0 is any.
+struct Columns {
+    formats: Vec<Format>,
+    types: Option<Vec<Oid>>,
 }
 
-impl<'a> Statements<'a> {
-    pub(crate) fn of(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Self {
-        match &plan.write {
-            Some(write) => {
-                let role = match write.returned {
-                    _ if plan.explains() => Role::Rows(0),
-                    Returned::Nothing => Role::Written,
-                    Returned::Key(_) => Role::Key,
-                    Returned::Direct | Returned::Through(_) => Role::Rows(0),
-                };
-                let mut main = vec![(role, thalweg_sql::write(plan, write))];
-                if write.conflict.as_ref().is_some_and(|conflict| conflict.counts) && !plan.explains() {
-                    main.push((Role::Updated, thalweg_sql::updated()));
-                }
-                Self { main, levels: Vec::new(), count_max: None }
+impl Columns {
+    fn of(purpose: Purpose, statement: &Statement<'_>, made_of_rows: bool) -> Self {
+        // what stands before the columns of a row
+        let before = match purpose {
+            Purpose::Rows(_) => usize::from(made_of_rows),
+            Purpose::RowsAndTotal => TOTAL_COLUMNS + usize::from(made_of_rows),
+            Purpose::Estimate | Purpose::Written | Purpose::Key | Purpose::Updated => {
+                return Self { formats: vec![Format::Text], types: None };
             }
-            None => Self::of_read(plan, rows_max),
-        }
-    }
-
-    fn of_read(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Self {
-        let (mut main, mut levels) = (Vec::with_capacity(1), Vec::new());
-        let is_call = plan.call().is_some();
-        let count_max = rows_max.filter(|_| plan.count == Some(Count::Estimated) && !is_call);
-        // the total of a call comes with its rows, since the function runs once
-        let in_one =
-            is_call && matches!(plan.count, Some(Count::Exact | Count::Estimated)) && plan.form != Form::Nothing;
-        if !is_call {
-            if matches!(plan.count, Some(Count::Exact | Count::Estimated)) {
-                main.push((Role::Total, thalweg_sql::count(plan, count_max.map(|most| most.saturating_add(1)))));
+            Purpose::Total | Purpose::Head | Purpose::HeadAndTotal => {
+                return Self { formats: vec![Format::Binary], types: None };
             }
-            if matches!(plan.count, Some(Count::Planned | Count::Estimated)) {
-                main.push((Role::Estimate, thalweg_sql::estimate(plan)));
-            }
-        }
-        match plan.delivery {
-            Delivery::HeadOnly if in_one => main.push((Role::HeadAndTotal, thalweg_sql::head_and_total(plan))),
-            Delivery::HeadOnly => main.push((Role::Head, thalweg_sql::head(plan))),
-            Delivery::Streamed | Delivery::Buffered if in_one => {
-                main.push((Role::RowsAndTotal, thalweg_sql::rows_and_total(plan)));
-            }
-            Delivery::Streamed | Delivery::Buffered if plan.gathers => {
-                for (at, (statement, level)) in thalweg_sql::gathered(plan).into_iter().enumerate() {
-                    main.push((Role::Rows(at), statement));
-                    levels.push(level);
-                }
-            }
-            Delivery::Streamed | Delivery::Buffered => main.push((Role::Rows(0), thalweg_sql::rows(plan))),
-        }
-        Self { main, levels, count_max }
-    }
-}
-
-/// The formats of a statement's columns, by what it is for.
-fn formats(role: Role, statement: &Statement<'_>, made_of_rows: bool) -> Vec<Format> {
-    let made_of = made_of_rows.then_some(Format::Binary);
-    let fields = made_of.into_iter().chain(statement.shape.fields.iter().map(|field| field.codec.format()));
-    match role {
-        Role::Session | Role::Estimate | Role::Response | Role::Written | Role::Key | Role::Updated => {
-            vec![Format::Text]
-        }
-        Role::Total | Role::Head | Role::HeadAndTotal => vec![Format::Binary],
-        Role::Rows(_) => fields.collect(),
-        Role::RowsAndTotal => [Format::Binary; 2].into_iter().chain(fields).collect(),
+        };
+        let fields = &statement.shape.fields;
+        let formats =
+            std::iter::repeat_n(Format::Binary, before).chain(fields.iter().map(|field| field.codec.format()));
+        let types = std::iter::repeat_n(0, before).chain(fields.iter().map(|field| field.type_oid));
+        Self { formats: formats.collect(), types: Some(types.collect()) }
     }
 }
 
 /// What the database may have said of the response's head.
 pub(crate) const SET_BY_SQL: &str =
-    "SELECT current_setting('response.headers', true), current_setting('response.status', true)";
+    "SELECT pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true)";
 /// What comes before a rollback that was asked for, so that it fails where a commit would have.
 const CHECK_CONSTRAINTS: &str = "SET CONSTRAINTS ALL IMMEDIATE";
-const ROLLBACK: &str = "ROLLBACK";
 
-/// One transaction.
+/// The statements of a plan, about to be run.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) statements: &'a Statements<'a>,
-    pub(crate) session: &'a SessionState<'a>,
-    /// A call of the function that runs before every request.
-    pub(crate) pre_request: Option<&'a str>,
     pub(crate) zone: Zone,
     pub(crate) anonymous: bool,
     /// Whether only the head is asked for.
@@ -122,7 +70,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// What has come of a transaction when the head can be sent.
-pub(crate) struct Ran {
+pub(crate) struct Outcome {
     pub(crate) range: Option<ContentRange>,
     pub(crate) body: Body,
     /// How many rows there are, or were written.
@@ -137,126 +85,152 @@ pub(crate) struct Ran {
     pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
 
-/// Rows that a COPY sends.
-pub(crate) enum Sent {
-    /// All of them, made already.
+/// Where the rows that a COPY sends come from.
+pub(crate) enum CopySource {
+    /// All of them have been made already.
     Whole(Vec<Bytes>),
     /// They are made as the body arrives.
     Flowing(CopyRows),
 }
 
+/// How far the statements have come when the head can be sent.
+enum Reached {
+    End(VecDeque<Bytes>),
+    /// There are more rows than can be held back.
+    Rows(VecDeque<Bytes>),
+}
+
 impl Run<'_> {
+    /// What the session must be like, besides what the request says.
+    pub(crate) fn session<'s>(&self, session: Session<'s>) -> Session<'s> {
+        session
+            .writing(!self.plan.is_read_only)
+            .running_code(self.plan.runs_code)
+            .in_one_snapshot(!self.statements.levels.is_empty())
+    }
+
     /// Sends everything in one write, and reads until the head can be sent: to the end of a response that is small
     /// or depends on its last row, else until as much is held back as may be.
     pub(crate) async fn run(
         self,
-        mut connection: Pooled,
+        mut entered: Entered,
         body: (&Upload, &mut Incoming),
-        sent: Option<Sent>,
+        source: Option<CopySource>,
         bill: &mut Bill,
-    ) -> Result<Ran, ApiError> {
-        let one_snapshot = !self.statements.levels.is_empty();
-        let opening = self.session.opening(connection.session_key(), one_snapshot, self.pre_request);
-        // until the transaction has ended well, nobody knows which state it leaves
-        let kept_key = connection.session_key();
-        connection.set_session_key(0);
-        let ran = self.transact(&mut connection, &opening, body, sent, bill).await;
-        let (replies, held, is_over) = match ran {
-            Ok(ran) => ran,
-            Err(error) => {
-                // The role may have been dropped and made anew, which a session that is kept in it cannot see:
-                // then the next request sets it again.
-                if opening.is_in_state() && error.code != "42501" {
-                    connection.set_session_key(kept_key);
-                }
-                return Err(error);
+    ) -> Result<Outcome, ApiError> {
+        let mut replies = self.replies(entered.statements_before());
+        match self.transact(&mut entered, &mut replies, body, source, bill).await? {
+            Reached::End(held) => Ok(self.ended(replies, held)),
+            Reached::Rows(held) => {
+                let (rows, range) = (replies.rows(), self.range_of_total(&replies));
+                let body = Body::flowing(held, entered, replies);
+                Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
             }
-        };
-        if !is_over {
-            let (rows, range) = (replies.rows(), self.range_of_total(&replies));
-            let body = Body::flowing(held, Flowing { connection, replies, session_key: self.session.key });
-            return Ok(Ran { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) });
         }
-        match (self.rolls_back, opening.is_in_state()) {
-            // what was set has been rolled back too
-            (true, false) => {}
-            _ => connection.set_session_key(self.session.key),
-        }
-        for notice in connection.take_notices() {
-            tracing::debug!(severity = notice.severity, code = notice.code, "PostgreSQL: {}", notice.message);
-        }
-        drop(connection);
-        Ok(self.ended(replies, held))
     }
 
     /// Runs the transaction to its end, or until a response that may flow is known to be large.
     async fn transact(
         &self,
-        connection: &mut Pooled,
-        opening: &Opening<'_>,
+        entered: &mut Entered,
+        replies: &mut Replies,
         body: (&Upload, &mut Incoming),
-        sent: Option<Sent>,
+        source: Option<CopySource>,
         bill: &mut Bill,
-    ) -> Result<(Replies, VecDeque<Bytes>, bool), ApiError> {
-        let step = |error| ApiError::step(&error, self.anonymous);
-        let mut replies = self.replies(opening);
-        let (whole, flowing) = match sent {
-            Some(Sent::Whole(rows)) => (Some(rows), None),
-            Some(Sent::Flowing(rows)) => (None, Some(rows)),
+    ) -> Result<Reached, ApiError> {
+        let step = |error| self.failed(error);
+        let (whole, flowing) = match source {
+            Some(CopySource::Whole(rows)) => (Some(rows), None),
+            Some(CopySource::Flowing(rows)) => (None, Some(rows)),
             None => (None, None),
         };
         let checks = !self.rolls_back && self.plan.is_checked();
-        let stays_open = checks || flowing.is_some();
+        let stays_open = checks || flowing.is_some() || self.may_be_unreadable();
+        if self.rolls_back {
+            entered.will_roll_back();
+        }
         let rest = self.rest();
         let mut progress = {
+            let main = &self.statements.main;
             let values = Values::of(self.statements, body.0)?;
             let params = values.params(self.statements);
             let mut params = params.as_slice();
             let made_of_rows = self.plan.is_made_of_rows();
-            let formats: Vec<Vec<Format>> =
-                self.statements.main.iter().map(|(role, main)| formats(*role, main, made_of_rows)).collect();
-            let mut queries = opening.queries();
-            for ((_, main), formats) in self.statements.main.iter().zip(&formats) {
-                let (own, rest) = params.split_at(main.params.len());
-                queries.push(WireQuery { text: &main.text, params: own, formats, copy: whole.as_deref() });
-                params = rest;
+            let columns: Vec<Columns> =
+                main.iter().map(|(purpose, statement)| Columns::of(*purpose, statement, made_of_rows)).collect();
+            let mut queries = Vec::with_capacity(main.len() + rest.len());
+            for ((_, statement), columns) in main.iter().zip(&columns) {
+                let (own, others) = params.split_at(statement.params.len());
+                queries.push(Query {
+                    text: &statement.text,
+                    params: own,
+                    formats: &columns.formats,
+                    copy: whole.as_deref(),
+                    columns: columns.types.as_deref(),
+                    writes: !self.plan.is_read_only,
+                });
+                params = others;
             }
-            if flowing.is_none() {
-                queries.extend(rest.iter().map(|text| WireQuery::bare(text)));
-            }
-            match stays_open {
-                true => connection.begin(&queries, &mut replies).await.map_err(step)?,
-                false => connection.run(&queries, &mut replies).await.map_err(step)?,
+            if !stays_open {
+                queries.extend(rest.iter().map(|text| Query::bare(text)));
+                entered.run(&queries, replies).await.map_err(step)?
+            } else {
+                entered.begin(&queries, replies).await.map_err(step)?
             }
         };
-        bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         let (mut held, mut held_bytes) = (VecDeque::new(), 0);
         while progress == Progress::Paused {
             let chunk = Bytes::from(replies.encoder.take());
             held_bytes += chunk.len();
             held.push_back(chunk);
             if held_bytes >= HELD_BACK_BYTES && self.plan.delivery == Delivery::Streamed {
-                return Ok((replies, held, false));
+                return Ok(Reached::Rows(held));
             }
-            progress = poll_fn(|cx| connection.poll_step(cx, &mut replies)).await.map_err(step)?;
-            bill.lap_with(Stage::Query, Stage::Encode, connection.take_busy());
+            progress = poll_fn(|cx| entered.poll_step(cx, replies)).await.map_err(step)?;
+            bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         }
         if let Some(mut rows) = flowing {
-            copy::flow(connection, &mut replies, body, &mut rows, self.anonymous).await?;
-            let rest: Vec<WireQuery<'_>> = rest.iter().map(|text| WireQuery::bare(text)).collect();
-            connection.end(&rest, &mut replies).await.map_err(step)?;
-            bill.lap(Stage::Query);
-        } else if checks {
-            let verdict = self.check(&replies);
-            let rollback = [WireQuery::bare(ROLLBACK)];
-            let end = if verdict.is_err() { &rollback[..] } else { &[] };
-            connection.end(end, &mut replies).await.map_err(step)?;
-            bill.lap(Stage::Query);
-            verdict?;
-        } else {
-            self.check(&replies)?;
+            copy::flow(entered.copying(), replies, body, &mut rows, self.anonymous).await?;
         }
-        Ok((replies, held, true))
+        let verdict = self.check(replies);
+        if stays_open {
+            if verdict.is_err() {
+                entered.roll_back(replies).await.map_err(step)?;
+            } else {
+                let rest: Vec<Query<'_>> = rest.iter().map(|text| Query::bare(text)).collect();
+                entered.end(&rest, replies).await.map_err(step)?;
+            }
+            bill.lap(Stage::Query);
+        }
+        verdict.map(|()| Reached::End(held))
+    }
+
+    /// What went wrong, and whether the request may be tried again.
+    fn failed(&self, error: StepError<EncodeError>) -> ApiError {
+        let api = ApiError::step(&error, self.anonymous);
+        match &error {
+            // refused before it begins
+            StepError::Wire(wire) if is_refused_for_policies(wire, self.plan) => api.retried(Retry::AfterLoad),
+            // what neither the schema cache nor the database knows is the client's mistake
+            StepError::Wire(_) if api.retry == Retry::AfterLoadIfDue && !self.plan.read.knows_all_columns() => {
+                api.retried(Retry::Never)
+            }
+            // it may have been committed
+            StepError::Sink(_) if !self.plan.is_read_only && !self.may_be_unreadable() => api.retried(Retry::Never),
+            _ => api,
+        }
+    }
+
+    /// Whether rows of something that writes could turn out to be other than the plan says while they are read: values
+    /// within rows say what they are one by one.
+    fn may_be_unreadable(&self) -> bool {
+        !self.plan.is_read_only
+            && self
+                .statements
+                .main
+                .iter()
+                .any(|(_, main)| main.shape.fields.iter().any(|field| field.codec.holds_rows()))
     }
 
     /// What follows the main statements, without parameters.
@@ -266,36 +240,34 @@ impl Run<'_> {
             rest.push(SET_BY_SQL);
         }
         if self.rolls_back {
-            rest.extend([CHECK_CONSTRAINTS, ROLLBACK]);
+            rest.extend([CHECK_CONSTRAINTS, super::ROLLBACK]);
         }
         rest
     }
 
-    fn replies(&self, opening: &Opening<'_>) -> Replies {
-        let mut roles = Vec::with_capacity(opening.len() + self.statements.main.len() + 1);
-        roles.resize(opening.len(), Role::Session);
-        roles.extend(self.statements.main.iter().map(|(role, _)| *role));
+    fn replies(&self, statements_before: usize) -> Replies {
+        let main = &self.statements.main;
+        let mut replies = Vec::with_capacity(statements_before + main.len() + 1);
+        replies.resize(statements_before, Reply::Nothing);
+        replies.extend(main.iter().map(|(purpose, _)| Reply::Of(*purpose)));
         if self.plan.response_is_set {
-            roles.push(Role::Response);
+            replies.push(Reply::SetBySql);
         }
-        let returns = |role: Role| matches!(role, Role::Rows(_) | Role::RowsAndTotal);
-        let types = |shape: &Shape| shape.fields.iter().map(|field| field.type_oid).collect();
-        let mut returning =
-            self.statements.main.iter().filter(|(role, _)| returns(*role)).map(|(_, statement)| statement);
-        let announced = returning.clone().map(|statement| types(&statement.shape)).collect();
         let stripped = self.plan.media.is_stripped();
-        let mut encoder = match (returning.next(), self.statements.levels.as_slice()) {
-            (only, []) => {
+        let mut encoder = match self.statements.levels.as_slice() {
+            [] => {
+                let returns = |purpose: Purpose| matches!(purpose, Purpose::Rows(_) | Purpose::RowsAndTotal);
+                let returning = main.iter().find(|(purpose, _)| returns(*purpose));
                 let none = Shape::default();
-                let shape = only.map_or(&none, |statement| &statement.shape);
+                let shape = returning.map_or(&none, |(_, statement)| &statement.shape);
                 Encoder::stripping(shape, target(self.plan), self.zone.clone(), stripped)
             }
-            (_, levels) => Encoder::gathered(levels, self.zone.clone()),
+            levels => Encoder::gathered(levels, self.zone.clone()),
         };
         if let Some(most) = self.plan.rows_cut {
             encoder.set_rows_max(most);
         }
-        Replies::new(roles, announced, encoder, self.statements.count_max, self.plan.is_made_of_rows())
+        Replies::new(replies, encoder, self.statements.count_max, self.plan.is_made_of_rows())
     }
 
     /// Whether there are as many rows as there may be.
@@ -327,7 +299,7 @@ impl Run<'_> {
     }
 
     /// The response to a transaction that has ended well.
-    fn ended(&self, mut replies: Replies, mut held: VecDeque<Bytes>) -> Ran {
+    fn ended(&self, mut replies: Replies, mut held: VecDeque<Bytes>) -> Outcome {
         let (rows, total) = (self.returned(&replies), replies.total());
         let rows_cut = self.plan.rows_cut.filter(|most| replies.rows() > *most);
         let has_body = self.plan.write.as_ref().is_none_or(|write| {
@@ -346,7 +318,7 @@ impl Run<'_> {
                 Some(ContentRange { offset: self.offset(), rows: 1, total })
             }
         };
-        Ran {
+        Outcome {
             range,
             body: Body::chunks(held),
             rows,
@@ -413,6 +385,17 @@ pub(crate) fn texts<'p>(statement: &'p Statement<'_>) -> Vec<Param<'p>> {
         thalweg_sql::Param::Document | thalweg_sql::Param::Bound(_) => Param::Null,
     };
     statement.params.iter().map(text).collect()
+}
+
+/// Whether PostgreSQL refuses a statement for policies that the schema cache does not know: a COPY at its start, and what
+/// runs no code as row security is off for it. It names the routine that says so; SQL cannot raise an error that does.
+fn is_refused_for_policies(error: &thalweg_wire::Error, plan: &Plan<'_>) -> bool {
+    let Some(error) = error.database() else { return false };
+    match (error.code.as_str(), error.routine.as_deref()) {
+        ("42501", Some("check_enable_rls")) => !plan.runs_code,
+        ("0A000", Some("DoCopy")) => plan.copies(),
+        _ => false,
+    }
 }
 
 /// What the encoder makes of the rows.

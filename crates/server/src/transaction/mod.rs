@@ -1,0 +1,163 @@
+//! One way through a transaction: a connection in the state that a request needs, from its first statement to its end.
+//!
+//! ```text
+//!  Session          as whom, where, and what SQL may ask of the request
+//!     │ enter       takes a connection, and knows what must be said to it first
+//!     ▼
+//!  Entered          run: all statements in one round trip
+//!     │             begin … end: a transaction that is left open meanwhile
+//!     ▼
+//!  the pool         with what is known of the session noted; of nothing known, it is made as new first
+//! ```
+//!
+//! What is known of a session is noted where its transaction is seen to end, here and nowhere else: before its first
+//! statement is sent it is *unknown*, and stays so if it is dropped, cut off, or has run code. So nobody has to remember
+//! to say that a connection cannot be relied on.
+
+mod preamble;
+mod replies;
+mod run;
+mod session;
+
+pub(crate) use replies::{Replies, Reply};
+pub(crate) use run::{CopySource, Outcome, Run, SET_BY_SQL, texts};
+pub(crate) use session::{RequestFacts, Session};
+
+use crate::error::ApiError;
+use crate::state::State;
+use preamble::Preamble;
+use std::task::{Context, Poll, ready};
+use thalweg_rows::RowSink;
+use thalweg_wire::{Connection, Pooled, Progress, Query, SessionState, StepError};
+
+/// What PostgreSQL answers to a role that may not do something. The role itself may have been dropped and made anew, which a
+/// session that is kept in it cannot see.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+
+/// A request's connection.
+pub(crate) struct Entered {
+    connection: Pooled,
+    preamble: Preamble,
+    /// What was known of the session before.
+    before: SessionState,
+    /// What is known of it once the transaction has ended well.
+    after: SessionState,
+    /// What is known of it once the transaction has been rolled back.
+    after_rollback: SessionState,
+}
+
+/// Takes a connection for a request, if possible one that is in its state already.
+pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entered, ApiError> {
+    let connection = state.pool.get(session.identity()).await?;
+    let preamble = Preamble::of(session, &connection);
+    let before = connection.session().clone();
+    let (after, after_rollback) = if session.runs_code() {
+        (SessionState::Unknown, SessionState::Unknown)
+    } else {
+        match session.identity().filter(|_| connection.owns_session()) {
+            Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),
+            // it has it already, or what it was given ends with the transaction
+            _ => (before.clone(), before.clone()),
+        }
+    };
+    Ok(Entered { connection, preamble, before, after, after_rollback })
+}
+
+impl Entered {
+    /// How many statements come before those of the request. Their results say nothing.
+    pub(crate) fn statements_before(&self) -> usize {
+        self.preamble.len()
+    }
+
+    /// Runs statements as one transaction in one round trip, up to its end or until the sink pauses it.
+    pub(crate) async fn run<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        self.connection.distrust();
+        let progress = match self.preamble.is_empty() {
+            true => self.connection.run(queries, sink).await,
+            false => self.connection.run(&self.preamble.before(queries), sink).await,
+        };
+        self.noted(progress)
+    }
+
+    /// Runs statements of a transaction that is left open.
+    pub(crate) async fn begin<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        self.connection.distrust();
+        let progress = self.connection.begin(&self.preamble.before(queries), sink).await;
+        self.noted(progress)
+    }
+
+    /// Runs further statements of a transaction that was left open, and commits it.
+    pub(crate) async fn end<S: RowSink>(
+        &mut self,
+        queries: &[Query<'_>],
+        sink: &mut S,
+    ) -> Result<Progress, StepError<S::Error>> {
+        let progress = self.connection.end(queries, sink).await;
+        self.noted(progress)
+    }
+
+    /// Rolls back a transaction that was left open.
+    pub(crate) async fn roll_back<S: RowSink>(&mut self, sink: &mut S) -> Result<Progress, StepError<S::Error>> {
+        self.will_roll_back();
+        self.end(&[Query::bare(ROLLBACK)], sink).await
+    }
+
+    /// The transaction ends with a rollback although nothing is wrong.
+    pub(crate) fn will_roll_back(&mut self) {
+        self.after = self.after_rollback.clone();
+    }
+
+    /// Reads on.
+    pub(crate) fn poll_step<S: RowSink>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut S,
+    ) -> Poll<Result<Progress, StepError<S::Error>>> {
+        let progress = ready!(self.connection.poll_step(cx, sink));
+        Poll::Ready(self.noted(progress))
+    }
+
+    /// The connection, while data of a COPY is sent on it.
+    pub(crate) fn copying(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// How long has been spent on messages, not waiting, since this was last asked.
+    pub(crate) fn take_busy(&mut self) -> std::time::Duration {
+        self.connection.take_busy()
+    }
+
+    /// Notes what is known of the session where the transaction has ended.
+    fn noted<E>(&mut self, progress: Result<Progress, StepError<E>>) -> Result<Progress, StepError<E>> {
+        let state = match &progress {
+            Ok(Progress::Done) => std::mem::take(&mut self.after),
+            Ok(Progress::Paused | Progress::Open | Progress::CopyIn) => return progress,
+            Err(StepError::Wire(error))
+                if self.connection.is_idle() && error.code() != Some(INSUFFICIENT_PRIVILEGE) =>
+            {
+                // settings go back with the transaction, but not all that code can do
+                match self.after_rollback {
+                    SessionState::Unknown => SessionState::Unknown,
+                    SessionState::Fresh | SessionState::Kept { .. } => std::mem::take(&mut self.before),
+                }
+            }
+            Err(_) => SessionState::Unknown,
+        };
+        self.connection.set_session(state);
+        for notice in self.connection.take_notices() {
+            tracing::debug!(severity = notice.severity, code = notice.code, "PostgreSQL: {}", notice.message);
+        }
+        progress
+    }
+}
+
+/// What ends a transaction that is not to stay.
+const ROLLBACK: &str = "ROLLBACK";

@@ -1,0 +1,196 @@
+//! What a transaction begins with: its mode, the state of the session, and the function that runs before every request.
+
+use super::session::Session;
+use crate::config::Config;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+use thalweg_json::write_string;
+use thalweg_wire::{Connection, Param, Query};
+
+/// The statements before those of a request.
+pub(super) struct Preamble {
+    access: Option<&'static str>,
+    isolation: Option<&'static str>,
+    set: Option<SetState>,
+    /// A call of the function that runs before every request.
+    pre_request: Option<Arc<str>>,
+}
+
+/// A statement that puts a session into a state.
+struct SetState {
+    text: Cow<'static, str>,
+    params: Vec<Param<'static>>,
+}
+
+/// What several statements that must see one snapshot begin with, before any of them.
+const ONE_SNAPSHOT: &str = "SET transaction_isolation TO 'repeatable read'";
+
+/// The isolation levels that a function or role may ask for, as they stand in SQL.
+const ISOLATION_LEVELS: [(&str, &str); 4] = [
+    ("serializable", "SET transaction_isolation TO 'serializable'"),
+    ("repeatable read", ONE_SNAPSHOT),
+    ("read committed", "SET transaction_isolation TO 'read committed'"),
+    ("read uncommitted", "SET transaction_isolation TO 'read uncommitted'"),
+];
+
+/// Gives a session an identity that it keeps. Row security is off: where it has been switched on since the schema cache was
+/// loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
+const KEEP: &str = "SELECT pg_catalog.set_config('search_path', $1, false), pg_catalog.set_config('role', $2, false), \
+                    pg_catalog.set_config('row_security', 'off', false), \
+                    pg_catalog.set_config('request.jwt.claims', $3, false)";
+
+/// What every transaction whose state ends with it begins with, whatever others have left in the session: encoding and
+/// output formats, and no limits but its own. NULL is what holds after the login.
+const ANEW: &str = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true), \
+                    pg_catalog.set_config('datestyle', NULL, true), pg_catalog.set_config('intervalstyle', NULL, true), \
+                    pg_catalog.set_config('bytea_output', NULL, true), \
+                    pg_catalog.set_config('extra_float_digits', NULL, true), \
+                    pg_catalog.set_config('timezone', NULL, true), \
+                    pg_catalog.set_config('statement_timeout', NULL, true), \
+                    pg_catalog.set_config('lock_timeout', NULL, true)";
+
+impl Preamble {
+    /// What must be said on a connection before the statements of a request.
+    pub(super) fn of(session: &Session<'_>, connection: &Connection) -> Self {
+        let kept = session.identity().filter(|_| connection.owns_session());
+        let set = match kept {
+            Some(identity) if connection.session().is(identity) => None,
+            Some(identity) => {
+                let claims = claims(identity.role);
+                let params = [identity.search_path.to_owned(), identity.role.to_owned(), claims];
+                let params = params.map(|text| Param::Text(Cow::Owned(text))).to_vec();
+                Some(SetState { text: Cow::Borrowed(KEEP), params })
+            }
+            None => Some(anew(session)),
+        };
+        // a transaction's first snapshot would decide; who owns the session is told of its default
+        let is_writable = connection.parameter("default_transaction_read_only") == Some("off");
+        Self {
+            access: (!session.is_read_only && !is_writable).then_some("SET TRANSACTION READ WRITE"),
+            isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
+            set,
+            pre_request: session.pre_request.clone(),
+        }
+    }
+
+    /// Whether there is nothing to be said.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many statements there are.
+    pub(super) fn len(&self) -> usize {
+        [self.access.is_some(), self.isolation.is_some(), self.set.is_some(), self.pre_request.is_some()]
+            .into_iter()
+            .filter(|is_there| *is_there)
+            .count()
+    }
+
+    /// The statements, with those of a request behind them.
+    pub(super) fn before<'q>(&'q self, queries: &[Query<'q>]) -> Vec<Query<'q>> {
+        let mut all = Vec::with_capacity(self.len() + queries.len());
+        all.extend(self.access.map(Query::bare));
+        all.extend(self.isolation.map(Query::bare));
+        if let Some(set) = &self.set {
+            all.push(Query { params: &set.params, ..Query::bare(&set.text) });
+        }
+        all.extend(self.pre_request.as_deref().map(|text| Query { writes: true, ..Query::bare(text) }));
+        all.extend_from_slice(queries);
+        all
+    }
+}
+
+/// The statement that sets the isolation level, before any other: the called function's, or else the role's.
+fn isolation(session: &Session<'_>) -> Option<&'static str> {
+    let asked = session.hoisted().chain(session.role_settings().iter());
+    let (_, level) = asked.into_iter().find(|(name, _)| **name == *"default_transaction_isolation")?;
+    ISOLATION_LEVELS.iter().find(|(known, _)| level.eq_ignore_ascii_case(known)).map(|(_, statement)| *statement)
+}
+
+/// The statement that sets everything for one transaction (auth §8, functions §6).
+fn anew(session: &Session<'_>) -> SetState {
+    let mut local = Local { text: String::from(ANEW), params: Vec::new() };
+    // policies are asked only by plans that tell them what they may ask for
+    local.set("row_security", Cow::Borrowed(if session.runs_code() { "on" } else { "off" }));
+    local.set("search_path", Cow::Owned(session.search_path.to_owned()));
+    for (name, value) in session.role_settings() {
+        local.set_named(name, value.to_string());
+    }
+    local.set("role", Cow::Owned(session.role.to_owned()));
+    local.set("request.jwt.claims", Cow::Owned(claims(session.role)));
+    local.set("request.method", Cow::Owned(session.facts.method.to_owned()));
+    local.set("request.path", Cow::Owned(session.facts.path.to_owned()));
+    local.set("request.headers", Cow::Owned(headers(session.facts.headers)));
+    local.set("request.cookies", Cow::Owned(cookies(session.facts.headers)));
+    if let Some(zone) = session.facts.timezone {
+        local.set("timezone", Cow::Owned(zone.to_owned()));
+    }
+    for (name, value) in session.hoisted() {
+        local.set_named(name, value.to_string());
+    }
+    local.set_all_of(session.config);
+    if session.is_read_only {
+        local.set("transaction_read_only", Cow::Borrowed("on"));
+    }
+    SetState { text: Cow::Owned(local.text), params: local.params }
+}
+
+/// The settings of one transaction, in order.
+struct Local {
+    text: String,
+    params: Vec<Param<'static>>,
+}
+
+impl Local {
+    fn set(&mut self, name: &'static str, value: Cow<'static, str>) {
+        self.params.push(Param::Text(value));
+        let _ = write!(self.text, ", pg_catalog.set_config('{name}', ${}, true)", self.params.len());
+    }
+
+    /// A setting whose name comes from the database or the configuration, and is a parameter too.
+    fn set_named(&mut self, name: &str, value: String) {
+        self.params.extend([name.to_owned(), value].map(|text| Param::Text(Cow::Owned(text))));
+        let at = self.params.len();
+        let _ = write!(self.text, ", pg_catalog.set_config(${}, ${at}, true)", at - 1);
+    }
+
+    fn set_all_of(&mut self, config: &Config) {
+        for (name, value) in &config.app_settings {
+            self.set_named(name, value.clone());
+        }
+    }
+}
+
+/// The claims of a request without a token.
+fn claims(role: &str) -> String {
+    object([("role", role)].into_iter())
+}
+
+/// Header names in lower case, without cookies; the last value of a name wins.
+fn headers(headers: &hyper::HeaderMap) -> String {
+    let names = headers.keys().filter(|name| *name != hyper::header::COOKIE);
+    object(names.filter_map(|name| {
+        let last = headers.get_all(name).iter().next_back()?;
+        Some((name.as_str(), last.to_str().ok()?))
+    }))
+}
+
+fn cookies(headers: &hyper::HeaderMap) -> String {
+    let lines = headers.get_all(hyper::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    object(lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('=')))
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut json = vec![b'{'];
+    for (at, (name, value)) in members.enumerate() {
+        if at > 0 {
+            json.push(b',');
+        }
+        write_string(&mut json, name.as_bytes());
+        json.push(b':');
+        write_string(&mut json, value.as_bytes());
+    }
+    json.push(b'}');
+    String::from_utf8(json).unwrap_or_else(|_| "{}".to_owned())
+}

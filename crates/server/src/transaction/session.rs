@@ -1,0 +1,102 @@
+//! What a request needs of its session: role, search path, mode, and what SQL may ask about it (functions §6, auth §8).
+//!
+//! A plan that runs nothing but PostgreSQL's own harmless code needs an identity only, which a connection may have been
+//! given before. Every other has all of it said anew, for its transaction alone.
+
+use crate::config::{Config, RequestSettings};
+use crate::state::{Snapshot, State};
+use std::sync::Arc;
+use thalweg_catalog::{Function, Setting};
+use thalweg_wire::Identity;
+
+/// What a request needs of its session.
+pub(crate) struct Session<'a> {
+    pub(super) role: &'a str,
+    pub(super) search_path: &'a str,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) config: &'a Config,
+    pub(super) facts: RequestFacts<'a>,
+    pub(super) is_read_only: bool,
+    /// Whether its statements must see one snapshot.
+    pub(super) one_snapshot: bool,
+    pub(super) pre_request: Option<Arc<str>>,
+    runs_code: bool,
+}
+
+/// What SQL may ask about a request.
+pub(crate) struct RequestFacts<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) headers: &'a hyper::HeaderMap,
+    /// `Prefer: timezone`
+    pub(crate) timezone: Option<&'a str>,
+    /// The function that is called.
+    pub(crate) function: Option<&'a Function>,
+}
+
+impl<'a> Session<'a> {
+    /// A session that only reads, for a request of `role` in `schema`.
+    pub(crate) fn of(
+        state: &'a State,
+        snapshot: &'a Snapshot,
+        schema: &'a str,
+        role: &'a str,
+        facts: RequestFacts<'a>,
+    ) -> Self {
+        Self {
+            role,
+            search_path: snapshot.search_path(schema),
+            snapshot,
+            config: &state.config,
+            facts,
+            is_read_only: true,
+            one_snapshot: false,
+            pre_request: state.pre_request.clone(),
+            runs_code: state.pre_request.is_some(),
+        }
+    }
+
+    /// The same for one that may write, unless it says that it does not.
+    pub(crate) fn writing(mut self, writes: bool) -> Self {
+        self.is_read_only = !writes;
+        self
+    }
+
+    /// The same for one that may run code of which PostgreSQL knows nothing.
+    pub(crate) fn running_code(mut self, runs_code: bool) -> Self {
+        self.runs_code |= runs_code;
+        self
+    }
+
+    /// The same for one whose statements must see one snapshot.
+    pub(crate) fn in_one_snapshot(mut self, one_snapshot: bool) -> Self {
+        self.one_snapshot = one_snapshot;
+        self
+    }
+
+    /// Whether it may run code that could see or change the state of a session.
+    pub(super) fn runs_code(&self) -> bool {
+        self.runs_code
+    }
+
+    /// The identity that is all it needs; `None` where everything must be said for the transaction.
+    pub(super) fn identity(&self) -> Option<Identity<'a>> {
+        let is_enough = !self.runs_code
+            && self.config.db_request_settings == RequestSettings::Auto
+            && self.role_settings().is_empty()
+            && self.facts.timezone.is_none();
+        is_enough.then_some(Identity { role: self.role, search_path: self.search_path })
+    }
+
+    /// `ALTER ROLE … SET` of the role.
+    pub(super) fn role_settings(&self) -> &'a [Setting] {
+        self.snapshot.catalog.session().role_settings.get(self.role).map_or(&[], Vec::as_slice)
+    }
+
+    /// The settings of the called function that hold for the whole transaction.
+    pub(super) fn hoisted(&self) -> impl Iterator<Item = &'a Setting> {
+        let settings = self.facts.function.map(|function| function.settings.as_slice()).unwrap_or_default();
+        let wanted = &self.config.db_hoisted_tx_settings;
+        settings.iter().filter(move |(name, _)| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+    }
+}

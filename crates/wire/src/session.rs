@@ -1,0 +1,146 @@
+//! What is known of the session behind a connection, and how a session of which nothing is known is made as new.
+
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind};
+use crate::pipeline::{Query, StepError};
+use std::sync::Arc;
+use std::time::Duration;
+use thalweg_rows::{Demand, Malformed, RowSink, RowView};
+
+/// As whom a session runs statements, and where it looks names up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The role that `SET ROLE` has chosen.
+    pub role: &'a str,
+    /// The search path, as it stands in SQL.
+    pub search_path: &'a str,
+}
+
+/// An identity that a session has been given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptIdentity {
+    role: Box<str>,
+    search_path: Box<str>,
+}
+
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SessionState {
+    /// It is as it was after the login.
+    #[default]
+    Fresh,
+    /// It has been given an identity, and nothing else has happened to it.
+    Kept(Arc<KeptIdentity>),
+    /// Code has run in it that may have changed anything, or it is not known what has run.
+    Unknown,
+}
+
+impl SessionState {
+    /// The state of a session that has just been given an identity.
+    pub fn kept(identity: Identity<'_>) -> Self {
+        Self::Kept(Arc::new(KeptIdentity { role: identity.role.into(), search_path: identity.search_path.into() }))
+    }
+
+    /// Whether it is known to have this identity.
+    pub fn is(&self, identity: Identity<'_>) -> bool {
+        match self {
+            Self::Kept(kept) => *kept.role == *identity.role && *kept.search_path == *identity.search_path,
+            Self::Fresh | Self::Unknown => false,
+        }
+    }
+}
+
+/// How long it may take to make a session as new.
+const RESET_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a session is brought back with where only settings, the role, locks and the last values of sequences may have been
+/// changed, which is nearly always. The last statement tells whether there is more: statements that SQL has prepared, some
+/// under our names perhaps, channels that are listened to, cursors that outlive their transaction, and temporary objects.
+const RESET: [&str; 3] = [
+    "RESET ALL",
+    "DISCARD SEQUENCES",
+    "SELECT pg_catalog.set_config('role', 'none', false), pg_catalog.pg_advisory_unlock_all(),
+            (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE NOT from_sql),
+            EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql)
+              OR EXISTS (SELECT FROM pg_catalog.pg_listening_channels())
+              OR EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable)
+              OR EXISTS (
+                   SELECT FROM pg_catalog.pg_depend
+                   WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid
+                     AND refobjid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
+];
+
+impl Connection {
+    /// Asks which process answers. If it is not the one that was connected to, a pooler stands between, and sessions
+    /// belong to whoever gets them: then nothing is kept in them.
+    pub async fn find_owner(&mut self) -> Result<(), Error> {
+        let mut answer = Texts::default();
+        self.share_session();
+        self.ask(&["SELECT pg_catalog.pg_backend_pid()"], &mut answer).await?;
+        let connected_to = self.cancel_key().map(|key| key.process_id().to_string());
+        if answer.last.first().cloned().flatten() == connected_to {
+            self.own_session();
+        }
+        Ok(())
+    }
+
+    /// Makes a session as new of which nothing is known. An error means that it must not be used again.
+    pub async fn reset(&mut self) -> Result<(), Error> {
+        let reset = async {
+            let mut answer = Texts::default();
+            self.ask(&RESET, &mut answer).await?;
+            let prepared = self.prepared().to_string();
+            let of = |at: usize| answer.last.get(at).cloned().flatten();
+            if of(2) != Some(prepared) || of(3).as_deref() != Some("f") {
+                self.discard().await?;
+            }
+            Ok::<_, Error>(())
+        };
+        match tokio::time::timeout(RESET_TIMEOUT, reset).await {
+            Ok(done) => done?,
+            Err(_) => return Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+        }
+        if !self.is_as_logged_in() {
+            return Err(Error::new(ErrorKind::Broken));
+        }
+        self.forget_remarks();
+        self.set_session(SessionState::Fresh);
+        Ok(())
+    }
+
+    async fn discard(&mut self) -> Result<(), Error> {
+        self.ask(&["DISCARD ALL"], &mut Texts::default()).await?;
+        self.forget_statements();
+        Ok(())
+    }
+
+    async fn ask(&mut self, statements: &[&str], answer: &mut Texts) -> Result<(), Error> {
+        let queries: Vec<Query<'_>> = statements.iter().map(|text| Query::bare(text)).collect();
+        match self.run(&queries, answer).await {
+            Ok(_) => Ok(()),
+            Err(StepError::Wire(error)) => Err(error),
+            Err(StepError::Sink(malformed)) => Err(malformed.into()),
+        }
+    }
+}
+
+/// The values of the last row, as text.
+#[derive(Default)]
+struct Texts {
+    last: Vec<Option<String>>,
+}
+
+impl RowSink for Texts {
+    type Error = Malformed;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
+        let mut columns = row.columns();
+        let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        self.last = (0..row.len()).map(|_| columns.column().map(text)).collect::<Result<_, _>>()?;
+        Ok(Demand::More)
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+}
