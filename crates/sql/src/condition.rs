@@ -13,7 +13,7 @@ impl<'a> Writer<'a> {
     /// A column of the level, as far into its value as its path leads.
     pub(crate) fn column(&mut self, scope: Scope<'a>, column: &ColumnRef<'a>) {
         if column.via_jsonb {
-            self.text.push_str("to_jsonb(");
+            self.text.push_str("pg_catalog.to_jsonb(");
         }
         match column.computed {
             Some((function, relation)) => {
@@ -44,7 +44,7 @@ impl<'a> Writer<'a> {
                             self.path_keys.push((key, self.params.len()));
                         }
                     }
-                    self.text.push_str("::text");
+                    self.text.push_str("::pg_catalog.text");
                 }
             }
         }
@@ -119,9 +119,9 @@ impl<'a> Writer<'a> {
                 if let Some((schema, name)) = read_by {
                     self.text.push_str("ARRAY(SELECT ");
                     self.name(schema, name);
-                    self.text.push_str("(v) FROM unnest(");
+                    self.text.push_str("(v) FROM pg_catalog.unnest(");
                     self.param(Cow::Owned(array_literal(elements)));
-                    self.text.push_str("::text[]) AS v)");
+                    self.text.push_str("::pg_catalog.text[]) AS v)");
                 } else {
                     self.param(Cow::Owned(array_literal(elements)));
                 }
@@ -144,16 +144,16 @@ impl<'a> Writer<'a> {
             }
             Operation::Fts { operator, config, value } => {
                 if to_tsvector {
-                    self.text.push_str("to_tsvector(");
+                    self.text.push_str("pg_catalog.to_tsvector(");
                     self.regconfig(config);
                 }
                 self.column(scope, column);
                 self.text.push_str(if to_tsvector { ") @@ " } else { " @@ " });
                 self.text.push_str(match operator {
-                    FtsOperator::Fts => "to_tsquery(",
-                    FtsOperator::Plfts => "plainto_tsquery(",
-                    FtsOperator::Phfts => "phraseto_tsquery(",
-                    FtsOperator::Wfts => "websearch_to_tsquery(",
+                    FtsOperator::Fts => "pg_catalog.to_tsquery(",
+                    FtsOperator::Plfts => "pg_catalog.plainto_tsquery(",
+                    FtsOperator::Phfts => "pg_catalog.phraseto_tsquery(",
+                    FtsOperator::Wfts => "pg_catalog.websearch_to_tsquery(",
                 });
                 self.regconfig(config);
                 self.param(Cow::Borrowed(value));
@@ -176,7 +176,7 @@ impl<'a> Writer<'a> {
                     _ => Cow::Borrowed(value),
                 });
                 if read_by.is_some() {
-                    self.text.push_str("::text)");
+                    self.text.push_str("::pg_catalog.text)");
                 }
                 if quantifier.is_some() {
                     self.text.push(')');
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
     fn regconfig(&mut self, config: &'a Option<Cow<'a, str>>) {
         if let Some(config) = config {
             self.param(Cow::Borrowed(config));
-            self.text.push_str("::regconfig, ");
+            self.text.push_str("::pg_catalog.regconfig, ");
         }
     }
 
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
                 }
                 OrderKey::Related(embed, output, path) => {
                     if !path.is_empty() {
-                        self.text.push_str("to_jsonb(");
+                        self.text.push_str("pg_catalog.to_jsonb(");
                     }
                     self.embed_alias(scope, *embed);
                     // rows are grouped by what is lifted

@@ -17,16 +17,16 @@ const SLICE_BYTES: u64 = 256 * 1024;
 pub fn describe<'a>(plan: &'a Plan<'a>, value: &'a OneValue<'a>, by_place: bool) -> Statement<'a> {
     let mut writer = Writer::new();
     let scope = writer.scope(&plan.read, None);
-    writer.text.push_str("SELECT octet_length(");
+    writer.text.push_str("SELECT pg_catalog.octet_length(");
     writer.octets(scope, value);
-    writer.text.push_str(")::text, ");
+    writer.text.push_str(")::pg_catalog.text, ");
     if by_place {
         writer.named(scope, "xmin");
-        writer.text.push_str("::text || '.' || ");
+        writer.text.push_str("::pg_catalog.text || '.' || ");
         writer.named(scope, "ctid");
-        writer.text.push_str("::text");
+        writer.text.push_str("::pg_catalog.text");
     } else {
-        writer.text.push_str("md5(");
+        writer.text.push_str("pg_catalog.md5(");
         writer.named(scope, value.column);
         writer.text.push(')');
     }
@@ -35,9 +35,9 @@ pub fn describe<'a>(plan: &'a Plan<'a>, value: &'a OneValue<'a>, by_place: bool)
         match column {
             Some(column) => {
                 writer.named(scope, column);
-                writer.text.push_str("::text");
+                writer.text.push_str("::pg_catalog.text");
             }
-            None => writer.text.push_str("NULL::text"),
+            None => writer.text.push_str("NULL::pg_catalog.text"),
         }
     }
     writer.text.push_str(", NULL");
@@ -66,12 +66,12 @@ pub fn bytes<'a>(plan: &'a Plan<'a>, value: &'a OneValue<'a>, range: Range<u64>)
     let scope = writer.scope(&plan.read, None);
     // of a value that is sliced often, what it is made of is put together once
     writer.octets(scope, value);
-    writer.text.push_str(if is_one { "" } else { " || ''::bytea" });
+    writer.text.push_str(if is_one { "" } else { " || ''::pg_catalog.bytea" });
     writer.text.push_str(" AS v");
     writer.rows_of_value(scope, plan, 1);
     writer.text.push_str(") AS thalweg_value");
     if !is_one {
-        writer.text.push_str(", generate_series(");
+        writer.text.push_str(", pg_catalog.generate_series(");
         number(&mut writer, range.start + 1, "::int, ");
         number(&mut writer, range.end, "::int, ");
         number(&mut writer, SLICE_BYTES, "::int) AS thalweg_slice(at)");
@@ -83,9 +83,9 @@ pub fn bytes<'a>(plan: &'a Plan<'a>, value: &'a OneValue<'a>, range: Range<u64>)
 impl<'a> Writer<'a> {
     /// The value as `bytea`.
     fn octets(&mut self, scope: Scope<'a>, value: &'a OneValue<'a>) {
-        self.text.push_str(if value.is_text { "convert_to(" } else { "" });
+        self.text.push_str(if value.is_text { "pg_catalog.convert_to(" } else { "" });
         self.named(scope, value.column);
-        self.text.push_str(if value.is_text { "::text, 'UTF8')" } else { "::bytea" });
+        self.text.push_str(if value.is_text { "::pg_catalog.text, 'UTF8')" } else { "::pg_catalog.bytea" });
     }
 
     /// `FROM … WHERE … ORDER BY … LIMIT …` of the rows that hold the value.

@@ -13,7 +13,7 @@ impl<'a> Writer<'a> {
         let inner = self.scope(&embed.read, Some(scope));
         let json = embed.as_json;
         self.text.push_str(match json {
-            true => "(SELECT coalesce(jsonb_agg(thalweg_array.o), '[]') FROM (",
+            true => "(SELECT coalesce(pg_catalog.jsonb_agg(thalweg_array.o), '[]') FROM (",
             false => "ARRAY(",
         });
         self.select(inner, &embed.read, List::Row { json }, Some((scope, embed)));
@@ -97,7 +97,7 @@ impl<'a> Writer<'a> {
             self.text.push_str(if at == 0 { "" } else { ", " });
             let (aggregate, none) =
                 if lifts_arrays(read, index, at) { ("array_agg", "{}") } else { ("json_agg", "[]") };
-            let _ = write!(self.text, "coalesce({aggregate}({from}.c{at}), '{none}') AS c{at}");
+            let _ = write!(self.text, "coalesce(pg_catalog.{aggregate}({from}.c{at}), '{none}') AS c{at}");
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
         if embed.spread {
             self.arrays(read, index, &format!("thalweg_s{number}"));
         } else {
-            let _ = write!(self.text, "array_agg(thalweg_s{number}.o) AS o");
+            let _ = write!(self.text, "pg_catalog.array_agg(thalweg_s{number}.o) AS o");
         }
         self.text.push_str(" FROM (SELECT ");
         for (place, pair) in key.columns.iter().enumerate() {

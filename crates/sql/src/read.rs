@@ -26,9 +26,9 @@ pub fn rows<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 pub fn head_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
     writer.kept_call(plan);
-    writer.text.push_str("SELECT thalweg_total.n, (SELECT count(*) FROM (");
+    writer.text.push_str("SELECT thalweg_total.n, (SELECT pg_catalog.count(*) FROM (");
     writer.level(&plan.read, List::Keys);
-    writer.text.push_str(") AS \"rows\") FROM (SELECT count(*) AS n");
+    writer.text.push_str(") AS \"rows\") FROM (SELECT pg_catalog.count(*) AS n");
     writer.matching("", plan);
     writer.text.push_str(") AS thalweg_total");
     Statement { text: writer.text, params: writer.params, shape: one_count() }
@@ -39,7 +39,7 @@ pub fn head_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
     writer.kept_call(plan);
-    writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT count(*) AS n", plan);
+    writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT pg_catalog.count(*) AS n", plan);
     writer.text.push_str(") AS thalweg_total LEFT JOIN (SELECT TRUE AS found, thalweg_rows.* FROM (");
     writer.main(plan);
     writer.text.push_str(") AS thalweg_rows) AS thalweg_page ON TRUE");
@@ -52,7 +52,7 @@ pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
     let counted = if plan.response_is_set { "\"rows\"" } else { "*" };
-    let _ = write!(writer.text, "SELECT count({counted}) FROM (");
+    let _ = write!(writer.text, "SELECT pg_catalog.count({counted}) FROM (");
     writer.level(&plan.read, List::Keys);
     writer.text.push_str(") AS \"rows\"");
     Statement { text: writer.text, params: writer.params, shape: one_count() }
@@ -62,9 +62,9 @@ pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
 pub fn count<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statement<'a> {
     let mut writer = Writer::new();
     match rows_max {
-        None => writer.matching("SELECT count(*)", plan),
+        None => writer.matching("SELECT pg_catalog.count(*)", plan),
         Some(rows_max) => {
-            writer.matching("SELECT count(*) FROM (SELECT 1", plan);
+            writer.matching("SELECT pg_catalog.count(*) FROM (SELECT 1", plan);
             writer.text.push_str(" LIMIT ");
             writer.param(Cow::Owned(rows_max.to_string()));
             writer.text.push_str(") AS \"rows\"");
@@ -207,13 +207,13 @@ impl<'a> Writer<'a> {
     pub(crate) fn main(&mut self, plan: &'a Plan<'a>) {
         match plan.media.of_statement() {
             Media::GeoJson => {
-                self.text.push_str("SELECT ST_AsGeoJSON(thalweg_row)::json FROM (");
+                self.text.push_str("SELECT ST_AsGeoJSON(thalweg_row)::pg_catalog.json FROM (");
                 self.level(&plan.read, List::Keys);
                 self.text.push_str(") AS thalweg_row");
             }
             Media::Handler(handler) => match handler.aggregate {
                 Some((aggregate, relation)) => {
-                    self.text.push_str("SELECT count(*), ");
+                    self.text.push_str("SELECT pg_catalog.count(*), ");
                     self.name(&aggregate.schema, &aggregate.name);
                     self.text.push_str("(thalweg_row");
                     if let Some(relation) = relation {
@@ -352,7 +352,7 @@ impl<'a> Writer<'a> {
                 self.text.push(')');
             }
             List::Row { json: true } => {
-                self.text.push_str("(SELECT to_jsonb(thalweg_object) FROM (SELECT ");
+                self.text.push_str("(SELECT pg_catalog.to_jsonb(thalweg_object) FROM (SELECT ");
                 self.list(scope, read, List::Keys, grouped);
                 self.text.push_str(") AS thalweg_object) AS o");
             }
@@ -399,10 +399,10 @@ impl<'a> Writer<'a> {
     ) {
         if output.stripped {
             let is_jsonb = output.codec == Codec::Scalar(Scalar::Jsonb);
-            self.text.push_str(if is_jsonb { "jsonb_strip_nulls(" } else { "json_strip_nulls(" });
+            self.text.push_str(if is_jsonb { "pg_catalog.jsonb_strip_nulls(" } else { "pg_catalog.json_strip_nulls(" });
         }
         if output.to_json {
-            self.text.push_str("to_json(");
+            self.text.push_str("pg_catalog.to_json(");
         }
         self.value(scope, read, output, at, grouped);
         for _ in 0..usize::from(output.to_json) + usize::from(output.stripped) {

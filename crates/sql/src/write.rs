@@ -9,8 +9,9 @@ use thalweg_request::Action;
 use thalweg_rows::Shape;
 
 /// Counts a row that is updated, as a condition that holds.
-const COUNTS: &str = " WHERE set_config('thalweg.updated', \
-                      (coalesce(nullif(current_setting('thalweg.updated', true), ''), '0')::int8 + 1)::text, true) <> ''";
+const COUNTS: &str = " WHERE pg_catalog.set_config('thalweg.updated', \
+                      (coalesce(nullif(pg_catalog.current_setting('thalweg.updated', true), ''), '0')::pg_catalog.int8 \
+                      + 1)::pg_catalog.text, true) <> ''";
 
 /// The statement that changes rows, and returns of them what the plan says.
 pub fn write<'a>(plan: &'a Plan<'a>, write: &'a Write<'a>) -> Statement<'a> {
@@ -53,7 +54,7 @@ pub fn write<'a>(plan: &'a Plan<'a>, write: &'a Write<'a>) -> Statement<'a> {
 
 /// The statement that tells how many rows the one before it updated instead of inserting them.
 pub fn updated<'a>() -> Statement<'a> {
-    let text = "SELECT current_setting('thalweg.updated', true)".to_owned();
+    let text = "SELECT pg_catalog.current_setting('thalweg.updated', true)".to_owned();
     Statement { text, params: Vec::new(), shape: Shape::default() }
 }
 
@@ -91,9 +92,9 @@ impl<'a> Writer<'a> {
     /// A key as text, and whatever else is selected as far as it must be readable.
     fn key(&mut self, scope: Scope<'a>, plan: &'a Plan<'a>, key: &[&str]) {
         for column in key {
-            self.text.push_str("to_json(");
+            self.text.push_str("pg_catalog.to_json(");
             self.named(scope, column);
-            self.text.push_str(") #>> '{}', ");
+            self.text.push_str(") #>> '{}'::pg_catalog.text[], ");
         }
         self.text.push_str("ROW(");
         let columns = plan.read.outputs.iter().filter_map(|output| match &output.value {
@@ -242,9 +243,9 @@ impl<'a> Writer<'a> {
                 self.text.push_str(") AS pgrst_body");
             }
             Source::Document(document) if write.columns.is_empty() => {
-                self.text.push_str(if document.is_array { "json_array_elements(" } else { "(SELECT " });
+                self.text.push_str(if document.is_array { "pg_catalog.json_array_elements(" } else { "(SELECT " });
                 self.param_of(Param::Document);
-                self.text.push_str("::json) AS pgrst_body");
+                self.text.push_str("::pg_catalog.json) AS pgrst_body");
             }
             Source::Document(document) => self.document(*document, write),
             Source::Nothing | Source::Defaults | Source::Copy(_) => self.text.push_str("(SELECT) AS pgrst_body"),
@@ -255,28 +256,28 @@ impl<'a> Writer<'a> {
         let Document { is_array, fills_defaults, by_row_type } = document;
         let set = if is_array { "set(" } else { "(" };
         if by_row_type {
-            self.text.push_str("json_populate_record");
+            self.text.push_str("pg_catalog.json_populate_record");
             self.text.push_str(set);
             self.text.push_str("NULL::");
             self.relation(write.relation);
             self.text.push_str(", ");
             self.param_of(Param::Document);
-            self.text.push_str("::json) AS pgrst_body");
+            self.text.push_str("::pg_catalog.json) AS pgrst_body");
             return;
         }
         if fills_defaults {
-            self.text.push_str("jsonb_to_record");
+            self.text.push_str("pg_catalog.jsonb_to_record");
             self.text.push_str(set);
-            self.text.push_str(if is_array { "(SELECT jsonb_agg(" } else { "" });
+            self.text.push_str(if is_array { "(SELECT pg_catalog.jsonb_agg(" } else { "" });
             self.defaults(write);
-            self.text.push_str(if is_array { " || element) FROM jsonb_array_elements(" } else { " || " });
+            self.text.push_str(if is_array { " || element) FROM pg_catalog.jsonb_array_elements(" } else { " || " });
             self.param_of(Param::Document);
-            self.text.push_str(if is_array { "::jsonb) AS element)" } else { "::jsonb" });
+            self.text.push_str(if is_array { "::pg_catalog.jsonb) AS element)" } else { "::pg_catalog.jsonb" });
         } else {
-            self.text.push_str("json_to_record");
+            self.text.push_str("pg_catalog.json_to_record");
             self.text.push_str(set);
             self.param_of(Param::Document);
-            self.text.push_str("::json");
+            self.text.push_str("::pg_catalog.json");
         }
         self.text.push_str(") AS pgrst_body(");
         self.separated(&write.columns, |writer, written| {
@@ -292,12 +293,12 @@ impl<'a> Writer<'a> {
 
     /// The defaults of the columns that have one, as one object (writes §2).
     fn defaults(&mut self, write: &'a Write<'a>) {
-        self.text.push_str("jsonb_build_object(");
+        self.text.push_str("pg_catalog.jsonb_build_object(");
         let with_default = write.columns.iter().map(|written| written.column).filter(|column| !column.generated);
         let with_default = with_default.filter(|column| column.default.is_some() || column.identity);
         self.separated(with_default, |writer, column| {
             writer.param(Cow::Borrowed(&*column.name));
-            writer.text.push_str("::text, ");
+            writer.text.push_str("::pg_catalog.text, ");
             match &column.default {
                 Some(default) => writer.text.push_str(default),
                 None => {
@@ -305,7 +306,7 @@ impl<'a> Writer<'a> {
                     quote(&mut relation, &write.relation.schema);
                     relation.push('.');
                     quote(&mut relation, &write.relation.name);
-                    writer.text.push_str("nextval(pg_get_serial_sequence(");
+                    writer.text.push_str("pg_catalog.nextval(pg_catalog.pg_get_serial_sequence(");
                     writer.param(Cow::Owned(relation));
                     writer.text.push_str(", ");
                     writer.param(Cow::Borrowed(&*column.name));
