@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Path,
     /// Escapes in the path or query that are not UTF-8.
     Encoding,
+    /// A NUL (`PGRST100`), which no name or text of PostgreSQL's can hold, and what it stands in.
+    Nul(String),
     /// A body of a form that nobody reads (`PGRST102`).
     ContentType(String),
     /// A window for PUT (`PGRST114`).
@@ -38,6 +40,11 @@ pub enum ErrorKind {
 }
 
 impl RequestError {
+    /// The error for a NUL in `place`.
+    pub fn nul(place: impl Into<String>) -> Self {
+        ErrorKind::Nul(place.into()).into()
+    }
+
     /// What is wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
@@ -59,6 +66,7 @@ impl fmt::Display for RequestError {
             ErrorKind::Range(_) => f.write_str("Requested range not satisfiable"),
             ErrorKind::Path => f.write_str("Invalid path specified in request URL"),
             ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),
+            ErrorKind::Nul(_) => f.write_str("A request cannot hold the character NUL"),
             ErrorKind::ContentType(name) => write!(f, "Content-Type not acceptable: {name}"),
             ErrorKind::WindowOfPut => f.write_str("limit/offset querystring parameters are not allowed for PUT"),
             ErrorKind::Preferences(_) => f.write_str("Invalid preferences given with handling=strict"),

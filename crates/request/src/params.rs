@@ -16,8 +16,12 @@ impl<'a> Params<'a> {
         let mut params = Self::default();
         for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
-                Some((key, value)) => params.pairs.push((decode(key, true)?, decode(value, true)?)),
-                None => params.valueless.push(decode(pair, true)?),
+                Some((key, value)) => {
+                    let key = decode(key, true, || "a name of the query string".to_owned())?;
+                    let value = decode(value, true, || format!("the value of '{key}'"))?;
+                    params.pairs.push((key, value));
+                }
+                None => params.valueless.push(decode(pair, true, || "a name of the query string".to_owned())?),
             }
         }
         Ok(params)
@@ -54,8 +58,11 @@ impl<'a> Params<'a> {
 }
 
 /// Decodes `%XX`, and `+` as a space where `plus` says so. A malformed escape stays as it is.
-pub(crate) fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, RequestError> {
-    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+///
+/// A NUL is refused here, before anything is made of the text: PostgreSQL has no such character, and its protocol ends
+/// the text of a statement there. `place` names what holds it.
+pub(crate) fn decode(text: &str, plus: bool, place: impl Fn() -> String) -> Result<Cow<'_, str>, RequestError> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | 0) || (plus && byte == b'+')) {
         return Ok(Cow::Borrowed(text));
     }
     let bytes = text.as_bytes();
@@ -76,6 +83,9 @@ pub(crate) fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, RequestErro
         }
         at += 1;
     }
+    if decoded.contains(&0) {
+        return Err(ErrorKind::Nul(place()).into());
+    }
     String::from_utf8(decoded).map(Cow::Owned).map_err(|_| ErrorKind::Encoding.into())
 }
 
@@ -90,5 +100,25 @@ fn encode(out: &mut String, text: &str) {
             out.push(char::from(DIGITS[usize::from(byte >> 4)]));
             out.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_is_refused_wherever_it_stands() {
+        for (query, place) in [
+            ("a=1&se%00lect=x", "a name of the query string"),
+            ("flag%00", "a name of the query string"),
+            ("select=d->\"a%00b\"", "the value of 'select'"),
+            ("a=\0", "the value of 'a'"),
+        ] {
+            let error = Params::decode(query).unwrap_err();
+            assert_eq!(error.kind(), &ErrorKind::Nul(place.to_owned()), "{query}");
+        }
+        // what only looks like one is text
+        assert!(Params::decode("a=%2500&b=\\u0000&c=%0").is_ok());
     }
 }

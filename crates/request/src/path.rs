@@ -24,11 +24,15 @@ impl<'a> Resource<'a> {
         }
         let mut segments = path.split('/');
         match (segments.next(), segments.next(), segments.next()) {
-            (Some(relation), None, _) => Ok(Self::Relation(decode(relation, false)?)),
-            (Some("rpc"), Some(function), None) => Ok(Self::Function(decode(function, false)?)),
+            (Some(relation), None, _) => Ok(Self::Relation(name(relation)?)),
+            (Some("rpc"), Some(function), None) => Ok(Self::Function(name(function)?)),
             _ => Err(ErrorKind::Path.into()),
         }
     }
+}
+
+fn name(segment: &str) -> Result<Cow<'_, str>, RequestError> {
+    decode(segment, false, || "the path".to_owned())
 }
 
 #[cfg(test)]
@@ -47,5 +51,8 @@ mod tests {
             assert_eq!(Resource::parse(wrong), Err(ErrorKind::Path.into()), "{wrong}");
         }
         assert_eq!(Resource::parse("/%ff"), Err(ErrorKind::Encoding.into()));
+        for nul in ["/a%00b", "/rpc/f%00"] {
+            assert_eq!(Resource::parse(nul), Err(ErrorKind::Nul("the path".to_owned()).into()), "{nul}");
+        }
     }
 }

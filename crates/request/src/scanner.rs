@@ -96,7 +96,7 @@ impl<'a> Scanner<'a> {
     /// A quoted or bare name (url-grammar §2.4).
     pub(crate) fn name(&mut self) -> Result<Cow<'a, str>, RequestError> {
         if self.peek() == Some('"') {
-            return Ok(before_nul(self.quoted()?));
+            return self.quoted();
         }
         let start = self.at;
         loop {
@@ -198,12 +198,4 @@ impl<'a> Scanner<'a> {
 
 pub(crate) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | ' ' | '$')
-}
-
-/// PostgreSQL's names hold no NUL: the name is cut there.
-fn before_nul(name: Cow<'_, str>) -> Cow<'_, str> {
-    match name.find('\0') {
-        Some(at) => Cow::Owned(name[..at].to_owned()),
-        None => name,
-    }
 }

@@ -415,6 +415,7 @@ impl From<RequestError> for ApiError {
             Kind::Preferences(invalid) => {
                 Self::new(400, "PGRST122", message).details(format!("Invalid preferences: {invalid}"))
             }
+            Kind::Nul(place) => Self::new(400, "PGRST100", message).details(format!("There is a NUL in {place}.")),
             _ => Self::new(400, "PGRST100", message),
         }
     }

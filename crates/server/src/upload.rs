@@ -12,7 +12,7 @@ use thalweg_decode::{
     pairs, unescape,
 };
 use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
-use thalweg_request::{Action, Content, Form, Key, Payload, Raw, Rows};
+use thalweg_request::{Action, Content, Form, Key, Payload, Raw, RequestError, Rows};
 use thalweg_rows::Format;
 
 /// From this size on, a body that can be read row by row is not waited for, in bytes.
@@ -168,13 +168,17 @@ impl Upload {
         self.is_received && !self.is_whole
     }
 
+    /// The fields of a form that have become arguments.
+    fn pairs(&self) -> &[(String, String)] {
+        match &self.understood {
+            Understood::Pairs(fields) | Understood::Parts { arguments: fields, .. } => fields,
+            Understood::Json(_) | Understood::Csv(_) | Understood::Raw(_) | Understood::Nothing => &[],
+        }
+    }
+
     /// The fields of a form that a function is called with.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-        let fields = match &self.understood {
-            Understood::Pairs(fields) | Understood::Parts { arguments: fields, .. } => fields.as_slice(),
-            _ => &[],
-        };
-        fields.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.as_str()))
+        self.pairs().iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.as_str()))
     }
 
     /// What a plan has to know of the body. `keys_are_named` if the request says which keys
@@ -206,6 +210,12 @@ impl Upload {
         };
         if payload.keys.len() > KEYS_MAX {
             return Err(ApiError::too_many_keys(KEYS_MAX));
+        }
+        // nothing in the database has such a name
+        let mut names =
+            payload.keys.iter().map(|key| key.name).chain(self.pairs().iter().map(|(name, _)| name.as_str()));
+        if names.any(|name| name.contains('\0')) {
+            return Err(RequestError::nul("a key of the body").into());
         }
         Ok(Some(payload))
     }

@@ -2,7 +2,7 @@
 
 use crate::served::{GRANTS, Served, config};
 use thalweg_server::Config;
-use thalweg_testkit::Database;
+use thalweg_testkit::{Client, Database};
 
 const SCHEMA: &str = "
     create schema api;
@@ -107,7 +107,7 @@ fn hints_name_what_was_meant() {
 fn head_has_the_headers_of_the_error_without_its_body() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = Served::database(&database.uri());
-    let mut client = thalweg_testkit::Client::connect(served.address);
+    let mut client = Client::connect(served.address);
     let response = client.request("HEAD", "/nothing", &[]);
     assert_eq!((response.status, response.header("proxy-status")), (404, Some("Thalweg; error=PGRST205")));
     // the connection is still in step
@@ -147,4 +147,80 @@ fn hostile_requests_get_an_answer() {
         assert_eq!(response.status, status, "{:.80}: {}", target, response.text());
     }
     assert_eq!(served.get("/sites").status, 200);
+}
+
+/// PostgreSQL's protocol ends the text of a statement at a NUL, so that none may get into one: neither by a name that is
+/// quoted, nor by what stands in literals.
+#[test]
+fn a_nul_is_a_mistake_wherever_it_stands() {
+    const JSON: &str = "application/json";
+    let database = Database::new(&format!(
+        "{SCHEMA}
+         create view api.session as select pg_backend_pid() as pid;
+         create function api.f(\"a b\" text default '') returns text language sql as $$ select 'called' $$;
+         {GRANTS} grant insert, update, delete on all tables in schema api to test_reader;"
+    ));
+    let served = Served::start(Config { db_pool: 1, db_plan_enabled: true, ..config(&database.uri()) });
+    let session = || served.get("/session?select=pid").text().to_owned();
+    let before = session();
+    let media =
+        [JSON, "application/geo+json", "text/csv", "application/vnd.pgrst.object+json", "application/octet-stream"];
+    for accept in media.into_iter().chain(["application/vnd.pgrst.plan+json; for=\"application/geo+json\""]) {
+        for target in [
+            "/fli%00ghts",
+            "/rpc/f%00",
+            "/flights?select=telemetry-%3E%22a%00b%22",
+            "/flights?select=telemetry-%3E%3Ea%00b",
+            "/flights?select=%22a%00%22:id",
+            "/flights?select=id::te%00xt",
+            "/flights?select=%22sites%00%22!takeoff(id)",
+            "/flights?select=sites!%22take%00off%22(id)",
+            "/flights?select=...sites!takeoff(%22na%00me%22)",
+            "/flights?telemetry-%3E%22a%00%22=eq.1",
+            "/flights?%22remarks%00%22=eq.1",
+            "/flights?remarks=eq.%00",
+            "/flights?remarks=fts(eng%00lish).x",
+            "/flights?remarks=in.(a,%22%00%22)",
+            "/flights?or=(remarks.eq.%22%00%22,id.eq.1)",
+            "/flights?order=%22id%00%22",
+            "/flights?order=telemetry-%3E%22%00%22",
+            "/flights?columns=%22id%00%22",
+            "/flights?on_conflict=%22id%00%22",
+            "/flights?limit=1%00",
+            "/flights?%00",
+            "/rpc/f?%22a%20b%00%22=x",
+            "/rpc/f?%22a%20b%22=x%00",
+        ] {
+            let response = served.request("GET", target, &[("Accept", accept)]);
+            let body = response.json();
+            assert_eq!((response.status, body["code"].as_str()), (400, Some("PGRST100")), "{accept} {target}: {body}");
+            assert!(body["details"].as_str().is_some_and(|details| details.contains("NUL")), "{body}");
+        }
+    }
+    let form = "application/x-www-form-urlencoded";
+    let multipart = "multipart/form-data; boundary=b";
+    for (content_type, body) in [
+        ("text/csv", "id\0\n1\n"),
+        (form, "id%00=1"),
+        (multipart, "--b\r\nContent-Disposition: form-data; name=\"id\0\"\r\n\r\n1\r\n--b--\r\n"),
+    ] {
+        for (method, target) in [("POST", "/sites"), ("PATCH", "/sites?id=eq.1"), ("POST", "/rpc/f")] {
+            let response = served.send(method, target, &[("Content-Type", content_type)], body);
+            let error = response.json();
+            // the row of a form is made JSON, which has an error of its own
+            let code = if content_type == form && target != "/rpc/f" { "22P05" } else { "PGRST100" };
+            assert_eq!((response.status, error["code"].as_str()), (400, Some(code)), "{target} {body}: {error}");
+        }
+    }
+    // a body's values are parameters: what PostgreSQL says of them is the answer
+    for (content_type, body) in
+        [(JSON, "{\"id\": 1, \"name\": \"a\\u0000\"}"), (form, "id=1&name=a%00"), ("text/csv", "id,name\n1,a\0\n")]
+    {
+        let response = served.send("POST", "/sites", &[("Content-Type", content_type)], body);
+        assert_eq!(response.status, 400, "{body}: {}", response.text());
+    }
+    let mut client = Client::connect(served.address);
+    client.send_bytes(b"GET /flights HTTP/1.1\r\nHost: x\r\nPrefer: timezone=a\0b\r\n\r\n");
+    assert_eq!(client.status_line(), "HTTP/1.1 400 Bad Request");
+    assert_eq!(session(), before);
 }
