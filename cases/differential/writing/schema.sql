@@ -127,6 +127,10 @@ create function api.unnamed_text(text) returns text language sql immutable as $$
 create function api.unnamed_xml(xml) returns xml language sql immutable as $$ select $1 $$;
 create function api.unnamed_bytea(bytea) returns bytea language sql immutable as $$ select $1 $$;
 create function api.unnamed_int(int) returns int language sql immutable as $$ select $1 $$;
+create function api.text_or_default(text default 'none') returns text language sql immutable as $$ select $1 $$;
+create function api.many_forms(text) returns text language sql immutable as $$ select 'text ' || $1 $$;
+create function api.many_forms(a int) returns text language sql immutable as $$ select 'a ' || $1 $$;
+create function api.many_forms() returns text language sql immutable as $$ select 'nothing' $$;
 create function api.both_unnamed(json) returns text language sql immutable as $$ select 'json' $$;
 create function api.both_unnamed(jsonb) returns text language sql immutable as $$ select 'jsonb' $$;
 create function api.overloaded(json) returns text language sql immutable as $$ select 'whole' $$;

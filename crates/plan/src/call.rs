@@ -48,6 +48,8 @@ pub enum Given<'a> {
     },
     /// The whole body.
     Body,
+    /// The bytes of the whole body, which comes as text: `bytea` would read escapes in it.
+    BytesOfBody,
 }
 
 /// What becomes of what a function returns.
@@ -86,6 +88,8 @@ const ARGUMENTS_SIMILARITY_MIN: f64 = 0.33;
 pub enum Brings {
     /// Nothing.
     Names,
+    /// A body of names and values that is not JSON: a form, or CSV.
+    Fields,
     /// A JSON body, which one unnamed argument can take.
     Json,
     /// A body that only one unnamed argument can take.
@@ -95,7 +99,7 @@ pub enum Brings {
 impl Brings {
     fn fits(self, type_oid: Oid) -> bool {
         match self {
-            Self::Names => false,
+            Self::Names | Self::Fields => false,
             Self::Json => matches!(type_oid, oid::JSON | oid::JSONB),
             Self::Raw(Raw::Text) => type_oid == oid::TEXT,
             Self::Raw(Raw::Xml) => type_oid == oid::XML,
@@ -115,7 +119,11 @@ pub(crate) fn resolve<'a>(
     let candidates: Vec<&Function> = catalog.callable(schema, name).collect();
     let fits = |function: &&&Function| {
         let named = |parameter: &Parameter| given.contains(&&*parameter.name) || optional.contains(&&*parameter.name);
-        let known = |name: &str| !name.is_empty() && function.parameters.iter().any(|known| *known.name == *name);
+        // the empty name is that of the argument without one, which takes the body that has the name
+        let known = |name: &str| {
+            (!name.is_empty() || brings != Brings::Names)
+                && function.parameters.iter().any(|known| *known.name == *name)
+        };
         !matches!(brings, Brings::Raw(_))
             && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
             && given.iter().all(|name| known(name))
@@ -192,7 +200,8 @@ pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name:
     let brings = match payload {
         Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
         Some(Payload { is_json: true, .. }) => Brings::Json,
-        _ => Brings::Names,
+        Some(_) => Brings::Fields,
+        None => Brings::Names,
     };
     let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
     let mut arguments = Vec::with_capacity(names.len());
@@ -203,7 +212,8 @@ pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name:
         // what is sent counts before what is derived from it
         let key = keys.iter().find(|key| *key.name == *parameter.name && (!key.is_optional || values.is_empty()));
         let given = if parameter.name.is_empty() && brings != Brings::Names {
-            Given::Body
+            let is_text = !matches!(brings, Brings::Raw(_));
+            if is_text && parameter.type_oid == oid::BYTEA { Given::BytesOfBody } else { Given::Body }
         } else if let (Some(key), Some(payload)) = (key, payload) {
             // what the catalog does not know is a pseudo-type: the database decides
             let known = context.catalog.type_of(parameter.type_oid);

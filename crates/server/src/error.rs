@@ -444,7 +444,7 @@ impl From<PlanError> for ApiError {
                     several => format!("with parameters {}", several.join(", ")),
                 };
                 match brings {
-                    Brings::Names => {}
+                    Brings::Names | Brings::Fields => {}
                     Brings::Json => with.push_str(" or with a single unnamed json/jsonb parameter"),
                     Brings::Raw(Raw::Text) => with = "with a single unnamed text parameter".to_owned(),
                     Brings::Raw(Raw::Xml) => with = "with a single unnamed xml parameter".to_owned(),

@@ -5,6 +5,7 @@
 
 use crate::error::ApiError;
 use bytes::Bytes;
+use std::collections::HashSet;
 use thalweg_decode::Chunks;
 use thalweg_files::{Part, parts};
 use thalweg_json::write_string;
@@ -99,6 +100,14 @@ pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a [u8], &'a [u8])>) ->
     }
     object.push(b'}');
     object
+}
+
+/// The fields of a form without files as a JSON object. Of several with one name the last counts.
+pub(crate) fn last_of_each(fields: &[(String, String)]) -> Vec<u8> {
+    let mut seen = HashSet::new();
+    let mut kept: Vec<_> = fields.iter().rev().filter(|(name, _)| seen.insert(name)).collect();
+    kept.reverse();
+    object(kept.into_iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
 }
 
 /// The fields as a JSON object, where PostgreSQL reads them.

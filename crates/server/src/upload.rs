@@ -260,6 +260,7 @@ impl Upload {
             }
             Understood::Csv(_) => Ok(vec![csv_as_json(self.held.list().iter().map(|chunk| &chunk[..]))?.into()]),
             Understood::Parts { fields, .. } => Ok(vec![form::document(fields).into()]),
+            Understood::Pairs(fields) => Ok(vec![form::last_of_each(fields).into()]),
             _ => Ok(self.held.list().to_vec()),
         }
     }

@@ -60,6 +60,12 @@ impl<'a> Writer<'a> {
             },
             Given::Bound(bound) => self.param_of(Param::Bound(*bound)),
             Given::Body => self.param_of(Param::Document),
+            Given::BytesOfBody => {
+                self.text.push_str("convert_to(");
+                self.param_of(Param::Document);
+                self.text.push_str("::text, 'UTF8')");
+                return;
+            }
             Given::Document { is_array } => {
                 self.text.push_str("(SELECT pgrst_body.");
                 quote(&mut self.text, argument.name);
