@@ -53,6 +53,10 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// What the session runs before the parts. With an empty search path PostgreSQL writes expressions and types so that
+    /// they mean the same under any other: whatever is not its own has its schema before it.
+    pub const FIRST: &str = "SELECT set_config('search_path', '', false)";
+
     /// A loader of the `exposed` schemas, with the functions of the `extra` ones.
     pub fn new(exposed: &[String], extra: &[String]) -> Self {
         let mut all_schemas = exposed.to_vec();

@@ -54,7 +54,7 @@ pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result
     let mut connection = Connection::connect(wire).await?;
     // each statement runs once
     connection.share_session();
-    connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]).await?;
+    connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Loader::FIRST]).await?;
     let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
     for part in Part::ALL {
         let params: Vec<Param<'_>> =

@@ -462,3 +462,39 @@ fn what_runs_before_a_write_is_part_of_its_transaction() {
     // a read may not write, not even so
     assert_eq!(served.get("/rows").status, 405);
 }
+
+/// A default says the same whatever the search path of a request is: `api.tenant()` is another function than the one that
+/// the column's default names.
+#[test]
+fn defaults_are_those_of_the_columns() {
+    let database = Database::new(&format!(
+        "create schema api; create schema other;
+         create function public.tenant() returns text language sql as $$ select 'public' $$;
+         create function api.tenant() returns text language sql as $$ select 'api' $$;
+         create function other.tenant() returns text language sql as $$ select 'other' $$;
+         create function public.join_of(text, text) returns text language sql immutable as $$ select 'public: ' || $1 || $2 $$;
+         create function api.join_of(text, text) returns text language sql immutable as $$ select 'api: ' || $1 || $2 $$;
+         create operator public.||| (leftarg = text, rightarg = text, function = public.join_of);
+         create operator api.||| (leftarg = text, rightarg = text, function = api.join_of);
+         create domain public.of_domain as text default public.tenant();
+         create type public.mood as enum ('calm', 'stormy');
+         create type api.mood as enum ('other', 'calm');
+         create sequence public.numbers start 100; create sequence api.numbers start 900;
+         create table api.t (
+           id int default nextval('public.numbers'), a text default public.tenant(), b text default other.tenant(),
+           c text default ('x' operator(public.|||) 'y'), d public.of_domain, e text default ('calm'::public.mood)::text,
+           f text default ('public.numbers'::regclass::oid > 0)::text, note text
+         );
+         {GRANTS}{WRITES} grant usage on all sequences in schema public to test_reader;
+         grant usage on schema other to test_reader;"
+    ));
+    let served = Served::start(Config { db_extra_search_path: vec!["public".to_owned()], ..config(&database.uri()) });
+    let prefer = ("Prefer", "missing=default, return=representation");
+    let columns = "id,a,b,c,d,e,f,note";
+    let made = served.send("POST", &format!("/t?columns={columns}"), &[prefer], r#"[{"note":"x"}]"#);
+    assert_eq!(made.status, 201, "{}", made.text());
+    database.execute("insert into api.t (note) values ('x')");
+    let rows = database.query("select a, b, c, d, e, f, note from api.t order by id");
+    assert_eq!(rows[0], rows[1]);
+    assert_eq!(database.value("select string_agg(id::text, ',' order by id) from api.t"), "100,101");
+}
