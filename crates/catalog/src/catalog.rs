@@ -1,7 +1,7 @@
 //! The snapshot, and how requests look things up in it.
 
 use crate::code::OwnCode;
-use crate::function::{Function, MediaHandler};
+use crate::function::{Function, MediaHandler, Parameter};
 use crate::relation::Relation;
 use crate::relationship::{Link, Relationship};
 use crate::session::Session;
@@ -97,6 +97,22 @@ impl Catalog {
     /// The functions of a name in any schema that was loaded.
     pub fn functions(&self, name: &str) -> &[Function] {
         self.functions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts functions of one name into the order in which the protocol lists them: by the number of their arguments, then
+    /// by their comments, then by the arguments' names and types.
+    pub(crate) fn order_overloads(&mut self) {
+        let Self { functions, types, .. } = self;
+        let parameter = |known: &Parameter| {
+            let format = types.get(&known.type_oid).map_or("unknown", |known| &known.format);
+            (known.name.clone(), format.to_owned(), known.required, known.variadic)
+        };
+        for overloads in functions.values_mut().filter(|overloads| overloads.len() > 1) {
+            overloads.sort_by_cached_key(|known| {
+                let parameters: Vec<_> = known.parameters.iter().map(parameter).collect();
+                (known.schema.clone(), parameters.len(), known.comment.clone(), parameters)
+            });
+        }
     }
 
     /// The functions of a schema that requests may call by a name.

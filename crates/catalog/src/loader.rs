@@ -110,6 +110,7 @@ impl Loader {
         let views = view::trace(&self.views);
         self.keys.give(&mut self.catalog.relations, &views);
         let mut catalog = self.catalog;
+        catalog.order_overloads();
         catalog.relationships = catalog.relations.iter().map(|_| Vec::new()).collect();
         for relationship in self.keys.derive(&catalog.relations, &self.by_oid, &views) {
             catalog.relationships[relationship.origin.0 as usize].push(relationship);
@@ -275,6 +276,7 @@ impl Loader {
             generated: row.bool()?,
             identity: row.bool()?,
             type_modifier: row.i32()?,
+            modified_type: row.optional_text()?.map(Into::into),
             comment: row.optional_text()?.map(Into::into),
         };
         self.catalog.relations[id.0 as usize].columns.push(column);

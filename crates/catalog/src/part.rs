@@ -146,7 +146,10 @@ impl Part {
                         coalesce(case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
                                  pg_get_expr(t.typdefaultbin, 0)),
                         a.attgenerated <> '' or a.attidentity = 'a', a.attidentity <> '',
-                        case when t.typtype = 'd' then t.typtypmod else a.atttypmod end, d.description
+                        case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
+                        case when a.atttypmod >= 0 and t.typnamespace <> 'pg_catalog'::regnamespace
+                             then format_type(a.atttypid, a.atttypmod) end,
+                        d.description
                  from pg_attribute a
                  join pg_class c on c.oid = a.attrelid
                  join pg_namespace n on n.oid = c.relnamespace

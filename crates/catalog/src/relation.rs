@@ -103,6 +103,9 @@ pub struct Column {
     pub identity: bool,
     /// What its type was declared with, such as a length, in PostgreSQL's encoding; −1 for nothing.
     pub type_modifier: i32,
+    /// Its type with what it was declared with as SQL writes them, such as `public.geometry(Point,4326)`, where the type is
+    /// not PostgreSQL's own.
+    pub modified_type: Option<Box<str>>,
     /// Its comment.
     pub comment: Option<Box<str>>,
 }

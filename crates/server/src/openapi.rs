@@ -100,7 +100,6 @@ impl Described<'_> {
             parameters.insert(format!("body.{name}"), body);
             for column in &relation.columns {
                 let mut filter = json!({"name": &*column.name, "required": false, "in": "query", "type": "string"});
-                filter["format"] = self.type_of(column.type_oid, false)["format"].clone();
                 with(&mut filter, "description", column.comment.as_deref().map(Value::from));
                 parameters.insert(format!("rowFilter.{name}.{}", column.name), filter);
             }
@@ -141,7 +140,8 @@ impl Described<'_> {
             .enumerate()
             .map(|(at, column)| (column.name.to_string(), self.property(relation, at as u16, column)))
             .collect();
-        let mut definition = json!({"type": "object", "properties": properties});
+        let mut definition = json!({"type": "object"});
+        with(&mut definition, "properties", (!properties.is_empty()).then(|| json!(properties)));
         with(&mut definition, "description", relation.comment.as_deref().map(Value::from));
         let required: Vec<&str> =
             relation.columns.iter().filter(|column| column.not_null).map(|column| &*column.name).collect();
@@ -150,7 +150,20 @@ impl Described<'_> {
     }
 
     fn property(&self, relation: &Relation, at: u16, column: &Column) -> Value {
-        let mut property = self.type_of(column.type_oid, true);
+        let mut property = self.type_of(column.type_oid);
+        let base = self.catalog.base_type(column.type_oid);
+        let labels = self.catalog.type_of(base).and_then(|known| match &known.kind {
+            TypeKind::Enum(labels) => Some(labels.iter().map(|label| &**label).collect::<Vec<_>>()),
+            _ => None,
+        });
+        with(&mut property, "enum", labels.map(|labels| json!(labels)));
+        // a domain over a type of PostgreSQL's own is shown as that; any other by its own name
+        let is_known_to_all = self.catalog.type_of(base).is_some_and(|known| &*known.schema == "pg_catalog");
+        match &column.modified_type {
+            _ if is_known_to_all => property["format"] = self.format(base).into(),
+            Some(modified) => property["format"] = (&**modified).into(),
+            None => {}
+        }
         let mut notes = Vec::new();
         if relation.primary_key.contains(&at) {
             notes.push("This is a Primary Key.<pk/>".to_owned());
@@ -159,9 +172,10 @@ impl Described<'_> {
         let note = (!notes.is_empty()).then(|| format!("Note:\n{}", notes.join("\n")));
         let description: Vec<&str> = column.comment.as_deref().into_iter().chain(note.as_deref()).collect();
         with(&mut property, "description", (!description.is_empty()).then(|| description.join("\n\n").into()));
-        let default = column.default.as_deref().and_then(|text| literal(text, &property["type"]));
+        let default = column.default.as_deref().filter(|_| !column.generated);
+        let default = default.and_then(|text| shown_default(text, &property["format"], &property["type"]));
         with(&mut property, "default", default);
-        let most = max_length(self.catalog.base_type(column.type_oid), column.type_modifier);
+        let most = max_length(base, column.type_modifier);
         with(&mut property, "maxLength", most.map(Value::from));
         property
     }
@@ -180,47 +194,45 @@ impl Described<'_> {
         Some(format!("This is a Foreign Key to `{table}.{column}`.<fk table='{table}' column='{column}'/>"))
     }
 
-    /// Type, format and, where they are known, the elements or labels of a type.
-    fn type_of(&self, type_oid: Oid, with_labels: bool) -> Value {
-        let base = self.catalog.base_type(type_oid);
-        let known = self.catalog.type_of(base);
-        let format = match base {
+    /// The type's name, as clients that know other databases too understand it where it is a number.
+    fn format(&self, type_oid: Oid) -> &str {
+        match type_oid {
             oid::INT2 | oid::INT4 => "int32",
             oid::INT8 => "int64",
-            _ => known.map_or("record", |known| &*known.format),
-        };
-        let mut shown = json!({"format": format});
+            _ => self.catalog.type_of(type_oid).map_or("record", |known| &known.format),
+        }
+    }
+
+    /// Type, format and, of an array, the type of its elements.
+    fn type_of(&self, type_oid: Oid) -> Value {
+        let base = self.catalog.base_type(type_oid);
+        let mut shown = json!({"format": self.format(type_oid)});
         with(&mut shown, "type", type_name(self.catalog, base).map(Value::from));
-        match known.map(|known| &known.kind) {
-            Some(TypeKind::Array(element)) => {
-                let mut items = json!({});
-                with(&mut items, "type", type_name(self.catalog, self.catalog.base_type(*element)).map(Value::from));
-                shown["items"] = items;
-            }
-            Some(TypeKind::Enum(labels)) if with_labels => {
-                shown["enum"] = json!(labels.iter().map(|label| &**label).collect::<Vec<_>>());
-            }
-            _ => {}
+        if let Some(TypeKind::Array(element)) = self.catalog.type_of(base).map(|known| &known.kind) {
+            let mut items = json!({});
+            with(&mut items, "type", type_name(self.catalog, self.catalog.base_type(*element)).map(Value::from));
+            shown["items"] = items;
         }
         shown
     }
 
     fn function_path(&self, name: &str, overloads: &[&Function]) -> Value {
-        let Some(first) = overloads.first() else { return json!({}) };
+        // the path has room for one
+        let Some(shown) = overloads.last() else { return json!({}) };
         let mut post = json!({
             "tags": [format!("(rpc) {name}")],
             "produces": &MEDIA_TYPES[..3],
             "parameters": [
-                {"name": "args", "in": "body", "required": true, "schema": self.arguments(first)},
+                {"name": "args", "in": "body", "required": true, "schema": self.arguments(shown)},
                 {"$ref": "#/parameters/preferParams"},
             ],
             "responses": {"200": {"description": "OK"}},
         });
-        describe(&mut post, first.comment.as_deref());
+        describe(&mut post, shown.comment.as_deref());
         let mut path = json!({"post": post});
-        if first.volatility != Volatility::Volatile {
+        if shown.volatility != Volatility::Volatile {
             let parameters: Vec<Value> =
-                first.parameters.iter().map(|parameter| self.query_parameter(parameter)).collect();
+                shown.parameters.iter().map(|parameter| self.query_parameter(parameter)).collect();
             let mut get = path["post"].clone();
             get["parameters"] = json!(parameters);
             if parameters.is_empty() {
@@ -235,7 +247,7 @@ impl Described<'_> {
         let properties: Map<String, Value> = function
             .parameters
             .iter()
-            .map(|parameter| (parameter.name.to_string(), self.type_of(parameter.type_oid, false)))
+            .map(|parameter| (parameter.name.to_string(), self.type_of(parameter.type_oid)))
             .collect();
         let mut schema = json!({"type": "object"});
         with(&mut schema, "properties", (!properties.is_empty()).then(|| json!(properties)));
@@ -247,11 +259,11 @@ impl Described<'_> {
     }
 
     fn query_parameter(&self, parameter: &Parameter) -> Value {
-        let kind = self.type_of(parameter.type_oid, false);
+        let kind = self.type_of(parameter.type_oid);
         let mut shown = json!({"name": &*parameter.name, "in": "query", "required": parameter.required});
         if parameter.variadic {
             let element = match self.catalog.type_of(parameter.type_oid).map(|known| &known.kind) {
-                Some(TypeKind::Array(element)) => self.type_of(*element, false),
+                Some(TypeKind::Array(element)) => self.type_of(*element),
                 _ => json!({"type": "string"}),
             };
             shown["type"] = json!("array");
@@ -287,6 +299,22 @@ fn max_length(base: Oid, modifier: i32) -> Option<i32> {
         oid::BPCHAR | oid::VARCHAR if modifier > VARLENA_HEADER_BYTES => Some(modifier - VARLENA_HEADER_BYTES),
         oid::BIT | oid::VARBIT if modifier > 0 => Some(modifier),
         _ => None,
+    }
+}
+
+/// A default as far as JSON can show it: the value of a literal; of a column whose values are strings in JSON, the
+/// expression.
+fn shown_default(text: &str, format: &Value, kind: &Value) -> Option<Value> {
+    match (literal(text, kind), kind.as_str()) {
+        (_, Some("array")) => None,
+        // a column of JSON: its default is JSON too
+        (Some(Value::String(json)), None) => serde_json::from_str(&json).ok(),
+        (Some(value), _) => Some(value),
+        (None, Some("string")) if !text.starts_with("NULL::") => {
+            let cast = format.as_str().and_then(|format| text.strip_suffix(format)?.strip_suffix("::"));
+            Some(Value::from(cast.unwrap_or(text)))
+        }
+        (None, _) => None,
     }
 }
 
@@ -424,5 +452,21 @@ mod tests {
         assert_eq!(literal("now()", &text), None);
         assert_eq!(literal("('a'::text || 'b'::text)", &text), None);
         assert_eq!(literal("'a'::text || 'b'::text", &text), None);
+    }
+
+    #[test]
+    fn other_defaults_are_shown_where_values_are_strings() {
+        let shown = |text: &str, format: &str, kind: &str| {
+            let kind = if kind.is_empty() { Value::Null } else { json!(kind) };
+            shown_default(text, &json!(format), &kind)
+        };
+        assert_eq!(shown("now()", "timestamp without time zone", "string"), Some(json!("now()")));
+        assert_eq!(shown("(CURRENT_USER)::text", "text", "string"), Some(json!("(CURRENT_USER)")));
+        assert_eq!(shown("'x'::text", "text", "string"), Some(json!("x")));
+        assert_eq!(shown("nextval('api.s'::regclass)", "int64", "integer"), None);
+        assert_eq!(shown("'{1}'::integer[]", "integer[]", "array"), None);
+        assert_eq!(shown("'{\"a\": 1}'::json", "json", ""), Some(json!({"a": 1})));
+        assert_eq!(shown("to_json(1)", "json", ""), None);
+        assert_eq!(shown("NULL::character varying", "character varying", "string"), None);
     }
 }

@@ -224,3 +224,42 @@ fn a_nul_is_a_mistake_wherever_it_stands() {
     assert_eq!(client.status_line(), "HTTP/1.1 400 Bad Request");
     assert_eq!(session(), before);
 }
+
+#[test]
+fn overloads_are_listed_in_the_protocols_order() {
+    let database = Database::new(&format!(
+        "create schema api; create schema other; create type other.kind as enum ('a');
+         create table api.clients (id int);
+         create function api.f(z text) returns int language sql as $$ select 1 $$;
+         create function api.f(z int) returns int language sql as $$ select 1 $$;
+         create function api.f(z bigint) returns int language sql as $$ select 1 $$;
+         create function api.f(z numeric, y int default 1) returns int language sql as $$ select 1 $$;
+         create function api.f(z int, a int default 1) returns int language sql as $$ select 1 $$;
+         create function api.f(z other.kind) returns int language sql as $$ select 1 $$;
+         create function api.f(z varchar) returns int language sql as $$ select 1 $$;
+         create function api.f(z api.clients) returns int language sql as $$ select 1 $$;
+         create function api.f(z float, b int default 1, c int default 2) returns int language sql as $$ select 1 $$;
+         create function api.f(variadic z oid[]) returns int language sql as $$ select 1 $$;
+         comment on function api.f(int) is 'second'; comment on function api.f(bigint) is 'first';
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let error = served.get("/rpc/f?z=1").json();
+    let listed =
+        error["message"].as_str().unwrap().strip_prefix("Could not choose the best candidate function between: ");
+    assert_eq!(
+        listed.unwrap().split("), ").collect::<Vec<_>>(),
+        [
+            "api.f(z => api.clients",
+            "api.f(z => character varying",
+            "api.f(z => oid[]",
+            "api.f(z => other.kind",
+            "api.f(z => text",
+            "api.f(z => bigint",
+            "api.f(z => integer",
+            "api.f(z => integer, a => integer",
+            "api.f(z => numeric, y => integer",
+            "api.f(z => double precision, b => integer, c => integer)",
+        ]
+    );
+}

@@ -1,6 +1,7 @@
 //! What a response is besides its rows: media types, headers, the description of the API, what SQL says of it.
 
 use crate::served::{GRANTS, ROLE, Served, config};
+use serde_json::json;
 use thalweg_server::{Config, OpenApiMode, RequestSettings};
 use thalweg_testkit::{Client, Database, Response};
 
@@ -100,6 +101,61 @@ fn the_description_follows_privileges() {
     let function = Served::start(Config { db_root_spec: Some("one".into()), ..config(&database.uri()) });
     assert_eq!(function.get("/").text(), "1");
     assert_eq!(function.request("PATCH", "/", &[]).json()["code"], "PGRST101");
+}
+
+/// Types and defaults are named as they are under an empty search path.
+#[test]
+fn the_description_names_what_is_elsewhere() {
+    let schema = "
+        create schema other;
+        create type other.kind as enum ('a', 'b c');
+        create domain other.short as varchar(7) default 'dom';
+        create domain other.deep as other.short;
+        create domain other.kinds as other.kind[];
+        create function other.tenant() returns text language sql as $$ select 'x' $$;
+        create type other.code;
+        create function other.code_in(cstring, oid, int) returns other.code language internal immutable strict as 'varcharin';
+        create function other.code_out(other.code) returns cstring language internal immutable strict as 'varcharout';
+        create type other.code (input = other.code_in, output = other.code_out, typmod_in = varchartypmodin,
+                                typmod_out = varchartypmodout, like = varchar);
+        create table api.odd (
+          kind other.kind default 'b c', kinds other.kind[] default '{a}', domain other.kinds, deep other.deep,
+          code other.code(5), codes other.code(6)[], plain varchar(8)[], n numeric(10, 3) default -1.50,
+          at timestamptz default now(), fn text default other.tenant(), who text default current_user,
+          made text generated always as ('x') stored, id int default 1 + 1, doc jsonb default '{\"a\": 1}');
+        create table api.nothing ();
+        create function api.several(a int) returns int language sql stable as $$ select 1 $$;
+        create function api.several(a other.short, b other.kind) returns int language sql stable as $$ select 1 $$;
+        create function api.several(c text) returns int language sql stable as $$ select 1 $$;";
+    let (served, _database) = served(schema, |config| config.openapi_mode = OpenApiMode::IgnorePrivileges);
+    let shown = served.get("/").json();
+    let column = |name: &str| shown["definitions"]["odd"]["properties"][name].clone();
+    let strings = json!({"type": "string"});
+    for (name, expected) in [
+        ("kind", json!({"type": "string", "format": "other.kind", "enum": ["a", "b c"], "default": "b c"})),
+        ("kinds", json!({"type": "array", "format": "other.kind[]", "items": strings})),
+        ("domain", json!({"type": "array", "format": "other.kinds", "items": strings})),
+        ("deep", json!({"type": "string", "format": "character varying", "default": "dom"})),
+        ("code", json!({"type": "string", "format": "other.code(5)"})),
+        ("codes", json!({"type": "array", "format": "other.code(6)[]", "items": strings})),
+        ("plain", json!({"type": "array", "format": "character varying[]", "items": strings})),
+        ("n", json!({"type": "number", "format": "numeric", "default": -1.5})),
+        ("at", json!({"type": "string", "format": "timestamp with time zone", "default": "now()"})),
+        ("fn", json!({"type": "string", "format": "text", "default": "other.tenant()"})),
+        ("who", json!({"type": "string", "format": "text", "default": "CURRENT_USER"})),
+        ("made", json!({"type": "string", "format": "text"})),
+        ("id", json!({"type": "integer", "format": "int32"})),
+        ("doc", json!({"format": "jsonb", "default": {"a": 1}})),
+    ] {
+        assert_eq!(column(name), expected, "{name}");
+    }
+    assert_eq!(shown["definitions"]["nothing"], json!({"type": "object"}));
+    let filter = &shown["parameters"]["rowFilter.odd.kind"];
+    assert_eq!(filter, &json!({"name": "kind", "in": "query", "required": false, "type": "string"}));
+    // of several functions of a name the one with the most arguments is shown
+    let arguments = &shown["paths"]["/rpc/several"]["post"]["parameters"][0]["schema"]["properties"];
+    let domain = json!({"type": "string", "format": "other.short"});
+    assert_eq!(arguments, &json!({"a": domain, "b": {"type": "string", "format": "other.kind"}}));
 }
 
 #[test]
