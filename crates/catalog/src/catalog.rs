@@ -7,7 +7,7 @@ use crate::relationship::{Link, Relationship};
 use crate::session::Session;
 use crate::similar::nearest;
 use crate::types::{Representation, Type, TypeKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
 
@@ -22,6 +22,8 @@ pub struct Catalog {
     pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, RelationId>>,
     pub(crate) by_row_type: HashMap<Oid, RelationId>,
     pub(crate) relationships: Vec<Vec<Relationship>>,
+    /// The relations that a junction relates which is not exposed.
+    pub(crate) related_out_of_sight: HashSet<RelationId>,
     pub(crate) types: HashMap<Oid, Type>,
     pub(crate) functions: HashMap<Arc<str>, Vec<Function>>,
     pub(crate) media_handlers: Vec<MediaHandler>,
@@ -188,9 +190,10 @@ impl Catalog {
         nearest(name, related.map(|(known, _)| &**known), RELATED_SIMILARITY_MIN)
     }
 
-    /// Whether any relationship starts at a relation.
+    /// Whether any relationship starts at a relation. One that cannot be used for its hidden junction counts: where it
+    /// leads is not wrong for want of another origin.
     pub fn has_relationships(&self, origin: RelationId, schema: &str) -> bool {
-        self.relationships(origin, schema).next().is_some()
+        self.relationships(origin, schema).next().is_some() || self.related_out_of_sight.contains(&origin)
     }
 
     /// The function of a schema whose name is most like `name`, if one is like it.

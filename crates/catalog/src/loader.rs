@@ -112,7 +112,9 @@ impl Loader {
         let mut catalog = self.catalog;
         catalog.order_overloads();
         catalog.relationships = catalog.relations.iter().map(|_| Vec::new()).collect();
-        for relationship in self.keys.derive(&catalog.relations, &self.by_oid, &views) {
+        let (relationships, hidden) = self.keys.derive(&catalog.relations, &self.by_oid, &views);
+        catalog.related_out_of_sight = hidden;
+        for relationship in relationships {
             catalog.relationships[relationship.origin.0 as usize].push(relationship);
         }
         catalog.relate_by_functions(&self.exposed);

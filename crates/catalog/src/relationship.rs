@@ -4,7 +4,7 @@ use crate::catalog::{Catalog, RelationId};
 use crate::function::{Function, Returns};
 use crate::relation::Relation;
 use crate::view::ViewColumns;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
 
@@ -156,15 +156,17 @@ impl Keys {
     }
 
     /// Derives both directions of each key (R1 to R3), between whatever shows its columns, and the ways through
-    /// junctions (R4).
+    /// junctions (R4). Tables that are not exposed are junctions too, which nobody may go through: the relations at
+    /// their ends are returned beside.
     pub(crate) fn derive(
         &self,
         relations: &[Relation],
         by_oid: &HashMap<Oid, RelationId>,
         views: &HashMap<Oid, ViewColumns>,
-    ) -> Vec<Relationship> {
+    ) -> (Vec<Relationship>, HashSet<RelationId>) {
         let shown = Shown::new(relations, by_oid, views);
         let mut found = Vec::with_capacity(self.foreign.len() * 2);
+        let mut hidden_sides: HashMap<Oid, Vec<(&ForeignKey, RelationId)>> = HashMap::new();
         // by relation, the keys to one that may make it a junction
         let mut sides: HashMap<RelationId, Vec<(RelationId, Key)>> = HashMap::new();
         for foreign in &self.foreign {
@@ -174,6 +176,14 @@ impl Keys {
             let targets = shown.ways(foreign.to, &to);
             if targets.is_empty() {
                 continue;
+            }
+            let primary_key = self.primary.get(&foreign.from).map(Vec::as_slice).unwrap_or_default();
+            if !by_oid.contains_key(&foreign.from)
+                && !is_unique
+                && from.iter().all(|column| primary_key.contains(column))
+            {
+                let sides = hidden_sides.entry(foreign.from).or_default();
+                sides.extend(targets.iter().map(|&(target, _)| (foreign, target)));
             }
             for (origin, from) in shown.ways(foreign.from, &from) {
                 for (target, to) in &targets {
@@ -208,7 +218,17 @@ impl Keys {
                 }
             }
         }
-        found
+        let mut hidden = HashSet::new();
+        for sides in hidden_sides.values() {
+            for &(near, origin) in sides {
+                let schema = |id: RelationId| &relations[id.0 as usize].schema;
+                let is_end = |&(far, target): &(&ForeignKey, RelationId)| {
+                    near.name != far.name && origin != target && schema(origin) == schema(target)
+                };
+                hidden.extend(sides.iter().any(is_end).then_some(origin));
+            }
+        }
+        (found, hidden)
     }
 }
 

@@ -84,7 +84,12 @@ fn each_error_has_its_status_and_code() {
 
 #[test]
 fn hints_name_what_was_meant() {
-    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let database = Database::new(&format!(
+        "{SCHEMA} create schema hidden; create table hidden.x (id int primary key); create table api.one_site (id int); create table api.end_1 (id int primary key);
+         create table api.end_2 (id int primary key); create table api.end_3 (id int primary key references hidden.x);
+         create table hidden.junction (a int references api.end_1, b int references api.end_2, primary key (a, b));
+         {GRANTS}"
+    ));
     let served = Served::database(&database.uri());
     let hint = |target: &str| served.get(target).json()["hint"].as_str().unwrap_or_default().to_owned();
     assert_eq!(hint("/flihgts"), "Perhaps you meant the table 'api.flights'");
@@ -92,6 +97,11 @@ fn hints_name_what_was_meant() {
     assert_eq!(hint("/xyzzy"), "");
     assert_eq!(hint("/flights?select=remark"), "Perhaps you meant to reference the column \"flights.remarks\".");
     assert_eq!(hint("/flights?select=sitess(id)"), "Perhaps you meant 'sites' instead of 'sitess'.");
+    assert_eq!(hint("/lonely?select=sites(id)"), "");
+    assert_eq!(hint("/one_site?select=flights(id)"), "Perhaps you meant 'sites' instead of 'one_site'.");
+    // what a junction out of sight relates is not strange to each other
+    assert_eq!(hint("/end_1?select=end_2(id)"), "");
+    assert_eq!(hint("/end_3?select=end_2(id)"), "Perhaps you meant 'end_1' instead of 'end_3'.");
     let ambiguous = served.get("/flights?select=sites(name)").json();
     assert_eq!(
         ambiguous["hint"],
