@@ -188,14 +188,10 @@ pub(crate) fn is_operation(text: &str) -> bool {
         || operation(&mut Scanner::new("filter", text), Place::TopLevel).is_ok()
 }
 
-/// Reads the value of `and` or `or`.
+/// Reads the value of `and` or `or`. Text behind the parenthesis that closes it is ignored.
 pub(crate) fn tree<'a>(negated: bool, all: bool, text: &'a str) -> Result<Tree<'a>, RequestError> {
     let mut scanner = Scanner::new("logic tree", text).shifted(if all { 3 } else { 2 });
     let children = group(&mut scanner, 0)?;
-    scanner.blanks();
-    if !scanner.at_end() {
-        return Err(scanner.expected("end of input"));
-    }
     Ok(Tree::Node { negated, all, children })
 }
 

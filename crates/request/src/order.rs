@@ -70,10 +70,10 @@ fn term<'a>(scanner: &mut Scanner<'a>) -> Result<OrderTerm<'a>, RequestError> {
     let (mut direction, mut nulls) = (None, None);
     while nulls.is_none() && scanner.eat(".") {
         match direction {
-            None if scanner.eat_word("asc") => direction = Some(Direction::Asc),
-            None if scanner.eat_word("desc") => direction = Some(Direction::Desc),
-            _ if scanner.eat_word("nullsfirst") => nulls = Some(Nulls::First),
-            _ if scanner.eat_word("nullslast") => nulls = Some(Nulls::Last),
+            None if scanner.eat("asc") => direction = Some(Direction::Asc),
+            None if scanner.eat("desc") => direction = Some(Direction::Desc),
+            _ if scanner.eat("nullsfirst") => nulls = Some(Nulls::First),
+            _ if scanner.eat("nullslast") => nulls = Some(Nulls::Last),
             None => return Err(scanner.expected("\"asc\", \"desc\", \"nullsfirst\" or \"nullslast\"")),
             Some(_) => return Err(scanner.expected("\"nullsfirst\" or \"nullslast\"")),
         }

@@ -233,8 +233,38 @@ mod tests {
         assert_eq!(error("and=(id.eq.1").0, "logic tree ((id.eq.1) 12");
         assert_eq!(error("id=neq(any).{1}").0, "filter (neq(any).{1}) 4");
         assert_eq!(error("id=not.not.eq.1").0, "filter (not.not.eq.1) 5");
+        // a word is read as far as it goes, and so is a number; what follows it is wrong
+        assert_eq!(error("order=id.nullslasttt").0, "order (id.nullslasttt) 13");
+        assert_eq!(error("order=id.asc.nullsfirstx").0, "order (id.asc.nullsfirstx) 18");
+        assert_eq!(error("order=id.ascc").0, "order (id.ascc) 7");
+        assert_eq!(error("select=data->>--34").0, "select parameter (data->>--34) 9");
+        assert_eq!(error("select=data->>-").0, "select parameter (data->>-) 9");
+        assert_eq!(error("select=data->-34a").0, "select parameter (data->-34a) 10");
+        assert_eq!(error("select=data->a--b").0, "select parameter (data->a--b) 9");
+        assert_eq!(error("and=(data->>--1.eq.1)").0, "logic tree ((data->>--1.eq.1)) 13");
+        assert_eq!(error("id->>--1=eq.1").0, "tree path (id->>--1) 7");
         // orders are looked at before filters, whatever their place
         assert_eq!(error("id=50&order=").0, "order () 1");
+    }
+
+    #[test]
+    fn what_stands_behind_a_closed_parenthesis_is_ignored() {
+        for (with, without) in [
+            ("and=(id.eq.1))", "and=(id.eq.1)"),
+            ("or=(id.eq.1,or(id.eq.2)))x", "or=(id.eq.1,or(id.eq.2))"),
+            ("select=a,b(count)'", "select=a,b(count)"),
+            ("select=a,...b(c)x,d", "select=a,...b(c)"),
+            ("select=a,b)c", "select=a,b"),
+            ("select=*x", "select=*"),
+        ] {
+            let (with, without) = (Params::decode(with).unwrap(), Params::decode(without).unwrap());
+            assert_eq!(Query::parse(&with, Unreserved::Filters), Query::parse(&without, Unreserved::Filters));
+        }
+        assert_eq!(error("select=a,b(c(d)x)").0, "select parameter (a,b(c(d)x)) 9");
+        assert_eq!(error("and=(id.eq.1,or(id.eq.2)x)").0, "logic tree ((id.eq.1,or(id.eq.2)x)) 24");
+        assert_eq!(error("select=b(c) x").0, "select parameter (b(c) x) 6");
+        assert_eq!(error("select=a'").0, "select parameter (a') 2");
+        assert_eq!(error("columns=a)").0, "columns parameter (a)) 2");
     }
 
     #[test]

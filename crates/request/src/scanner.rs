@@ -31,6 +31,11 @@ impl<'a> Scanner<'a> {
         self.at == self.text.len()
     }
 
+    /// Whether the last character that was read is one of these.
+    pub(crate) fn is_behind(&self, characters: &[char]) -> bool {
+        self.text[..self.at].ends_with(characters)
+    }
+
     pub(crate) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -154,13 +159,17 @@ impl<'a> Scanner<'a> {
             let as_text = self.eat(">");
             path.push(JsonStep { as_text, operand: self.json_operand()? });
         }
+        // neither a name nor a key ends with it: it begins an arrow that is none
+        if self.eat("-") {
+            return Err(self.expected("\">\""));
+        }
         Ok(Field { name, path })
     }
 
     fn json_operand(&mut self) -> Result<Operand<'a>, RequestError> {
         let mut ahead = self.clone();
         let start = ahead.at;
-        ahead.eat("-");
+        let is_negative = ahead.eat("-");
         let digits = ahead.take_while(|c| c.is_ascii_digit());
         let ends = ["->", "::", ".", ","].iter().any(|end| ahead.rest().starts_with(end)) || ahead.at_end();
         // a closing parenthesis ends it too: the path may stand inside an embed or a tree
@@ -170,6 +179,12 @@ impl<'a> Scanner<'a> {
         {
             self.at = ahead.at;
             return Ok(Operand::Index(index));
+        }
+        // no key begins with it
+        if is_negative {
+            let or_end =
+                if digits.is_empty() { "digit" } else { "digit, \"->\", \"::\", \".\", \",\" or end of input" };
+            return Err(ahead.expected(or_end));
         }
         if self.peek() == Some('"') {
             return self.quoted().map(Operand::Key);

@@ -117,8 +117,10 @@ pub(crate) fn select(text: &str) -> Result<Vec<Item<'_>>, RequestError> {
         return Ok(vec![Item::All]);
     }
     let items = items(&mut scanner, 0)?;
-    // text behind a parenthesis that closes nothing is ignored
-    if !scanner.at_end() && scanner.peek() != Some(')') {
+    // text directly behind an embed's parenthesis is ignored, and behind an asterisk, and behind a parenthesis that
+    // closes nothing
+    let is_closed = matches!(items.last(), Some(Item::Embed(_) | Item::All)) && scanner.is_behind(&[')', '*']);
+    if !scanner.at_end() && scanner.peek() != Some(')') && !is_closed {
         return Err(scanner.expected("\",\" or end of input"));
     }
     Ok(items)
