@@ -129,15 +129,27 @@ impl Part {
                 )
             }
             Self::Labels => "select enumtypid, enumlabel from pg_enum order by enumtypid, enumsortorder",
+            // How large a relation is that was never analysed is asked of its files, which waits for who has locked it: what
+            // is locked stays unknown, and so does what is still empty and will not stay so.
             Self::Relations => {
-                "select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
+                "with locked as materialized (
+                   select l.relation from pg_locks l
+                   where l.locktype = 'relation' and l.mode = 'AccessExclusiveLock' and l.pid <> pg_backend_pid()
+                     and l.database = (select d.oid from pg_database d where d.datname = current_database())
+                 )
+                 select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
                         case when c.relkind in ('r', 'p') then 28
                              when c.relkind = 'm' then 0
                              else pg_relation_is_updatable(c.oid, true) end,
-                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages end, c.relrowsecurity,
-                        c.relhasrules
+                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages
+                             when files.pages > 0 then least(files.pages, 2147483647)::int end,
+                        c.relrowsecurity, c.relhasrules
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                  left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
+                 left join lateral (
+                   select pg_relation_size(c.oid) / current_setting('block_size')::int as pages
+                   where c.reltuples < 0 and c.relkind in ('r', 'm') and c.oid not in (select relation from locked)
+                 ) as files on true
                  where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
                  order by n.nspname, c.relname"
             }

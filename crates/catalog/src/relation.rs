@@ -24,7 +24,8 @@ pub struct Relation {
     pub indexed: Vec<u16>,
     /// Its comment.
     pub comment: Option<Box<str>>,
-    /// How large PostgreSQL knew its rows to be when it last looked, in bytes; `None` if it never did.
+    /// How large its rows are, in bytes, as PostgreSQL last knew, or as its files say where it never looked; `None` if
+    /// neither is known.
     pub size_bytes: Option<u64>,
     /// Whether policies decide which rows a role sees.
     pub row_security: bool,

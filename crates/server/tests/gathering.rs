@@ -36,9 +36,11 @@ const MORE: &str = "
 fn both_ways_give_the_same() {
     let schema = std::fs::read_to_string(Path::new(CASES).join("schema.sql")).unwrap();
     let database = Database::new(&format!("{schema}{MORE}{GRANTS}"));
-    // nothing is known of sizes: PostgreSQL joins
+    // of a window PostgreSQL joins the levels
     let joined_there = Served::database(&database.uri());
-    let expected: Vec<String> = REQUESTS.iter().map(|(target, _)| joined_there.get(target).text().to_owned()).collect();
+    let windowed = |(target, gathers): &(&str, bool)| format!("{target}{}", if *gathers { "&limit=1000" } else { "" });
+    let expected: Vec<String> =
+        REQUESTS.iter().map(|request| joined_there.get(&windowed(request)).text().to_owned()).collect();
     database.execute("analyze");
     let catalog = catalog(&database.uri());
     let joined_here = Served::database(&database.uri());
@@ -105,13 +107,15 @@ fn rows_are_found_once_where_there_is_no_index() {
         "{schema}{GRANTS} revoke select on api.owners from test_reader;
          grant select (id, name, kind_id) on api.owners to test_reader;"
     ));
-    // nothing is known of sizes: a search for each row, which an index makes bearable here
+    // of a window, a search for each row, which an index makes bearable here
     database.execute(
         "create index things_owner on api.things (owner_id); create index parts_thing on api.parts (thing_id)",
     );
     let each = Served::database(&database.uri());
     let targets = UNINDEXED.iter().filter(|(target, _)| !target.contains("loud"));
-    let expected: Vec<String> = targets.clone().map(|(target, _)| each.get(target).text().to_owned()).collect();
+    let windowed = |target: &str| format!("{target}{}", if target.contains("limit") { "" } else { "&limit=9999" });
+    let expected: Vec<String> =
+        targets.clone().map(|(target, _)| each.get(&windowed(target)).text().to_owned()).collect();
     database.execute("drop index api.things_owner; drop index api.parts_thing; analyze");
     let catalog = catalog(&database.uri());
     let once = Served::database(&database.uri());
@@ -128,4 +132,61 @@ fn rows_are_found_once_where_there_is_no_index() {
         assert_eq!(once.request("HEAD", target, &[]).status, 200, "{target}");
     }
     assert_eq!(once.get("/owners?select=secret,things(id)&limit=1").status, 401);
+}
+
+/// Rows of a relation that was never analysed are fetched as they are afterwards.
+#[test]
+fn sizes_are_known_of_what_was_never_analysed() {
+    let schema = "
+        create schema api;
+        create table api.genres (id int primary key, name text);
+        create table api.tracks (id int primary key, name text, genre_id int references api.genres);
+        create table api.notes (track_id int references api.tracks, text text);
+        create table api.empty (track_id int references api.tracks, text text);
+        create materialized view api.kept as select 1 as id;
+        create table api.locked (id int primary key);
+        insert into api.genres select i, 'genre ' || i from generate_series(1, 25) i;
+        insert into api.tracks select i, 'track ' || i, i % 25 + 1 from generate_series(1, 500) i;
+        insert into api.notes select i % 500 + 1, repeat('note ', 50) from generate_series(1, 2000) i;
+        insert into api.locked values (1);";
+    let database = Database::new(&format!("{schema}{GRANTS}"));
+    let requests = [
+        "/tracks?select=name,genres(name)&order=id",
+        "/genres?select=name,tracks(name,notes(text))&order=id&tracks.order=id",
+        "/tracks?select=name,notes(text)&id=lt.5&order=id",
+        "/tracks?select=name,notes(text)&order=id&limit=3",
+        "/tracks?select=name,...notes(text)&order=id",
+        "/genres?select=name,tracks(name)&tracks.limit=1",
+    ];
+    let planned = |catalog: &thalweg_catalog::Catalog, target: &str| {
+        let (path, query) = target.split_once('?').unwrap();
+        let params = Params::decode(query).unwrap();
+        let request = request(Target::Relation(&path[1..]), Unreserved::Filters, &params, &[]).unwrap();
+        let plan = plan(&request, context(catalog)).unwrap();
+        (plan.gathers, thalweg_sql::rows(&plan).text)
+    };
+    let size = |catalog: &thalweg_catalog::Catalog, name: &str| {
+        catalog.relation(catalog.find("api", name).unwrap()).size_bytes
+    };
+    let before = catalog(&database.uri());
+    assert_eq!((size(&before, "genres"), size(&before, "kept")), (Some(8192), Some(8192)));
+    // what is empty will not stay so, and what is locked is not waited for
+    assert_eq!(size(&before, "empty"), None);
+    let locks = || database.value("select count(*) from pg_locks where relation = 'api.locked'::regclass");
+    let meanwhile = std::thread::scope(|scope| {
+        scope.spawn(|| database.execute("begin; lock table api.locked; select pg_sleep(4); commit"));
+        crate::served::eventually("the table is locked", || locks() == "1");
+        let catalog = catalog(&database.uri());
+        assert_eq!(locks(), "1", "the load has waited for the lock");
+        catalog
+    });
+    assert_eq!((size(&meanwhile, "locked"), size(&meanwhile, "genres")), (None, Some(8192)));
+    let empty = Served::database(&database.uri()).get("/tracks?select=id,empty(text)&id=eq.1");
+    assert_eq!(empty.text(), r#"[{"id":1,"empty":[]}]"#);
+    database.execute("analyze");
+    let after = catalog(&database.uri());
+    for target in requests {
+        assert_eq!(planned(&before, target), planned(&after, target), "{target}");
+    }
+    assert!(planned(&before, requests[0]).0);
 }
