@@ -35,6 +35,6 @@ pub use loader::{LoadError, Loader};
 pub use part::Part;
 pub use relation::{Column, Relation, RelationKind};
 pub use relationship::{Cardinality, Key, Link, Relationship};
-pub use session::{Session, Setting};
+pub use session::{RoleSetting, Session, Setting};
 pub use similar::nearest;
 pub use types::{Attribute, Representation, Type, TypeKind};

@@ -6,6 +6,7 @@ use crate::function::{Function, MediaHandler, Parameter, Returns, Volatility};
 use crate::part::Part;
 use crate::relation::{Column, Relation, RelationKind};
 use crate::relationship::{ForeignKey, Keys};
+use crate::session::RoleSetting;
 use crate::types::{Attribute, Representation, Type, TypeKind};
 use crate::view::{self, ViewColumns};
 use std::collections::{HashMap, HashSet};
@@ -203,8 +204,8 @@ impl Loader {
             }
             Part::RoleSettings => {
                 let (role, name, value) = (row.text()?, row.text()?, row.text()?);
-                let settings = self.catalog.session.role_settings.entry(role.into()).or_default();
-                settings.push((name.into(), value.into()));
+                let setting = RoleSetting { name: name.into(), value: value.into(), is_the_roles: row.bool()? };
+                self.catalog.session.role_settings.entry(role.into()).or_default().push(setting);
             }
             Part::Denied => self.code.deny(row.oid()?),
             Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?),

@@ -3,18 +3,22 @@
 use crate::code_sql;
 
 /// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
-/// granted.
+/// granted, to the connecting role or to the role itself. The last column says whether only the role may.
 macro_rules! role_settings {
-    ($may_be_set:literal) => {
+    ($ours:literal, $the_roles:literal) => {
         concat!(
-            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1)
+            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1), not (",
+            $ours,
+            ")
              from pg_auth_members m
              join pg_roles r on r.oid = m.roleid
              join pg_roles me on me.oid = m.member and me.rolname = session_user
              cross join lateral unnest(r.rolconfig) as s (setting)
              join pg_settings p on p.name = split_part(s.setting, '=', 1)
              where ",
-            $may_be_set,
+            $ours,
+            " or ",
+            $the_roles,
             " order by 1, 2"
         )
     };
@@ -246,9 +250,10 @@ impl Part {
             }
             Self::RoleSettings if version_num >= 150_000 => role_settings!(
                 "p.context = 'user'
-                 or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))"
+                 or (p.context = 'superuser' and has_parameter_privilege(session_user, p.name, 'set'))",
+                "(p.context = 'superuser' and has_parameter_privilege(r.oid, p.name, 'set'))"
             ),
-            Self::RoleSettings => role_settings!("p.context = 'user'"),
+            Self::RoleSettings => role_settings!("p.context = 'user'", "false"),
             Self::Denied => code_sql::DENIED,
             Self::Uses => code_sql::USES,
             Self::Expressions if version_num >= 180_000 => code_sql::EXPRESSIONS_18,

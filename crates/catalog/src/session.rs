@@ -21,7 +21,19 @@ pub struct Session {
     /// headers.
     pub response_is_set: bool,
     /// `ALTER ROLE … SET` of the roles that the connecting role may become, by role.
-    pub role_settings: HashMap<Box<str>, Vec<Setting>>,
+    pub role_settings: HashMap<Box<str>, Vec<RoleSetting>>,
+}
+
+/// A setting of `ALTER ROLE … SET`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleSetting {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its value.
+    pub value: Box<str>,
+    /// Whether only the role itself may set it, not the connecting role: such are set once the session has the role,
+    /// and all others before.
+    pub is_the_roles: bool,
 }
 
 /// A setting's name and value.

@@ -347,7 +347,7 @@ fn context<'a>(
         formats_are_changed: request.preferences.timezone.is_some()
             || state.pre_request.is_some()
             || config.db_hoisted_tx_settings.iter().any(|name| changes(name))
-            || of_role.is_some_and(|settings| settings.iter().any(|(name, _)| changes(name))),
+            || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
         aggregates_are_on: config.db_aggregates_enabled,
         plans_are_on: config.db_plan_enabled,
         legacy_target_names: config.url_use_legacy_target_names,

@@ -133,6 +133,65 @@ fn settings_of_the_role_apply() {
     database.execute("drop role test_timed");
 }
 
+/// What only the connecting role may set is set before a session has the role of a request, what only that role may set
+/// behind it, and what neither may is left out.
+#[test]
+fn settings_are_set_by_who_may() {
+    let database = Database::new(&format!(
+        "create schema api; create view api.seen as select current_setting('log_min_duration_statement') as both,
+           current_setting('log_statement') as ours, current_setting('deadlock_timeout') as theirs,
+           current_setting('track_activities') as inherited, current_setting('log_lock_waits') as nobodys,
+           current_setting('statement_timeout') as everyones; {GRANTS}
+         drop role if exists test_gate; drop role if exists test_web; drop role if exists test_of_web;
+         create role test_gate login noinherit password 'gate'; create role test_of_web nologin;
+         create role test_web nologin in role test_reader, test_of_web; grant test_web to test_gate;
+         alter role test_web set log_min_duration_statement = '61ms'; alter role test_web set log_statement = 'ddl';
+         alter role test_web set deadlock_timeout = '1100ms'; alter role test_web set track_activities = off;
+         alter role test_web set log_lock_waits = on; alter role test_web set statement_timeout = '62s';"
+    ));
+    let has_grants = database.value("show server_version_num").parse::<u32>().unwrap() >= 150_000;
+    if has_grants {
+        database.execute(
+            "grant set on parameter log_min_duration_statement to test_gate, test_web;
+             grant set on parameter log_statement to test_gate; grant set on parameter deadlock_timeout to test_web;
+             grant set on parameter track_activities to test_of_web;",
+        );
+    }
+    let uri = database.uri();
+    let (_, place) = uri.rsplit_once('@').unwrap();
+    let uri = format!("postgres://test_gate:gate@{place}");
+    let served = Served::start(Config { db_anon_role: Some("test_web".into()), ..config(&uri) });
+    let seen = served.get("/seen");
+    drop(served);
+    let defaults = database.query(
+        "select current_setting('log_min_duration_statement'), current_setting('log_statement'),
+           current_setting('deadlock_timeout'), current_setting('track_activities'), current_setting('log_lock_waits')",
+    );
+    if has_grants {
+        database.execute(
+            "revoke set on parameter log_min_duration_statement, log_statement, deadlock_timeout, track_activities
+             from test_gate, test_web, test_of_web",
+        );
+    }
+    database.execute("drop role test_gate; drop role test_web; drop role test_of_web");
+    let default = |at: usize| defaults[0][at].clone().unwrap_or_default();
+    let expected = match has_grants {
+        true => ["61ms", "ddl", "1100ms", "off"].map(str::to_owned),
+        false => [default(0), default(1), default(2), default(3)],
+    };
+    let seen = (seen.status, seen.json());
+    assert_eq!(
+        seen,
+        (
+            200,
+            serde_json::json!([{
+                "both": expected[0], "ours": expected[1], "theirs": expected[2], "inherited": expected[3],
+                "nobodys": default(4), "everyones": "62s",
+            }])
+        )
+    );
+}
+
 #[test]
 fn cross_origin_requests_are_answered() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));

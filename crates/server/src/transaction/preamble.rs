@@ -103,8 +103,9 @@ impl Preamble {
 
 /// The statement that sets the isolation level, before any other: the called function's, or else the role's.
 fn isolation(session: &Session<'_>) -> Option<&'static str> {
-    let asked = session.hoisted().chain(session.role_settings().iter());
-    let (_, level) = asked.into_iter().find(|(name, _)| **name == *"default_transaction_isolation")?;
+    let of_role = session.role_settings().iter().map(|setting| (&setting.name, &setting.value));
+    let mut asked = session.hoisted().map(|(name, value)| (name, value)).chain(of_role);
+    let (_, level) = asked.find(|(name, _)| ***name == *"default_transaction_isolation")?;
     ISOLATION_LEVELS.iter().find(|(known, _)| level.eq_ignore_ascii_case(known)).map(|(_, statement)| *statement)
 }
 
@@ -114,10 +115,17 @@ fn anew(session: &Session<'_>) -> SetState {
     // policies are asked only by plans that tell them what they may ask for
     local.set("row_security", Cow::Borrowed(if session.runs_code() { "on" } else { "off" }));
     local.set("search_path", Cow::Owned(session.search_path.to_owned()));
-    for (name, value) in session.role_settings() {
-        local.set_named(name, value.to_string());
+    // Who logged in may set some of them, the role others; whose session this was last is neither.
+    if !session.role_settings().is_empty() {
+        local.set("role", Cow::Borrowed("none"));
+    }
+    for setting in session.role_settings().iter().filter(|setting| !setting.is_the_roles) {
+        local.set_named(&setting.name, setting.value.to_string());
     }
     local.set("role", Cow::Owned(session.role.to_owned()));
+    for setting in session.role_settings().iter().filter(|setting| setting.is_the_roles) {
+        local.set_named(&setting.name, setting.value.to_string());
+    }
     local.set("request.jwt.claims", Cow::Owned(claims(session.role)));
     local.set("request.method", Cow::Owned(session.facts.method.to_owned()));
     local.set("request.path", Cow::Owned(session.facts.path.to_owned()));

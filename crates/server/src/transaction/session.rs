@@ -6,7 +6,7 @@
 use crate::config::{Config, RequestSettings};
 use crate::state::{Snapshot, State};
 use std::sync::Arc;
-use thalweg_catalog::{Function, Setting};
+use thalweg_catalog::{Function, RoleSetting, Setting};
 use thalweg_wire::Identity;
 
 /// What a request needs of its session.
@@ -89,7 +89,7 @@ impl<'a> Session<'a> {
     }
 
     /// `ALTER ROLE … SET` of the role.
-    pub(super) fn role_settings(&self) -> &'a [Setting] {
+    pub(super) fn role_settings(&self) -> &'a [RoleSetting] {
         self.snapshot.catalog.session().role_settings.get(self.role).map_or(&[], Vec::as_slice)
     }
 
