@@ -217,10 +217,9 @@ impl Incoming {
 
     /// Reads what is left, within bounds: a client that is still sending does not read the response, and loses it where
     /// the connection is cut. One that waits to be told to send learns from the response that it need not.
-    /// Returns whether that was all.
-    pub(crate) async fn discard(mut self) -> bool {
+    pub(crate) async fn discard(mut self) {
         if self.waits_to_send && self.bytes == 0 {
-            return false;
+            return;
         }
         self.release();
         let discard = async {
@@ -228,13 +227,11 @@ impl Incoming {
             while bytes <= UNWANTED_BYTES_MAX {
                 match self.receive().await {
                     Ok(Some(chunk)) => bytes += chunk.len() as u64,
-                    Ok(None) => return true,
-                    Err(_) => return false,
+                    Ok(None) | Err(_) => return,
                 }
             }
-            false
         };
-        tokio::time::timeout(UNWANTED_TIME_MAX, discard).await.unwrap_or(false)
+        let _ = tokio::time::timeout(UNWANTED_TIME_MAX, discard).await;
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::body::Body;
 use crate::config::{Config, ConfigError};
 use crate::flow;
+use crate::http::{self, Framed, HEAD_BYTES_MAX, Reset, Socket};
 use crate::incoming::Incoming;
-use crate::lenient::{Expecting, Lenient};
 use crate::listener::{Accepted, Listener};
 use crate::log;
 use crate::reload::{self, Reloader};
@@ -19,17 +19,16 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 /// How many clients may be connected. More wait in the operating system's queue.
 const CLIENTS_MAX: usize = 10_000;
-/// How much of what a client sends is read at a time, in bytes; no head of a request is longer.
-const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 /// How long a client may take for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to stop.
@@ -186,59 +185,48 @@ impl ServerBuilder {
 }
 
 /// One client's connection, request by request.
-async fn client(
+async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
     state: Arc<State>,
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    stream: S,
     peer: String,
     mut closed: watch::Receiver<bool>,
 ) {
-    let expecting = Expecting::request();
     let service = service_fn(|request: Request<HttpBody>| {
-        let (state, peer, expecting) = (&state, &peer, &expecting);
-        async move { respond(state, peer, request, expecting).await }
+        let (state, peer) = (&state, &peer);
+        async move { respond(state, peer, request).await }
     });
-    let connection = http1::Builder::new()
-        .max_buf_size(HTTP_BUFFER_BYTES)
+    let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
+    let mut connection = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(
-            TokioIo::new(Lenient::new(stream, expecting.clone(), state.config.client_stall_timeout)),
-            service,
-        );
-    let mut connection = std::pin::pin!(connection);
+        .serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
+        ended = &mut connection => Some(ended),
         _ = closed.wait_for(|closed| *closed) => None,
     };
-    // What goes wrong with a client's connection is the client's affair.
-    let _ = match ended {
+    let ended = match ended {
         Some(ended) => ended,
         None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
         }
     };
+    // A client that sends no further request has done nothing wrong: its connection ends in order. What else goes wrong
+    // with a connection is the client's affair, or has been logged.
+    if ended.is_err_and(|error| error.is_timeout()) {
+        let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
+    }
 }
 
-async fn respond(
-    state: &State,
-    peer: &str,
-    request: Request<HttpBody>,
-    expecting: &Expecting,
-) -> Result<Response<Body>, Infallible> {
-    let (parts, body) = request.into_parts();
+async fn respond(state: &State, peer: &str, request: Request<HttpBody>) -> Result<Response<Body>, Infallible> {
+    let (mut parts, body) = request.into_parts();
+    http::unpack(&mut parts.headers);
     let mut incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
     let answer = flow::answer(state, &parts, &mut incoming).await;
     log::access(peer, &parts, &answer);
-    if incoming.has_ended() {
-        expecting.answered();
-    } else {
-        let expecting = expecting.clone();
-        tokio::spawn(async move {
-            if incoming.discard().await {
-                expecting.answered();
-            }
-        });
+    if !incoming.has_ended() {
+        tokio::spawn(incoming.discard());
     }
     Ok(answer.response)
 }

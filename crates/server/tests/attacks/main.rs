@@ -5,3 +5,5 @@
 mod served;
 
 mod requests_again;
+mod smuggling;
+mod strictly;

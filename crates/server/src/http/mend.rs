@@ -1,0 +1,199 @@
+//! Heads that are right, but that hyper would refuse or take for something else.
+//!
+//! * `"`, `<` and `>` stand unescaped in many a query (`data->key`, `in.("a")`), PostgREST takes them, and the `http` crate does
+//!   not. What follows a `#` it cuts off, which would leave half of a filter. They are escaped.
+//! * `Upgrade` makes hyper wait for another protocol, which there never is. It is left out.
+//! * hyper has room for 100 headers, and would allocate twice for each request if it were to have more. Those beyond travel as
+//!   one header, and are taken apart behind it.
+
+use crate::http::HEAD_BYTES_MAX;
+use crate::http::framing::{Refusal, parse};
+use httparse::{Header, Request};
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+/// How many headers of a request hyper sees as they are.
+const HEADERS_PLAIN_MAX: usize = 100;
+/// What hyper itself looks for.
+const SEEN_BY_HYPER: [&str; 5] = ["content-length", "transfer-encoding", "connection", "expect", "te"];
+/// How many headers are left as they are where others travel together: those that hyper looks for come on top.
+const HEADERS_BESIDE_PACKED: usize = HEADERS_PLAIN_MAX - 2 * SEEN_BY_HYPER.len();
+/// The header in which others travel. No client may send it.
+pub(crate) const PACKED: &str = "thalweg-packed-headers";
+
+/// Whether a byte of a target's path or query must be escaped.
+fn is_refused(byte: u8) -> bool {
+    matches!(byte, b'"' | b'#' | b'<' | b'>' | b'`')
+}
+
+/// Whether a head must be mended.
+pub(crate) fn is_needed(request: &Request<'_, '_>) -> bool {
+    request.path.is_some_and(|target| target.bytes().any(is_refused))
+        || request.headers.len() > HEADERS_PLAIN_MAX
+        || request.headers.iter().any(is_upgrade)
+}
+
+fn is_upgrade(header: &Header<'_>) -> bool {
+    header.name.eq_ignore_ascii_case("upgrade")
+}
+
+/// Writes a whole head as hyper takes it.
+pub(crate) fn mend(head: &[u8], mended: &mut Vec<u8>) -> Result<(), Refusal> {
+    let start = mended.len();
+    match parse(head, |request| write(request, mended))? {
+        Some(_) if mended.len() - start <= HEAD_BYTES_MAX => Ok(()),
+        Some(_) => Err(Refusal::HeadTooLarge),
+        None => Err(Refusal::Head),
+    }
+}
+
+fn write(request: &Request<'_, '_>, mended: &mut Vec<u8>) {
+    mended.extend_from_slice(request.method.unwrap_or_default().as_bytes());
+    mended.push(b' ');
+    mended.extend_from_slice(&escaped(request.path.unwrap_or_default()));
+    mended.extend_from_slice(if request.version == Some(0) { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    let packs = request.headers.len() > HEADERS_PLAIN_MAX;
+    let (mut plain, mut packed) = (0, Vec::new());
+    for header in request.headers.iter().filter(|header| !is_upgrade(header)) {
+        let is_seen = SEEN_BY_HYPER.iter().any(|name| header.name.eq_ignore_ascii_case(name));
+        if packs && !is_seen && plain >= HEADERS_BESIDE_PACKED {
+            pack(header, &mut packed);
+            continue;
+        }
+        plain += usize::from(!is_seen);
+        write_header(header.name, header.value, mended);
+    }
+    if !packed.is_empty() {
+        write_header(PACKED, &packed, mended);
+    }
+    mended.extend_from_slice(b"\r\n");
+}
+
+fn write_header(name: &str, value: &[u8], mended: &mut Vec<u8>) {
+    mended.extend_from_slice(name.as_bytes());
+    mended.extend_from_slice(b": ");
+    mended.extend_from_slice(value);
+    mended.extend_from_slice(b"\r\n");
+}
+
+/// Adds a header to others. A tab ends each, so that the tabs of values are escaped; the bar behind it keeps the last one
+/// from being trimmed.
+fn pack(header: &Header<'_>, packed: &mut Vec<u8>) {
+    packed.extend_from_slice(header.name.as_bytes());
+    packed.push(b':');
+    for &byte in header.value {
+        match byte {
+            b'%' => packed.extend_from_slice(b"%25"),
+            b'\t' => packed.extend_from_slice(b"%09"),
+            byte => packed.push(byte),
+        }
+    }
+    packed.extend_from_slice(b"\t|");
+}
+
+/// Takes apart what travelled as one header.
+pub(crate) fn unpack(headers: &mut HeaderMap) {
+    let Some(packed) = headers.remove(PACKED) else { return };
+    let mut rest = packed.as_bytes();
+    while let Some(end) = memchr::memchr(b'\t', rest) {
+        let (header, behind) = rest.split_at(end);
+        rest = behind.get(2..).unwrap_or_default();
+        let Some(colon) = memchr::memchr(b':', header) else { continue };
+        let mut value = Vec::with_capacity(header.len() - colon);
+        let mut escaped = &header[colon + 1..];
+        while let Some(at) = memchr::memchr(b'%', escaped) {
+            value.extend_from_slice(&escaped[..at]);
+            value.push(if escaped[at..].starts_with(b"%09") { b'\t' } else { b'%' });
+            escaped = escaped.get(at + 3..).unwrap_or_default();
+        }
+        value.extend_from_slice(escaped);
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(&header[..colon]), HeaderValue::from_maybe_shared(bytes::Bytes::from(value)))
+        {
+            headers.append(name, value);
+        }
+    }
+}
+
+/// A target of which the path and the query are escaped. Its authority, if it has one, is as it was.
+fn escaped(target: &str) -> Vec<u8> {
+    let path = match target.split_once("://") {
+        Some((scheme, rest)) if !target.starts_with('/') => {
+            scheme.len() + 3 + rest.find(['/', '?', '#']).unwrap_or(rest.len())
+        }
+        _ => 0,
+    };
+    let mut escaped = Vec::with_capacity(target.len() + 32);
+    escaped.extend_from_slice(&target.as_bytes()[..path]);
+    for &byte in &target.as_bytes()[path..] {
+        if is_refused(byte) {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            escaped.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        } else {
+            escaped.push(byte);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(head: &str) -> String {
+        let mut mended = Vec::new();
+        mend(head.as_bytes(), &mut mended).unwrap();
+        String::from_utf8(mended).unwrap()
+    }
+
+    #[test]
+    fn only_the_target_is_escaped() {
+        let head = "\r\nGET /t?a=in.(\"x\")&d->>k=eq.1#`é HTTP/1.0\r\nX-Quoted:  \"<>#`\" \r\nEmpty:\r\n\r\n";
+        let escaped = "GET /t?a=in.(%22x%22)&d-%3E%3Ek=eq.1%23%60é HTTP/1.0\r\nX-Quoted: \"<>#`\"\r\nEmpty: \r\n\r\n";
+        assert_eq!(mended(head), escaped);
+        // what is mended once needs it no more
+        assert_eq!(parse(escaped.as_bytes(), is_needed), Ok(Some((escaped.len(), false))));
+        assert_eq!(escaped_text("http://h\"x/t?a=<"), "http://h\"x/t?a=%3C");
+        assert_eq!(escaped_text("http://h?a=<"), "http://h?a=%3C");
+        assert_eq!(escaped_text("/r?a=http://x/<"), "/r?a=http://x/%3C");
+    }
+
+    fn escaped_text(target: &str) -> String {
+        String::from_utf8(escaped(target)).unwrap()
+    }
+
+    #[test]
+    fn headers_travel_together() {
+        let values = ["", "x", "a: b", "%", "%09", "a\tb", "|", "100%25\t|x:y", "é"];
+        let mut head = String::from("GET / HTTP/1.1\r\nUpgrade: h2c\r\n");
+        for at in 0..400 {
+            head += &format!("X-{}: {}\r\n", at % 300, values[at % values.len()]);
+        }
+        head += "Content-Length: 0\r\nconnection: close\r\n\r\n";
+        let packed = mended(&head);
+        let mut headers = HeaderMap::new();
+        let read = parse(packed.as_bytes(), |request| {
+            assert!(request.headers.len() <= HEADERS_PLAIN_MAX);
+            for header in &*request.headers {
+                let value = HeaderValue::from_bytes(header.value).unwrap();
+                headers.append(HeaderName::from_bytes(header.name.as_bytes()).unwrap(), value);
+            }
+        });
+        assert!(matches!(read, Ok(Some((end, ()))) if end == packed.len()));
+        assert!(headers.contains_key("connection") && headers.contains_key("content-length"));
+        unpack(&mut headers);
+        assert_eq!(headers.len(), 402);
+        assert!(!headers.contains_key("upgrade"));
+        for at in 0..300 {
+            let found: Vec<_> = headers.get_all(format!("x-{at}")).iter().map(HeaderValue::as_bytes).collect();
+            let sent: Vec<_> = (at..400).step_by(300).map(|at| values[at % values.len()].as_bytes()).collect();
+            assert_eq!(found, sent, "{at}");
+        }
+    }
+
+    #[test]
+    fn what_grows_too_long_is_refused() {
+        let head = format!("GET /{} HTTP/1.1\r\n\r\n", "<".repeat(HEAD_BYTES_MAX / 2));
+        assert_eq!(mend(head.as_bytes(), &mut Vec::new()), Err(Refusal::HeadTooLarge));
+    }
+}

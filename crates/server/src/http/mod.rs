@@ -1,0 +1,24 @@
+//! A client's connection, between the socket and hyper.
+//!
+//! ```text
+//!  socket
+//!    │ socket    stalls are found out, what does not end in order is reset
+//!    │ reader    bytes that have been judged, and no others, are handed on
+//!    │   framing   where a request ends                     pure
+//!    │   chunked   where a chunked body ends                pure
+//!    │   mend      heads that hyper would refuse            pure
+//!    ▼ hyper     requests
+//! ```
+
+mod chunked;
+mod framing;
+mod mend;
+mod reader;
+mod socket;
+
+pub(crate) use mend::unpack;
+pub(crate) use reader::Framed;
+pub(crate) use socket::{Reset, Socket};
+
+/// The longest head of a request, in bytes. It is also how much of what a client sends is read at a time.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
