@@ -3,6 +3,7 @@
 use crate::transaction::{Entered, Replies};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use hyper::Version;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
@@ -22,7 +23,8 @@ struct Flowing {
     replies: Replies,
 }
 
-/// The rows broke off. The connection to the client is cut, so that it cannot take what it has for all there is.
+/// The rows broke off. The connection to the client is reset (`http/socket.rs`), so that it cannot take what it has for all
+/// there is.
 #[derive(Debug)]
 pub(crate) struct Torn;
 
@@ -57,6 +59,11 @@ impl Body {
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         self.left
     }
+
+    /// Whether it may break off without anything that says so but the connection's end.
+    pub(crate) fn ends_with_connection(&self, version: Version) -> bool {
+        self.left.is_none() && version < Version::HTTP_11
+    }
 }
 
 impl http_body::Body for Body {
@@ -86,7 +93,7 @@ impl http_body::Body for Body {
                     StepError::Wire(error) => error.to_string(),
                     StepError::Sink(error) => error.to_string(),
                 };
-                tracing::error!(cause, "a response was torn");
+                tracing::error!(cause, "a response was cut: its rows broke off");
                 self.flowing = None;
                 return Poll::Ready(Some(Err(Torn)));
             }

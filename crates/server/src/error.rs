@@ -121,6 +121,13 @@ impl ApiError {
         Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
     }
 
+    /// The response would have no end but the connection's, and that does not show whether it is whole.
+    pub(crate) fn version_without_length() -> Self {
+        Self::new(505, "PGRST127", "Feature not implemented")
+            .details("Over HTTP/1.0 and a Unix socket, a response of unknown length that breaks off looks whole.")
+            .hint("Use HTTP/1.1.")
+    }
+
     /// No token, and anonymous access is off.
     pub(crate) fn anonymous_disabled() -> Self {
         Self::new(401, "PGRST302", "Anonymous access is disabled").header(WWW_AUTHENTICATE, "Bearer")

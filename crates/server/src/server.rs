@@ -2,6 +2,7 @@
 
 use crate::body::Body;
 use crate::config::{Config, ConfigError};
+use crate::error::ApiError;
 use crate::flow;
 use crate::http::{self, Framed, HEAD_BYTES_MAX, Reset, Socket};
 use crate::incoming::Incoming;
@@ -124,7 +125,10 @@ impl Server {
         drop(self.listener);
         let _ = closing.send(true);
         let all = u32::try_from(CLIENTS_MAX).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await;
+        if tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await.is_err() {
+            let left = CLIENTS_MAX - clients.available_permits();
+            tracing::error!(left, "responses were cut: the server stops, and their clients take too long");
+        }
     }
 }
 
@@ -193,7 +197,7 @@ async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
 ) {
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
-        async move { respond(state, peer, request).await }
+        async move { respond(state, peer, request, S::SHOWS_CUTS).await }
     });
     let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
     let mut connection = http1::Builder::new()
@@ -212,18 +216,35 @@ async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
             (&mut connection).await
         }
     };
-    // A client that sends no further request has done nothing wrong: its connection ends in order. What else goes wrong
-    // with a connection is the client's affair, or has been logged.
-    if ended.is_err_and(|error| error.is_timeout()) {
-        let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
+    match ended {
+        Ok(()) => {}
+        // A client that sends no further request has done nothing wrong: its connection ends in order.
+        Err(error) if error.is_timeout() => {
+            let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
+        }
+        // fewer bytes came than the head had promised
+        Err(error) if error.is_body_write_aborted() => tracing::error!(%error, "a response was cut"),
+        // What else goes wrong with a connection is the client's affair, or has been logged where it was found.
+        Err(_) => {}
     }
 }
 
-async fn respond(state: &State, peer: &str, request: Request<HttpBody>) -> Result<Response<Body>, Infallible> {
+async fn respond(
+    state: &State,
+    peer: &str,
+    request: Request<HttpBody>,
+    shows_cuts: bool,
+) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     http::unpack(&mut parts.headers);
     let mut incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
-    let answer = flow::answer(state, &parts, &mut incoming).await;
+    let mut answer = flow::answer(state, &parts, &mut incoming).await;
+    if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
+        // with the body goes the connection that its rows come from, and what they may have written
+        let error = ApiError::version_without_length();
+        answer.response = error.respond(state.config.client_errors_are_verbose);
+        (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
+    }
     log::access(peer, &parts, &answer);
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());

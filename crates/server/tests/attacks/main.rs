@@ -7,3 +7,4 @@ mod served;
 mod requests_again;
 mod smuggling;
 mod strictly;
+mod torn;
