@@ -3,10 +3,10 @@
 use crate::ClusterOptions;
 use crate::serve::{runtime, serve};
 use std::error::Error;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
-use thalweg_server::{Config, LogLevel, Server};
+use thalweg_server::{Config, LogLevel};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -66,8 +66,8 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn greet(server: &Server) {
-    let Some(address) = server.local_addr() else { return };
+fn greet(address: Option<SocketAddr>) {
+    let Some(address) = address else { return };
     println!(
         "\nThe flight book is served at http://{address} — ctrl-C stops it. Try:\n\n\
          \x20 curl 'http://{address}/flights?select=id,launched,distance_km&order=distance_km.desc&limit=3'\n\

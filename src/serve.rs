@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use thalweg_embedded_postgres::{Cluster, Options};
 use thalweg_server::{Config, Server};
@@ -31,21 +32,23 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-/// Serves until SIGINT or SIGTERM.
-pub(crate) async fn serve(config: Config, listening: impl FnOnce(&Server)) -> Result<(), Box<dyn Error>> {
+/// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where.
+pub(crate) async fn serve(config: Config, ready: impl FnOnce(Option<SocketAddr>)) -> Result<(), Box<dyn Error>> {
     // from here on ctrl-C is answered by the server, which ends in order
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut stop = std::pin::pin!(async move {
+    let stop = async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-    });
-    let server = tokio::select! {
-        server = Server::builder(config).start() => server?,
-        () = &mut stop => return Ok(()),
     };
-    listening(&server);
-    server.serve(stop).await;
-    Ok(())
+    let server = Server::builder(config).start().await?;
+    let (address, loaded) = (server.local_addr(), server.loaded());
+    let mut serving = std::pin::pin!(server.serve(stop));
+    tokio::select! {
+        ended = &mut serving => return Ok(ended?),
+        // if nothing can be loaded, serving ends with the reason
+        Ok(()) = loaded => ready(address),
+    }
+    Ok(serving.await?)
 }

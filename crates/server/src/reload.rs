@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Connection, TargetSession};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 
 /// Triggers that come within this time are one.
 const MERGED_WITHIN: Duration = Duration::from_millis(100);
@@ -21,8 +21,19 @@ const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct Reloader {
     wanted: Notify,
     attempts: watch::Sender<u64>,
+    first: watch::Sender<FirstLoad>,
     started: Instant,
     suspected_at: AtomicU64,
+}
+
+/// What has come of the first attempt to load the schema cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FirstLoad {
+    Running,
+    /// It has ended, well or not.
+    Ended,
+    /// It failed in a way in which every other attempt will.
+    Fatal(String),
 }
 
 impl Reloader {
@@ -30,6 +41,7 @@ impl Reloader {
         Self {
             wanted: Notify::new(),
             attempts: watch::channel(0).0,
+            first: watch::channel(FirstLoad::Running).0,
             started: Instant::now(),
             suspected_at: AtomicU64::new(0),
         }
@@ -38,6 +50,20 @@ impl Reloader {
     /// Asks for a load, soon.
     pub(crate) fn trigger(&self) {
         self.wanted.notify_one();
+    }
+
+    /// The configuration is to be read again. What of it is not read again yet is said, so that nobody waits for it.
+    pub(crate) fn trigger_config(&self) {
+        tracing::info!(
+            target: "notice",
+            "reloading the configuration has no effect yet, but that the schema cache is loaded again"
+        );
+        self.trigger();
+    }
+
+    /// How the first attempt goes.
+    pub(crate) fn first(&self) -> watch::Receiver<FirstLoad> {
+        self.first.subscribe()
     }
 
     /// Asks for a load, and waits until one has ended, well or not.
@@ -57,18 +83,16 @@ impl Reloader {
 }
 
 /// Loads the schema cache once, then whenever it is asked to; a failed load is tried again until it succeeds.
-pub(crate) async fn keep_loaded(state: Arc<State>, first: oneshot::Sender<Result<(), String>>) {
-    let mut first = Some(first);
+pub(crate) async fn keep_loaded(state: Arc<State>) {
+    let first = &state.reloader.first;
     loop {
         let mut pause_seconds = 1;
         while let Err(failure) = load(&state).await {
-            if let Some(first) = first.take() {
-                let fatal = failure.is_fatal();
-                let _ = first.send(if fatal { Err(failure.to_string()) } else { Ok(()) });
-                if fatal {
-                    return;
-                }
+            if *first.borrow() == FirstLoad::Running && failure.is_fatal() {
+                first.send_replace(FirstLoad::Fatal(failure.to_string()));
+                return;
             }
+            first.send_replace(FirstLoad::Ended);
             tracing::info!(target: "notice", "next attempt to load the schema cache in {pause_seconds} s");
             let pause = tokio::time::sleep(Duration::from_secs(pause_seconds));
             tokio::select! {
@@ -77,9 +101,7 @@ pub(crate) async fn keep_loaded(state: Arc<State>, first: oneshot::Sender<Result
                 () = state.reloader.wanted.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
             }
         }
-        if let Some(first) = first.take() {
-            let _ = first.send(Ok(()));
-        }
+        first.send_replace(FirstLoad::Ended);
         state.reloader.wanted.notified().await;
         tokio::time::sleep(MERGED_WITHIN).await;
     }
@@ -93,20 +115,24 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
     let loaded = tokio::task::spawn_blocking(move || {
         let started = Instant::now();
         let snapshot = runtime.block_on(schema_cache::load(loading.pool.config(), &loading.config))?;
-        tracing::info!(
-            target: "notice",
-            relations = snapshot.catalog.relations().len(),
-            relationships = snapshot.catalog.relationship_count(),
-            functions = snapshot.catalog.function_count(),
-            ms = started.elapsed().as_millis() as u64,
-            "Schema cache loaded"
-        );
+        let catalog = &snapshot.catalog;
+        let (relations, relationships) = (catalog.relations().len(), catalog.relationship_count());
+        let functions = catalog.function_count();
         // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed.
         let known = loading.snapshot.load_full();
         if known.is_none_or(|known| known.catalog != snapshot.catalog) {
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
         }
+        // told when it is true: whoever reads it may send a request
+        tracing::info!(
+            target: "notice",
+            relations,
+            relationships,
+            functions,
+            ms = started.elapsed().as_millis() as u64,
+            "Schema cache loaded"
+        );
         Ok(())
     });
     let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
@@ -159,7 +185,7 @@ async fn listen_once(
         let notification = connection.notification().await.map_err(|error| (error, true))?;
         match notification.payload.as_str() {
             "" | "reload schema" => state.reloader.trigger(),
-            "reload config" => tracing::info!(target: "notice", "reloading the configuration has no effect yet"),
+            "reload config" => state.reloader.trigger_config(),
             _ => {}
         }
     }

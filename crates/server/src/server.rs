@@ -8,7 +8,7 @@ use crate::http::{self, Framed, HEAD_BYTES_MAX, Reset, Socket};
 use crate::incoming::Incoming;
 use crate::listener::{Accepted, Listener};
 use crate::log;
-use crate::reload::{self, Reloader};
+use crate::reload::{self, FirstLoad, Reloader};
 use crate::state::State;
 use arc_swap::ArcSwapOption;
 use hyper::body::Incoming as HttpBody;
@@ -25,8 +25,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
 
 /// How many clients may be connected. More wait in the operating system's queue.
 const CLIENTS_MAX: usize = 10_000;
@@ -43,10 +43,12 @@ pub struct ServerBuilder {
     config: Config,
 }
 
-/// A server that listens.
+/// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
 pub struct Server {
     state: Arc<State>,
     listener: Listener,
+    reload_schema: Signal,
+    reload_config: Signal,
 }
 
 /// Why a server cannot start.
@@ -59,6 +61,8 @@ pub enum ServerError {
     Database(String),
     /// It cannot listen.
     Listen(String, std::io::Error),
+    /// It cannot hear signals.
+    Signals(std::io::Error),
 }
 
 impl fmt::Display for ServerError {
@@ -67,6 +71,7 @@ impl fmt::Display for ServerError {
             Self::Config(error) => error.fmt(f),
             Self::Database(error) => error.fmt(f),
             Self::Listen(where_, error) => write!(f, "cannot listen on {where_}: {error}"),
+            Self::Signals(error) => write!(f, "cannot listen to signals: {error}"),
         }
     }
 }
@@ -84,26 +89,41 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// Waits until the first attempt to load the schema cache has ended, well or not. An error says that no other will end
+    /// better; [`Server::serve`] ends with the same.
+    pub fn loaded(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
+        let mut first = self.state.reloader.first();
+        async move {
+            let ended = first.wait_for(|first| *first != FirstLoad::Running).await;
+            match ended.as_deref() {
+                Ok(FirstLoad::Fatal(error)) => Err(ServerError::Database(error.clone())),
+                Ok(FirstLoad::Running | FirstLoad::Ended) | Err(_) => Ok(()),
+            }
+        }
+    }
+
     /// Answers requests until `stop` is ready, then lets those in progress finish.
-    pub async fn serve(self, stop: impl Future<Output = ()>) {
+    pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServerError> {
         let (closing, closed) = watch::channel(false);
         let clients = Arc::new(Semaphore::new(CLIENTS_MAX));
-        let mut reload = signal(SignalKind::user_defined1()).ok();
         let mut stop = std::pin::pin!(stop);
+        let loaded = self.loaded();
+        let mut cannot_load = std::pin::pin!(async move {
+            match loaded.await {
+                Ok(()) => std::future::pending().await,
+                Err(error) => error,
+            }
+        });
         loop {
-            let reload_wanted = async {
-                match &mut reload {
-                    Some(signal) => signal.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
             let accept = async {
                 let slot = clients.clone().acquire_owned().await;
                 (slot, self.listener.accept().await)
             };
             tokio::select! {
                 () = &mut stop => break,
-                _ = reload_wanted => self.state.reloader.trigger(),
+                error = &mut cannot_load => return Err(error),
+                _ = self.reload_schema.recv() => self.state.reloader.trigger(),
+                _ = self.reload_config.recv() => self.state.reloader.trigger_config(),
                 (slot, accepted) = accept => match accepted {
                     Ok(accepted) => {
                         let (state, closed) = (self.state.clone(), closed.clone());
@@ -129,12 +149,12 @@ impl Server {
             let left = CLIENTS_MAX - clients.available_permits();
             tracing::error!(left, "responses were cut: the server stops, and their clients take too long");
         }
+        Ok(())
     }
 }
 
 impl ServerBuilder {
-    /// Loads the schema cache and listens. If the database is away, requests are answered with an error until it is
-    /// back; if it refuses our password, that is an error here.
+    /// Listens, and begins to load the schema cache ([`Server::loaded`]).
     pub async fn start(self) -> Result<Server, ServerError> {
         let config = self.config;
         for warning in &config.warnings {
@@ -165,14 +185,6 @@ impl ServerBuilder {
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
         });
-        let (first, loaded) = oneshot::channel();
-        tokio::spawn(reload::keep_loaded(state.clone(), first));
-        if let Ok(Err(fatal)) = loaded.await {
-            return Err(ServerError::Database(fatal));
-        }
-        if state.config.db_channel_enabled {
-            tokio::spawn(reload::listen(state.clone()));
-        }
         let listener = Listener::bind(&state.config).await.map_err(|error| {
             let where_ = match &state.config.server_unix_socket {
                 Some(path) => path.display().to_string(),
@@ -183,8 +195,16 @@ impl ServerBuilder {
         if let Some(address) = listener.local_addr() {
             state.port.get_or_init(|| address.port());
         }
+        // whoever reads that it listens may send a signal, which would otherwise end the process
+        let [reload_schema, reload_config] = [SignalKind::user_defined1(), SignalKind::user_defined2()]
+            .map(|kind| signal(kind).map_err(ServerError::Signals));
+        let (reload_schema, reload_config) = (reload_schema?, reload_config?);
         tracing::info!(target: "notice", "listening on {}", listener.describe());
-        Ok(Server { state, listener })
+        tokio::spawn(reload::keep_loaded(state.clone()));
+        if state.config.db_channel_enabled {
+            tokio::spawn(reload::listen(state.clone()));
+        }
+        Ok(Server { state, listener, reload_schema, reload_config })
     }
 }
 

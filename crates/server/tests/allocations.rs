@@ -28,8 +28,9 @@ fn serve(uri: String) -> SocketAddr {
                 ..Config::default()
             };
             let server = Server::builder(config).start().await.unwrap();
+            server.loaded().await.unwrap();
             started.send(server.local_addr().unwrap()).unwrap();
-            server.serve(std::future::pending()).await;
+            server.serve(std::future::pending()).await.unwrap();
         });
     });
     address.recv().unwrap()

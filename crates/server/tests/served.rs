@@ -44,16 +44,30 @@ impl Served {
         Self::start(config(uri))
     }
 
+    /// Serves, and waits until the schema cache has been loaded, or could not be.
     pub(crate) fn start(config: Config) -> Self {
+        Self::launch(config, true)
+    }
+
+    /// Serves, and waits for nothing.
+    #[allow(dead_code, reason = "not every suite looks at how a server starts")]
+    pub(crate) fn start_unloaded(config: Config) -> Self {
+        Self::launch(config, false)
+    }
+
+    fn launch(config: Config, waits: bool) -> Self {
         let (started, address) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let server = Server::builder(config).start().await.expect("the server starts");
+                if waits {
+                    server.loaded().await.expect("the schema cache can be loaded");
+                }
                 // a Unix socket has no address, and its tests know its path
                 started.send(server.local_addr().unwrap_or(([127, 0, 0, 1], 0).into())).unwrap();
-                server.serve(async { _ = stopped.await }).await;
+                server.serve(async { _ = stopped.await }).await.expect("the server ends in order");
             });
         });
         Self { address: address.recv().expect("the server started"), stop: Some(stop), thread: Some(thread) }
