@@ -26,6 +26,9 @@ pub(crate) struct ApiError {
     reason: Option<String>,
     /// Whether the request may be tried again.
     pub(crate) retry: Retry,
+    /// Whether the database is away, or was: it may come back with another schema. A status that SQL has chosen never says
+    /// so.
+    pub(crate) database_is_lost: bool,
 }
 
 /// MESSAGE of an error that SQL made itself.
@@ -80,6 +83,7 @@ impl ApiError {
             headers: Vec::new(),
             reason: None,
             retry: Retry::Never,
+            database_is_lost: false,
         }
     }
 
@@ -116,9 +120,21 @@ impl ApiError {
         Self::new(503, code, message).header(RETRY_AFTER, "1")
     }
 
+    /// The database cannot be reached, or not talked to.
+    fn lost(code: &'static str, message: &str) -> Self {
+        let mut api = Self::unavailable(code, message);
+        api.database_is_lost = true;
+        api
+    }
+
+    /// A connection could not be opened, whatever the reason (errors §3.1): that is never the request's fault.
+    fn connecting(error: &thalweg_wire::Error) -> Self {
+        Self::lost("PGRST000", "Database connection error.").details(error.to_string())
+    }
+
     /// No schema cache has been loaded yet.
     pub(crate) fn no_schema_cache() -> Self {
-        Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
+        Self::lost("PGRST002", "Could not query the database for the schema cache. Retrying.")
     }
 
     /// The response would have no end but the connection's, and that does not show whether it is whole.
@@ -242,6 +258,8 @@ impl ApiError {
         if error.code.starts_with("PT") {
             api.reason = Some(error.message.clone());
         }
+        // what ends a session, SQL cannot raise
+        api.database_is_lost = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         match status {
             401 => api.header(WWW_AUTHENTICATE, "Bearer"),
             503 => api.header(RETRY_AFTER, "1"),
@@ -305,10 +323,8 @@ impl ApiError {
                 Self::fallen_behind(retry)
             }
             WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
-            WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => {
-                Self::unavailable("PGRST000", "Database connection error.").details(error.to_string())
-            }
-            _ => Self::unavailable("PGRST001", CLIENT_ERROR).details(error.to_string()),
+            WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => Self::connecting(error),
+            _ => Self::lost("PGRST001", CLIENT_ERROR).details(error.to_string()),
         }
     }
 
@@ -373,8 +389,8 @@ impl From<PoolError> for ApiError {
             PoolError::QueueFull => {
                 Self::unavailable("PGRST003", "Too many requests are waiting for a connection from the pool.")
             }
-            PoolError::Connect(error) => Self::wire(&error, false),
-            other => Self::unavailable("PGRST000", "Database connection error.").details(format!("{other:?}")),
+            PoolError::Connect(error) => Self::connecting(&error),
+            other => Self::lost("PGRST000", "Database connection error.").details(format!("{other:?}")),
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, incoming: &mut Incoming
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
             // a database that was away may have come back with another schema
-            if error.status.as_u16() == 503 && error.code != "PGRST003" {
+            if error.database_is_lost {
                 state.reloader.trigger();
             }
             let mut response = error.respond(state.config.client_errors_are_verbose);
