@@ -4,8 +4,10 @@ mod demo;
 mod serve;
 
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use thalweg_server::Config;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -29,6 +31,11 @@ enum Command {
         #[command(flatten)]
         cluster: ClusterOptions,
     },
+    /// Print the SQL of event triggers that make every change to the schema known to the server
+    EventTriggerSql {
+        /// The configuration file of the server; `db-channel` is taken from it
+        file: Option<PathBuf>,
+    },
 }
 
 /// Where the embedded PostgreSQL keeps its data.
@@ -39,11 +46,18 @@ struct ClusterOptions {
     data_dir: Option<PathBuf>,
 }
 
+fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let config = Config::load(file)?;
+    print!("{}", thalweg_server::event_trigger_sql(&config));
+    Ok(())
+}
+
 fn main() -> ExitCode {
     thalweg_gauge::give_back_at_once();
     let outcome = match Arguments::parse().command {
         Command::Demo(options) => demo::run(options),
         Command::Serve { file, cluster } => serve::run(file.as_deref(), cluster.data_dir),
+        Command::EventTriggerSql { file } => print_event_trigger_sql(file.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,8 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -55,8 +55,11 @@ impl Program {
         Self::start(&["serve"], &environment)
     }
 
-    /// Waits for a line with this in it.
+    /// Waits for a line with this in it. Lines come by two ways, so that it may have come before one that was waited for.
     fn line(&mut self, part: &str) -> String {
+        if let Some(at) = self.seen.iter().position(|line| line.contains(part)) {
+            return self.seen.remove(at);
+        }
         let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -69,6 +72,7 @@ impl Program {
 
     fn address(&mut self) -> SocketAddr {
         let line = self.line("listening on http://");
+        self.line("Schema cache loaded");
         line.rsplit_once("http://").unwrap().1.parse().unwrap()
     }
 
@@ -222,6 +226,7 @@ fn a_file_configures_and_signals_are_followed() {
     program.line("jwt-secret has no effect yet");
     program.line("unknown configuration key no-such-key");
     program.line("listening on");
+    program.line("Schema cache loaded");
     let ask = |target: &str| {
         let output =
             Command::new("curl").arg("-sS").arg("--unix-socket").arg(&socket).arg(format!("http://x{target}")).output();
@@ -234,6 +239,12 @@ fn a_file_configures_and_signals_are_followed() {
     program.signal(Signal::SIGUSR1);
     program.line("Schema cache loaded");
     assert_eq!(ask("/new"), r#"[{"id":2}]"#);
+    // what is not read again yet is said, and does not end the program
+    database.execute("create table api.newer as select 3 as id");
+    program.signal(Signal::SIGUSR2);
+    program.line("reloading the configuration has no effect yet");
+    program.line("Schema cache loaded");
+    assert_eq!(ask("/newer"), r#"[{"id":3}]"#);
     program.signal(Signal::SIGTERM);
     assert!(program.wait().success());
     assert!(!socket.exists());
@@ -264,6 +275,34 @@ fn what_cannot_work_ends_with_a_word() {
         program.line(said);
         assert!(!program.wait().success(), "{said}");
     }
+}
+
+#[test]
+fn event_trigger_sql_is_printed_for_the_channel_of_the_configuration() {
+    let mut program = Program::start(&["event-trigger-sql"], &[("PGRST_DB_CHANNEL", "the \"channel\"")]);
+    program.line(r#"notify "the ""channel""", 'reload schema';"#);
+    assert!(program.wait().success());
+}
+
+/// What a client sees as a reset, the log explains.
+#[test]
+fn cuts_are_logged_with_their_reason() {
+    let database = Database::new(
+        "create schema api;
+         create view api.export as select generate_series(1, 2000000000) as id, repeat('x', 1000) as filler;",
+    );
+    let mut program = Program::serve(&database.uri());
+    let mut client = TcpStream::connect(program.address()).unwrap();
+    client.write_all(b"GET /export HTTP/1.0\r\n\r\n").unwrap();
+    client.read_exact(&mut [0; 100_000]).unwrap();
+    database.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and state = 'active' and pid <> pg_backend_pid()",
+    );
+    let end = client.read_to_end(&mut Vec::new()).map_err(|error| error.kind());
+    assert_eq!(end, Err(ErrorKind::ConnectionReset));
+    let line = program.line("a response was cut");
+    assert!(line.contains("terminating connection due to administrator command"), "{line}");
 }
 
 /// Requests in progress are finished when the program is told to stop.

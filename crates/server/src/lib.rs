@@ -23,6 +23,7 @@ mod copy;
 mod cors;
 mod download;
 mod error;
+mod event_trigger;
 mod flow;
 mod form;
 mod http;
@@ -40,5 +41,6 @@ mod transaction;
 mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
+pub use event_trigger::event_trigger_sql;
 pub use log::start as start_logging;
 pub use server::{Server, ServerBuilder, ServerError};

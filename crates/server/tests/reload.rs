@@ -1,6 +1,7 @@
 //! A schema that changes under a running server.
 
-use crate::served::{GRANTS, Served, eventually};
+use crate::served::{GRANTS, Served, config, eventually};
+use thalweg_server::Config;
 use thalweg_testkit::Database;
 
 const SCHEMA: &str = "
@@ -68,4 +69,26 @@ fn revoked_rights_are_gone_at_once() {
     assert_eq!(served.get("/t").status, 200);
     database.execute("revoke select on api.t from test_reader");
     assert_eq!(served.get("/t").status, 401);
+}
+
+/// With the event triggers installed, nobody has to notify.
+#[test]
+fn event_triggers_make_changes_known() {
+    for channel in ["pgrst", "it's $thalweg$ \"odd\""] {
+        let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+        let config = Config { db_channel: channel.to_owned(), ..config(&database.uri()) };
+        // twice: it can be run again
+        database.execute(&thalweg_server::event_trigger_sql(&config));
+        database.execute(&thalweg_server::event_trigger_sql(&config));
+        let served = Served::start(config);
+        let listening =
+            "select count(*) from pg_stat_activity where query like 'LISTEN%' and datname = current_database()";
+        eventually("the server listens", || database.value(listening) == "1");
+        database.execute(&format!("create table api.new (id int); {GRANTS}"));
+        eventually("the table is known", || served.get("/new").status == 200);
+        database.execute("create function api.f() returns int language sql as 'select 1'");
+        eventually("the function is known", || served.get("/rpc/f").status == 200);
+        database.execute("drop table api.new");
+        eventually("the table is gone", || served.get("/new").json()["code"] == "PGRST205");
+    }
 }
