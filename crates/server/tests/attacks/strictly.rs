@@ -10,6 +10,14 @@ pub(crate) struct Strictly {
     pub(crate) requests: Vec<Request>,
     /// Whether what follows them must be refused.
     pub(crate) refused: bool,
+    /// Whether the last body goes on behind the stream's end.
+    pub(crate) is_short: bool,
+}
+
+/// Why a strict reader stops.
+enum Stop {
+    Wrong,
+    Short,
 }
 
 /// Reads a stream of which nothing is missing.
@@ -26,9 +34,12 @@ pub(crate) fn strictly(mut stream: &[u8]) -> Strictly {
             read.refused = true;
             return read;
         };
-        let Some((body, rest)) = body(&headers, rest) else {
-            read.refused = true;
-            return read;
+        let (body, rest) = match body(&headers, rest) {
+            Ok(read) => read,
+            Err(stop) => {
+                (read.refused, read.is_short) = (true, matches!(stop, Stop::Short));
+                return read;
+            }
         };
         read.requests.push((method, target, body));
         let is_last = headers.iter().any(|(name, value)| name == "connection" && value == "close");
@@ -68,46 +79,46 @@ fn head(stream: &[u8]) -> Option<Head<'_>> {
     Some((method.to_owned(), target.to_owned(), headers, &stream[end + 4..]))
 }
 
-fn body<'a>(headers: &[(String, String)], stream: &'a [u8]) -> Option<(Vec<u8>, &'a [u8])> {
+fn body<'a>(headers: &[(String, String)], stream: &'a [u8]) -> Result<(Vec<u8>, &'a [u8]), Stop> {
     let framing: Vec<_> =
         headers.iter().filter(|(name, _)| name == "content-length" || name == "transfer-encoding").collect();
     match framing[..] {
-        [] => Some((Vec::new(), stream)),
+        [] => Ok((Vec::new(), stream)),
         [(name, length)] if name == "content-length" => {
             let is_length = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
-            let length = length.parse::<usize>().ok().filter(|_| is_length)?;
-            Some((stream.get(..length)?.to_vec(), &stream[length..]))
+            let length = length.parse::<usize>().ok().filter(|_| is_length).ok_or(Stop::Wrong)?;
+            Ok((stream.get(..length).ok_or(Stop::Short)?.to_vec(), &stream[length..]))
         }
         [(_, coding)] if coding.eq_ignore_ascii_case("chunked") => chunks(stream),
-        _ => None,
+        _ => Err(Stop::Wrong),
     }
 }
 
-fn chunks(mut stream: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn chunks(mut stream: &[u8]) -> Result<(Vec<u8>, &[u8]), Stop> {
     let mut body = Vec::new();
     loop {
-        let (line, rest) = line(stream)?;
-        let digits = line.split(';').next()?;
+        let (line, rest) = line(stream).ok_or(Stop::Wrong)?;
+        let digits = line.split(';').next().unwrap_or_default();
         if digits.is_empty() || digits.len() > 15 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
+            return Err(Stop::Wrong);
         }
-        let size = usize::from_str_radix(digits, 16).ok()?;
+        let size = usize::from_str_radix(digits, 16).map_err(|_| Stop::Wrong)?;
         stream = rest;
         if size == 0 {
             break;
         }
-        body.extend_from_slice(stream.get(..size)?);
-        stream = stream[size..].strip_prefix(b"\r\n")?;
+        body.extend_from_slice(stream.get(..size).ok_or(Stop::Short)?);
+        stream = stream[size..].strip_prefix(b"\r\n").ok_or(Stop::Wrong)?;
     }
     loop {
-        let (line, rest) = line(stream)?;
+        let (line, rest) = line(stream).ok_or(Stop::Wrong)?;
         stream = rest;
         if line.is_empty() {
-            return Some((body, stream));
+            return Ok((body, stream));
         }
-        let (name, _) = line.split_once(':')?;
+        let (name, _) = line.split_once(':').ok_or(Stop::Wrong)?;
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return None;
+            return Err(Stop::Wrong);
         }
     }
 }
