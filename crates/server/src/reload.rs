@@ -20,7 +20,12 @@ const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 /// Asks for loads, and waits for them.
 pub(crate) struct Reloader {
     wanted: Notify,
-    attempts: watch::Sender<u64>,
+    /// How often a load has been asked for.
+    asked: AtomicU64,
+    /// How much of that was asked before the last attempt began that has ended, well or not.
+    attempted: watch::Sender<u64>,
+    /// The same of the last load.
+    loaded: AtomicU64,
     first: watch::Sender<FirstLoad>,
     started: Instant,
     suspected_at: AtomicU64,
@@ -40,7 +45,9 @@ impl Reloader {
     pub(crate) fn new() -> Self {
         Self {
             wanted: Notify::new(),
-            attempts: watch::channel(0).0,
+            asked: AtomicU64::new(0),
+            attempted: watch::channel(0).0,
+            loaded: AtomicU64::new(0),
             first: watch::channel(FirstLoad::Running).0,
             started: Instant::now(),
             suspected_at: AtomicU64::new(0),
@@ -49,7 +56,18 @@ impl Reloader {
 
     /// Asks for a load, soon.
     pub(crate) fn trigger(&self) {
+        self.ask();
+    }
+
+    fn ask(&self) -> u64 {
+        let asked = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         self.wanted.notify_one();
+        asked
+    }
+
+    /// Whether a load has been asked for that has not ended well: what the schema cache says may not hold any more.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.asked.load(Ordering::Acquire) != self.loaded.load(Ordering::Acquire)
     }
 
     /// The configuration is to be read again. What of it is not read again yet is said, so that nobody waits for it.
@@ -66,11 +84,11 @@ impl Reloader {
         self.first.subscribe()
     }
 
-    /// Asks for a load, and waits until one has ended, well or not.
+    /// Asks for a load, and waits until one that began after that has ended, well or not.
     pub(crate) async fn load(&self) {
-        let mut attempts = self.attempts.subscribe();
-        self.trigger();
-        let _ = attempts.changed().await;
+        let mut attempted = self.attempted.subscribe();
+        let asked = self.ask();
+        let _ = attempted.wait_for(|attempted| *attempted >= asked).await;
     }
 
     /// Whether a mere suspicion may cause a load now.
@@ -108,6 +126,7 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
 }
 
 async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
+    let asked = state.reloader.asked.load(Ordering::Acquire);
     let loading = state.clone();
     // A large catalog is busy work, to make, to compare and to drop: on a thread of its own it does not hold up
     // requests.
@@ -139,7 +158,10 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
     if let Err(failure) = &loaded {
         tracing::info!(target: "notice", %failure, "Failed to load the schema cache");
     }
-    state.reloader.attempts.send_modify(|attempts| *attempts += 1);
+    if loaded.is_ok() {
+        state.reloader.loaded.store(asked, Ordering::Release);
+    }
+    state.reloader.attempted.send_replace(asked);
     loaded
 }
 

@@ -69,7 +69,11 @@ impl<'a> Writer<'a> {
             Given::Document { is_array } => {
                 self.text.push_str("(SELECT pgrst_body.");
                 quote(&mut self.text, argument.name);
-                self.text.push_str(if *is_array { " FROM pg_catalog.json_to_recordset(" } else { " FROM pg_catalog.json_to_record(" });
+                self.text.push_str(if *is_array {
+                    " FROM pg_catalog.json_to_recordset("
+                } else {
+                    " FROM pg_catalog.json_to_record("
+                });
                 self.param_of(Param::Document);
                 self.text.push_str("::pg_catalog.json) AS pgrst_body(");
                 quote(&mut self.text, argument.name);

@@ -52,7 +52,8 @@ impl<'a> Session<'a> {
             is_read_only: true,
             one_snapshot: false,
             pre_request: state.pre_request.clone(),
-            runs_code: state.pre_request.is_some(),
+            // what relations run may have changed
+            runs_code: state.pre_request.is_some() || state.reloader.is_behind(),
         }
     }
 

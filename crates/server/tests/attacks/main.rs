@@ -6,5 +6,6 @@ mod served;
 
 mod requests_again;
 mod smuggling;
+mod stale;
 mod strictly;
 mod torn;

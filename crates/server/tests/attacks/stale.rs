@@ -1,0 +1,78 @@
+//! Schemas that have changed since the schema cache was loaded.
+
+use crate::served::{GRANTS, Served, config, eventually};
+use thalweg_server::Config;
+use thalweg_testkit::Database;
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.t (id int primary key, path text);
+    create table api.secrets (id int primary key, tenant text);
+    insert into api.secrets values (1, 'a'), (2, 'b');
+    create function public.note() returns trigger language plpgsql as $$ begin
+      new.path := current_setting('request.path', true); return new; end $$;";
+const WRITES: &str = "grant insert, update, delete on all tables in schema api to test_reader;";
+
+/// From the moment of a notification, and however long the load takes, nothing relies on what the schema cache says.
+#[test]
+fn a_trigger_that_has_been_notified_of_is_told_before_it_is_known() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
+    let served = Served::database(&database.uri());
+    assert_eq!(served.send("POST", "/t", &[], r#"{"id":1}"#).status, 201);
+    assert_eq!(database.value("select coalesce(path, 'none') from api.t where id = 1"), "none");
+    std::thread::scope(|scope| {
+        // the load waits for this
+        let holding = scope.spawn(|| {
+            database.execute("begin; lock table pg_description in access exclusive mode; select pg_sleep(4); commit");
+        });
+        eventually("the lock is held", || {
+            database.value("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = 'pg_description'::regclass") == "1"
+        });
+        database.execute(
+            "create trigger note before insert on api.t for each row execute function public.note(); notify pgrst",
+        );
+        let mut id = 1;
+        let told = std::cell::Cell::new(false);
+        while !told.get() && !holding.is_finished() {
+            id += 1;
+            assert_eq!(served.send("POST", "/t", &[], format!("{{\"id\":{id}}}")).status, 201);
+            told.set(database.value(&format!("select path from api.t where id = {id}")) == "/t");
+        }
+        assert!(told.get(), "the trigger saw no request while the load waited");
+        assert!(!holding.is_finished());
+    });
+}
+
+/// Row-level security that nobody has notified of, with a policy that takes absent settings for all.
+#[test]
+fn row_level_security_is_noticed_at_once() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
+    let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
+    use serde_json::json;
+    assert_eq!(served.get("/secrets?select=id").json(), json!([{"id": 1}, {"id": 2}]));
+    database.execute(
+        "create policy own on api.secrets using (coalesce(current_setting('request.headers', true)::json ->> 'x-tenant', tenant) = tenant
+           and current_setting('request.path', true) is not null);
+         alter table api.secrets enable row level security",
+    );
+    let of_tenant = served.request("GET", "/secrets?select=id", &[("X-Tenant", "b")]);
+    assert_eq!(of_tenant.json(), json!([{"id": 2}]));
+    database.execute("alter table api.secrets disable row level security; notify pgrst");
+}
+
+/// The same for writes, one row and many, none of which is there twice or by another's leave.
+#[test]
+fn writes_meet_policies_that_are_new() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
+    let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
+    let write = |body: &str, tenant: &str| served.send("POST", "/secrets", &[("X-Tenant", tenant)], body).status;
+    assert_eq!(write(r#"{"id":3,"tenant":"a"}"#, "a"), 201);
+    database.execute(
+        "create policy own on api.secrets using (true)
+           with check (tenant = current_setting('request.headers', true)::json ->> 'x-tenant');
+         alter table api.secrets enable row level security",
+    );
+    assert_eq!(write(r#"{"id":4,"tenant":"a"}"#, "b"), 401);
+    assert_eq!(write(r#"[{"id":5,"tenant":"a"},{"id":6,"tenant":"a"}]"#, "a"), 201);
+    assert_eq!(database.value("select string_agg(id::text, ' ' order by id) from api.secrets"), "1 2 3 5 6");
+}
