@@ -5,6 +5,7 @@
 //! its own functions that see or change a session's state are looked for in the trees it keeps expressions as. What is
 //! not understood counts as code.
 
+use memchr::memmem;
 use std::collections::{HashMap, HashSet};
 use thalweg_rows::oid::Oid;
 
@@ -140,15 +141,16 @@ impl Code {
             self.roots.push(Deed::Read(view));
         }
         // to write through a view to what PostgreSQL keeps its own state in is to change more than rows
-        if numbers(tree, &["relid "]).any(|relation| relation < FIRST_OWN_OID) {
+        if numbers(tree, "relid ").any(|relation| relation < FIRST_OWN_OID) {
             self.roots.push(Deed::Write(view));
         }
     }
 
     /// Whether a tree calls a function that is not harmless.
     fn is_denied(&self, tree: &str) -> bool {
-        const FIELDS: [&str; 4] = ["funcid ", "aggfnoid ", "winfnoid ", "opfuncid "];
-        numbers(tree, &FIELDS).any(|function| function >= FIRST_OWN_OID || self.denied.contains(&function))
+        // of functions and operators, and of aggregates and window functions
+        let mut functions = numbers(tree, "funcid ").chain(numbers(tree, "fnoid "));
+        functions.any(|function| function >= FIRST_OWN_OID || self.denied.contains(&function))
     }
 
     /// What runs code, by itself or by what is part of it.
@@ -197,11 +199,11 @@ fn deed(kind: &str, oid: Oid) -> Option<Deed> {
     })
 }
 
-/// The numbers in these fields of a tree (source: PostgreSQL's `nodes/outfuncs.c`). A number that is cut off or too large
-/// for an OID is taken for one of the database's own objects.
-fn numbers<'t>(tree: &'t str, names: &'static [&'static str]) -> impl Iterator<Item = Oid> + 't {
-    let value = move |field: &'t str| names.iter().find_map(|name| field.strip_prefix(name));
-    tree.split(':').filter_map(value).map(|value| {
+/// The numbers in the fields of a tree whose names end so (source: PostgreSQL's `nodes/outfuncs.c`). A number that is cut
+/// off or too large for an OID is taken for one of the database's own objects.
+fn numbers<'t>(tree: &'t str, name: &'static str) -> impl Iterator<Item = Oid> + 't {
+    memmem::find_iter(tree.as_bytes(), name).map(move |at| {
+        let value = &tree[at + name.len()..];
         let digits = value.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(value.len());
         value[..digits].parse().unwrap_or(Oid::MAX)
     })

@@ -2,7 +2,8 @@
 
 /// Functions that PostgreSQL ships and that are not harmless: those that are neither its own C code nor SQL (12 and 14
 /// are these languages); volatile ones, but for a few that only make values; and those that see or set what a session is
-/// in, run what a text or an OID names, or look at a session's own things.
+/// in, run what a text or an OID names (to show a type or an expression runs what its type was made with), or look at a
+/// session's own things.
 pub(crate) const DENIED: &str = "
     select p.oid
     from pg_proc p
@@ -12,7 +13,7 @@ pub(crate) const DENIED: &str = "
               and p.proname not in ('nextval', 'random', 'random_normal', 'clock_timestamp', 'timeofday',
                                     'gen_random_uuid', 'uuidv4', 'uuidv7', 'pg_sleep', 'pg_sleep_for', 'pg_sleep_until')
            or p.proname ~ '^(current_setting|set_config|setseed|pg_show_|pg_settings_|pg_listening_|pg_prepared_|pg_cursor|currval|lastval|pg_my_temp_|pg_is_other_temp_|pg_client_encoding|pg_event_trigger_|lo_|pg_advisory_|pg_try_advisory_)'
-           or p.proname ~ '^((table|schema|database|cursor|query)_to_xml|ts_stat|ts_rewrite|ts_parse|ts_token_type|ts_debug|pg_input_|fmgr_)'
+           or p.proname ~ '^((table|schema|database|cursor|query)_to_xml|ts_stat|ts_rewrite|ts_parse|ts_token_type|ts_debug|pg_input_|pg_get_|format_type|to_reg|fmgr_)'
            or p.proname ~ '^(domain|array|record|range|multirange)_(in|recv)$'
            or p.proname ~ 'tsquery|tsvector|^ts_'
               and (exists(select from pg_ts_template where oid >= 16384)
@@ -45,7 +46,7 @@ pub(crate) const USES: &str = "
     from used u left join pg_index i on i.indexrelid = u.objid
     where u.classid = 'pg_class'::regclass
     union all
-    select case w.rulename when '_RETURN' then 'read' else 'write' end, w.ev_class, u.used_type
+    select case w.ev_type when '1' then 'read' else 'write' end, w.ev_class, u.used_type
     from used u join pg_rewrite w on w.oid = u.objid join pg_class c on c.oid = w.ev_class
     where u.classid = 'pg_rewrite'::regclass and c.relkind <> 'm'
     union all
@@ -78,7 +79,7 @@ pub(crate) const USES: &str = "
     union all
     select 'write', t.tgrelid, 0 from pg_trigger t where not t.tgisinternal or t.tgfoid >= 16384
     union all
-    select 'write', w.ev_class, 0 from pg_rewrite w where w.ev_class >= 16384 and w.rulename <> '_RETURN'
+    select 'write', w.ev_class, 0 from pg_rewrite w where w.ev_class >= 16384 and w.ev_type <> '1'
     union all
     select distinct 'view', w.ev_class, d.refobjid
     from pg_rewrite w join pg_class c on c.oid = w.ev_class
@@ -148,18 +149,18 @@ pub(crate) const EXPRESSIONS_18: &str = expressions!(
 
 /// Operators that PostgreSQL does not ship and whose names stand in the SQL of requests, each with the types that it takes
 /// on its left side: its own, those that become that without being asked, elements of arrays among them; 0 for all
-/// types where it takes many. The last column tells whether PostgreSQL ships one that takes just this type.
+/// types where many become it. The last column tells whether PostgreSQL ships one that takes just this type.
 pub(crate) const OPERATORS: &str = "
     with own as (
-      select distinct o.oprname, t.oid, t.typtype,
-             case when t.typsubscript = 'pg_catalog.array_subscript_handler(internal)'::regprocedure
-                  then t.typelem else 0 end as element
+      select distinct o.oprname, t.oid, e.oid as element,
+             t.typtype in ('p', 'c', 'd') or coalesce(e.typtype in ('p', 'c', 'd'), false) as takes_many
       from pg_operator o join pg_type t on t.oid = o.oprleft
+      left join pg_type e on e.oid = t.typelem and t.typinput = 'pg_catalog.array_in(cstring, oid, integer)'::regprocedure
       where o.oid >= 16384
         and o.oprname in ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '~', '!~', '~*', '!~*', '@>', '<@',
                           '&&', '<<', '>>', '&<', '&>', '-|-', '@@', '->', '->>', '#>', '#>>', '||', '+', '-')
     ), operands as (
-      select oprname, case when typtype in ('p', 'c', 'd') then 0 else oid end as type from own
+      select oprname, case when takes_many then 0 else oid end as type from own
       union select o.oprname, c.castsource from own o join pg_cast c on c.casttarget = o.oid and c.castcontext = 'i'
       union select o.oprname, s.typarray
             from own o join pg_cast c on c.casttarget = o.element and c.castcontext = 'i'

@@ -8,7 +8,7 @@ use crate::codec::{base_type, type_of_cast};
 use crate::media::Media;
 use crate::plan::Context;
 use crate::read::{ColumnRef, Condition, EmbedRead, From, Order, OrderKey, Output, Read, Value};
-use crate::write::Write;
+use crate::write::{Document, Source, Write};
 use thalweg_catalog::{Key, Link, Relation, TypeKind};
 use thalweg_request::{Comparison, Filter, JsonStep, Operation};
 use thalweg_rows::oid::{self, Oid};
@@ -40,8 +40,16 @@ impl Search<'_, '_> {
     }
 
     fn write(self, write: &Write<'_>) -> bool {
-        let Write { action: _, relation, columns, source: _, conditions, key, conflict: _, returned: _ } = write;
+        let Write { action: _, relation, columns, source, conditions, key, conflict: _, returned: _ } = write;
+        // their SQL stands in the statement, where a bare name may mean something else than where it was written
+        let names_defaults = match source {
+            Source::Document(Document { fills_defaults, is_array: _, by_row_type: _ }) => {
+                *fills_defaults && columns.iter().any(|written| written.column.default.is_some())
+            }
+            Source::Nothing | Source::Defaults | Source::Values(_) | Source::Copy(_) => false,
+        };
         relation.writing_runs_code
+            || names_defaults
             || columns.iter().any(|written| written.read_by.is_some())
             || conditions.iter().any(|condition| self.condition(relation, condition))
             || key.iter().any(|(name, _)| type_of(relation, name).is_none_or(|type_oid| self.operator("=", type_oid)))

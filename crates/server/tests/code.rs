@@ -323,6 +323,7 @@ const MUSIC: &str = "
                                   primary key (album_id, genre_id));
     create table api.secret (id int primary key, artist_id int references api.artist);
     alter table api.secret enable row level security;
+    create table api.defaults (id bigint default power(2, 3));
     create table api.domains (id int primary key, a public.shown);
     create function api.label(api.artist) returns text language sql as $$ select 'x'::text $$;
     create function api.favourite(api.artist) returns setof api.album rows 1 language sql as $$ select * from api.album $$;
@@ -384,13 +385,19 @@ fn plans_run_what_their_requests_name() {
     assert!(runs(&catalog, Action::Insert, "domains"));
     assert!(!runs_with(&catalog, Action::Insert, "album?select=id,artist(name)", &[REPRESENTATION]));
     assert!(runs_with(&catalog, Action::Insert, "artist?select=id,secret(*)", &[REPRESENTATION]));
+    // the SQL of a default stands in the statement, and means there what the search path says
+    let filled = serde_json::json!([{"id": 1}, {"id": 2}]);
+    let missing = [("Prefer", "missing=default")];
+    assert!(runs_in(context(&catalog), Action::Insert, "defaults", &missing, &filled));
+    assert!(!runs_in(context(&catalog), Action::Insert, "genre", &missing, &filled));
+    assert!(!runs_in(context(&catalog), Action::Insert, "defaults", &[], &filled));
     let accept = |media: &'static str| [("Accept", media)];
     assert!(!runs_with(&catalog, Action::Read, "artist", &accept("text/csv")));
     assert!(!runs_with(&catalog, Action::Read, "artist", &accept("application/vnd.pgrst.plan+json")));
     assert!(runs_with(&catalog, Action::Read, "secret", &accept("application/vnd.pgrst.plan+json")));
     assert!(runs_with(&catalog, Action::Read, "artist", &accept("application/geo+json")));
     let pre_request = Context { has_pre_request: true, ..context(&catalog) };
-    assert!(runs_in(pre_request, Action::Read, "artist", &[]));
+    assert!(runs_in(pre_request, Action::Read, "artist", &[], &serde_json::json!({})));
 }
 
 const REPRESENTATION: (&str, &str) = ("Prefer", "return=representation");
@@ -443,6 +450,18 @@ const ADDITIONS: &[(&str, &str, Option<&str>)] = &[
          create operator public.@> (leftarg = public.tree, rightarg = public.tree, function = public.over)",
         "album?title=cs.a",
         Some("album?title=eq.a"),
+    ),
+    (
+        "create function public.over(public.named[], text[]) returns bool language sql as $$ select true $$;
+         create operator public.@> (leftarg = public.named[], rightarg = text[], function = public.over)",
+        "artist?tags=cs.{a}",
+        Some("artist?tags=ov.{a}"),
+    ),
+    (
+        "create function public.over(float8[], float8[]) returns bool language sql as $$ select true $$;
+         create operator public.@> (leftarg = float8[], rightarg = float8[], function = public.over)",
+        "artist?ids=cs.{1}",
+        Some("artist?tags=cs.{a}"),
     ),
     // aggregates and casts
     (
@@ -544,19 +563,24 @@ fn runs(catalog: &Catalog, action: Action, target: &str) -> bool {
 }
 
 fn runs_with(catalog: &Catalog, action: Action, target: &str, headers: &[(&str, &str)]) -> bool {
-    runs_in(context(catalog), action, target, headers)
+    runs_in(context(catalog), action, target, headers, &serde_json::json!({}))
 }
 
-/// Whether the plan of a request runs code; what is written is one row of defaults.
-fn runs_in(context: Context<'_>, action: Action, target: &str, headers: &[(&str, &str)]) -> bool {
+/// Whether the plan of a request runs code, with this body if it writes.
+fn runs_in(
+    context: Context<'_>,
+    action: Action,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &serde_json::Value,
+) -> bool {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let params = Params::decode(query).unwrap();
     let to = match path.strip_prefix("rpc/") {
         Some(name) => Target::Function(name),
         None => Target::Relation(path),
     };
-    let body = serde_json::json!({});
-    let payload = action.is_write().then(|| payload(&body)).flatten();
+    let payload = action.is_write().then(|| payload(body)).flatten();
     let request = request(to, Unreserved::Filters, &params, headers).unwrap();
     let request = ApiRequest { action, payload, ..request };
     plan(&request, context).unwrap_or_else(|error| panic!("{target}: {error}")).runs_code
