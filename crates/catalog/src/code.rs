@@ -140,8 +140,8 @@ impl Code {
         if self.is_denied(tree) {
             self.roots.push(Deed::Read(view));
         }
-        // to write through a view to what PostgreSQL keeps its own state in is to change more than rows
-        if numbers(tree, "relid ").any(|relation| relation < FIRST_OWN_OID) {
+        // to write through a view to what PostgreSQL keeps its own state in is to change more than rows; subqueries have 0
+        if numbers(tree, "relid ").any(|relation| (1..FIRST_OWN_OID).contains(&relation)) {
             self.roots.push(Deed::Write(view));
         }
     }
@@ -288,7 +288,14 @@ mod tests {
         assert!(code.is_denied("{FUNCEXPR :funcid 99999999999"));
         assert!(!code.is_denied("{RTE :relid 1259 :funccollid 2077}"));
         code.take_view(TABLE, "({QUERY :rtable ({RTE :relid 1259 :relkind r})})");
-        assert_eq!(code.trace().0.of_relation(TABLE), (false, true));
+        code.take_view(OTHER, "({QUERY :rtable ({RTE :relid 20001 :relkind r} {RTE :rtekind 1 :relid 0})})");
+        code.take_view(THIRD, &calls("2077"));
+        code.take_expression("write", TYPE, &calls("2077"));
+        let (running, _) = code.trace();
+        assert_eq!(
+            [TABLE, OTHER, THIRD, TYPE].map(|of| running.of_relation(of)),
+            [(false, true), (false, false), (true, true), (false, true)]
+        );
     }
 
     #[test]

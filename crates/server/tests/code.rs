@@ -4,6 +4,7 @@
 //! said of a relation here lets a request run as another.
 
 use crate::cases::{catalog, context, payload, request};
+use crate::served::{GRANTS, Served};
 use thalweg_catalog::Catalog;
 use thalweg_plan::{Context, plan};
 use thalweg_request::{Action, ApiRequest, Params, Target, Unreserved};
@@ -556,6 +557,22 @@ fn a_search_path_that_names_pg_catalog_is_not_relied_on() {
     let database = Database::new(MUSIC);
     let catalog = crate::cases::catalog_of(&database.uri(), &["public", "pg_catalog"]);
     assert!(runs(&catalog, Action::Read, "artist"));
+}
+
+#[test]
+fn functions_that_would_fit_better_are_not_called() {
+    let traps = "
+        create function public.trap() returns void language plpgsql as $$ begin raise 'called'; end $$;
+        create function public.to_json(int4range) returns json language sql as $$ select public.trap(); select null::json $$;
+        create function public.to_jsonb(int[]) returns jsonb language sql as $$ select public.trap(); select null::jsonb $$;
+        create function public.to_tsvector(varchar) returns tsvector language sql as $$ select public.trap(); select null::tsvector $$;
+        create function public.to_tsquery(varchar) returns tsquery language sql as $$ select public.trap(); select null::tsquery $$;
+        create schema api;
+        create table api.spans (id int primary key, period int4range, numbers int[], name varchar);
+        insert into api.spans values (1, '[1,5)', '{7}', 'cat');";
+    let database = Database::new(&format!("{traps}{GRANTS}"));
+    let response = Served::database(&database.uri()).get("/spans?select=period,numbers->0&name=fts.cat");
+    assert_eq!((response.status, response.text()), (200, r#"[{"period":"[1,5)","numbers":7}]"#.into()));
 }
 
 fn runs(catalog: &Catalog, action: Action, target: &str) -> bool {
