@@ -2,7 +2,7 @@
 
 use crate::csv;
 use crate::error::EncodeError;
-use crate::gather::Gather;
+use crate::flat::Joiner;
 use crate::program::Program;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
@@ -51,7 +51,7 @@ pub struct Encoder {
     rows: u64,
     /// Rows beyond this number are only counted.
     rows_max: u64,
-    gather: Option<Gather>,
+    joiner: Option<Joiner>,
     level: usize,
 }
 
@@ -78,15 +78,15 @@ impl Encoder {
             scratch: Vec::new(),
             rows: 0,
             rows_max: u64::MAX,
-            gather: None,
+            joiner: None,
             level: 0,
         }
     }
 
     /// An encoder of an array of nested objects, of which the rows come level by level ([`Encoder::next_level`]).
-    pub fn gathered(levels: &[Level], zone: Zone) -> Self {
+    pub fn flat(levels: &[Level], zone: Zone) -> Self {
         let mut encoder = Self::new(&Shape::default(), Target::Array, zone);
-        encoder.gather = Some(Gather::new(levels, &mut encoder.writer.program.keys));
+        encoder.joiner = Some(Joiner::new(levels, &mut encoder.writer.program.keys));
         encoder
     }
 
@@ -105,7 +105,7 @@ impl Encoder {
         let clean = self.rows == 0;
         if clean {
             self.level = 0;
-            self.gather.iter_mut().for_each(Gather::clear);
+            self.joiner.iter_mut().for_each(Joiner::clear);
         }
         clean
     }
@@ -139,10 +139,10 @@ impl RowSink for Encoder {
     type Error = EncodeError;
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
-        if let Some(gather) = &mut self.gather
-            && !gather.is_root(self.level)
+        if let Some(joiner) = &mut self.joiner
+            && !joiner.is_root(self.level)
         {
-            gather.hold(self.level, &self.writer, row)?;
+            joiner.hold(self.level, &self.writer, row)?;
             return Ok(Demand::More);
         }
         let first = self.rows == 0;
@@ -157,8 +157,8 @@ impl RowSink for Encoder {
         match self.target {
             Target::Array => {
                 append(&mut self.chunk, if first { b"[" } else { b",\n" });
-                match &mut self.gather {
-                    Some(gather) => gather.root(&mut self.chunk, &self.writer, row)?,
+                match &mut self.joiner {
+                    Some(joiner) => joiner.root(&mut self.chunk, &self.writer, row)?,
                     None => self.writer.object(&mut self.chunk, row)?,
                 }
             }

@@ -19,7 +19,7 @@ mod csv;
 mod date_time;
 mod encoder;
 mod error;
-mod gather;
+mod flat;
 mod number;
 mod program;
 mod value;

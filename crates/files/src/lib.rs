@@ -21,4 +21,4 @@ mod range;
 
 pub use disposition::disposition;
 pub use multipart::{MultipartError, Part, parts};
-pub use range::{Asked, is_named, range};
+pub use range::{Selection, is_named, range};

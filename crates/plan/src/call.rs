@@ -190,13 +190,19 @@ fn signature(catalog: &Catalog, function: &Function) -> String {
 
 /// The call that a request makes of a function of this name. Of a repeated argument the last counts, but a variadic one
 /// takes all.
-pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name: &str) -> Result<Call<'a>, PlanError> {
-    let texts = &request.query.arguments;
-    let payload = request.payload.as_ref();
-    let keys = request.keys();
+pub(crate) fn call<'a>(
+    context: &Context<'a>,
+    request: &'a ApiRequest<'a>,
+    payload: Option<&'a Payload<'a>>,
+    name: &str,
+) -> Result<Call<'a>, PlanError> {
+    let of_query = request.query.arguments.iter().map(|(name, value)| (&**name, *value));
+    let of_form = payload.into_iter().flat_map(|payload| payload.arguments.iter().copied());
+    let texts: Vec<(&str, &str)> = of_query.chain(of_form).collect();
+    let keys = request.keys(payload);
     let optional: Vec<&str> = keys.iter().filter(|key| key.is_optional).map(|key| key.name).collect();
     let keys_of_body = keys.iter().filter(|key| !key.is_optional).map(|key| key.name);
-    let names: Vec<&str> = texts.iter().map(|(name, _)| &**name).chain(keys_of_body).collect();
+    let names: Vec<&str> = texts.iter().map(|(name, _)| *name).chain(keys_of_body).collect();
     let brings = match payload {
         Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
         Some(Payload { is_json: true, .. }) => Brings::Json,
@@ -206,7 +212,7 @@ pub(crate) fn call<'a>(context: &Context<'a>, request: &'a ApiRequest<'a>, name:
     let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
     let mut arguments = Vec::with_capacity(names.len());
     for parameter in &function.parameters {
-        let mut values = texts.iter().filter(|(name, _)| **name == *parameter.name).map(|&(_, value)| value);
+        let mut values = texts.iter().filter(|(name, _)| *name == &*parameter.name).map(|&(_, value)| value);
         let values: Vec<&str> =
             if parameter.variadic { values.collect() } else { values.next_back().into_iter().collect() };
         // what is sent counts before what is derived from it

@@ -56,7 +56,7 @@ impl Search<'_, '_> {
     }
 
     fn read(self, read: &Read<'_>) -> bool {
-        let Read { from, outputs, conditions, order, offset_rows: _, limit_rows: _, embeds, kept: _ } = read;
+        let Read { from, outputs, conditions, order, offset_rows: _, limit_rows: _, embeds, found_first: _ } = read;
         let relation = match from {
             From::Relation(relation) => *relation,
             From::Call(_) => return true,
@@ -69,7 +69,7 @@ impl Search<'_, '_> {
     }
 
     fn embed(self, embed: &EmbedRead<'_>) -> bool {
-        let EmbedRead { relationship, origin, target, junction, inner: _, spread: _, as_json: _, together: _, read } =
+        let EmbedRead { relationship, origin, target, junction, inner: _, spread: _, as_json: _, fetch: _, read } =
             embed;
         let linked = match (&relationship.link, junction) {
             (Link::Key(key), _) => self.joined(key, origin, target),

@@ -6,12 +6,12 @@ use crate::columns::{Columns, aggregated, output};
 use crate::embed;
 use crate::error::{ErrorKind, PlanError};
 use crate::plan::{Context, shared};
-use crate::read::{Condition, EmbedRead, From, Order, OrderKey, Output, Read, Value};
+use crate::read::{Condition, EmbedRead, Fetch, From, Order, OrderKey, Output, Read, Value};
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Relation, RelationId, Returns};
 use thalweg_request::{
     Aggregate, ApiRequest, At, Embed, EmbedWindow, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm,
-    Query, Target, Tree,
+    Payload, Query, Target, Tree,
 };
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Scalar};
@@ -35,12 +35,13 @@ const SCALAR_KEY: &str = "pgrst_scalar";
 pub(crate) fn root<'a>(
     context: &Context<'a>,
     request: &'a ApiRequest<'a>,
+    payload: Option<&'a Payload<'a>>,
 ) -> Result<(Read<'a>, Form, BareNames), PlanError> {
     let query = &request.query;
     let (from, form) = match request.target {
         Target::Relation(name) => (From::Relation(relation(context.catalog, context.schema, name)?), Form::Rows),
         Target::Function(name) => {
-            let call = call::call(context, request, name)?;
+            let call = call::call(context, request, payload, name)?;
             let form = Form::of(call.function);
             (From::Call(call), form)
         }
@@ -157,7 +158,7 @@ fn level<'a>(
         offset_rows: None,
         limit_rows: None,
         embeds,
-        kept: None,
+        found_first: None,
     };
     let said = at_level(query, path);
     read.conditions = conditions(context, columns, &keys, &said);
@@ -326,7 +327,7 @@ fn embed<'a>(
         inner: embed.join == Join::Inner,
         spread: embed.spread,
         as_json: false,
-        together: false,
+        fetch: Fetch::PerRow,
         read,
     };
     if below.spread && !is_to_one {

@@ -3,15 +3,15 @@
 use crate::call::Form;
 use crate::code;
 use crate::error::{ErrorKind, PlanError};
-use crate::gather;
+use crate::flat;
 use crate::level;
 use crate::media::{Delivery, Media};
-use crate::read::{EmbedRead, From, Output, Read, Value};
-use crate::together;
+use crate::once_per_key;
+use crate::read::{EmbedRead, Fetch, From, Output, Read, Value};
 use crate::write::{self, Source, Write};
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Volatility};
-use thalweg_request::{Action, ApiRequest, Count, Handling};
+use thalweg_request::{Action, ApiRequest, Count, Handling, Payload};
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Field, Format, Scalar, Shape};
 
@@ -36,6 +36,8 @@ pub struct Context<'a> {
     pub legacy_target_names: bool,
     /// Whether a function runs before every request, which may set the response's status and headers.
     pub has_pre_request: bool,
+    /// Whether levels may be fetched flat, and joined by Thalweg.
+    pub is_flat_allowed: bool,
 }
 
 /// A read, a write or a call, resolved.
@@ -67,20 +69,22 @@ pub struct Plan<'a> {
     /// Whether it may run code that PostgreSQL does not ship, or that reads or changes a session's state; then nothing of
     /// the session can be relied on afterwards.
     pub runs_code: bool,
-    /// Whether its levels are better fetched flat and joined by Thalweg.
-    pub gathers: bool,
     /// The bare names that address embeds with an alias, each with the alias.
     pub deprecated_names: Vec<(String, String)>,
 }
 
-/// Resolves a request for rows.
-pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Plan<'a>, PlanError> {
-    let (mut read, form, deprecated_names) = level::root(&context, request)?;
+/// Resolves a request for rows, with what is known of the body that it brings.
+pub fn plan<'a>(
+    request: &'a ApiRequest<'a>,
+    payload: Option<&'a Payload<'a>>,
+    context: Context<'a>,
+) -> Result<Plan<'a>, PlanError> {
+    let (mut read, form, deprecated_names) = level::root(&context, request, payload)?;
     let mut write = match read.from {
         From::Relation(relation) if request.action.is_write() => {
             let conditions = level::written(&context, relation, &request.query);
             read.conditions.clear();
-            Some(write::write(&context, request, relation, conditions)?)
+            Some(write::write(&context, (request, payload), relation, conditions)?)
         }
         _ => None,
     };
@@ -122,10 +126,10 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
     }
     let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
     let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
-    let gathers = plain && write.is_none() && gather::pays(&context, &read);
     match &mut write {
-        Some(write) => write.settle(&context, request, &read, &media),
-        None => together::choose(&mut read),
+        Some(write) => write.settle(&context, (request, payload), &read, &media),
+        None if plain && flat::choose(&context, &mut read) => {}
+        None => once_per_key::choose(&mut read),
     }
     Ok(Plan {
         schema: context.schema,
@@ -140,7 +144,6 @@ pub fn plan<'a>(request: &'a ApiRequest<'a>, context: Context<'a>) -> Result<Pla
         affected_max,
         response_is_set,
         runs_code,
-        gathers,
         deprecated_names,
     })
 }
@@ -161,6 +164,11 @@ impl Plan<'_> {
             }
             _ => Shape { fields: self.read.outputs.iter().map(Output::column).collect() },
         }
+    }
+
+    /// Whether each level comes by a statement of its own, to be joined by Thalweg.
+    pub fn is_flat(&self) -> bool {
+        self.read.embeds.iter().any(|embed| embed.fetch == Fetch::Flat)
     }
 
     /// Whether its rows are sent by COPY.

@@ -26,7 +26,7 @@ pub struct Read<'a> {
     pub embeds: Vec<EmbedRead<'a>>,
     /// Where the rows are found first, and kept by the statement while what is embedded in them is found: the columns
     /// that it keeps.
-    pub kept: Option<Vec<&'a str>>,
+    pub found_first: Option<Vec<&'a str>>,
 }
 
 /// Where the rows of a level come from.
@@ -204,6 +204,17 @@ pub enum OrderKey<'a> {
     Unselected(usize, &'a str),
 }
 
+/// How the rows of an embed are fetched. What each costs is measured in `bench/runs/2026-11-21-embeds`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetch {
+    /// For each outer row.
+    PerRow,
+    /// Once for all outer rows, grouped by the key that links them, and joined by PostgreSQL.
+    OncePerKey,
+    /// All of them, by a statement of their own, and joined by Thalweg.
+    Flat,
+}
+
 /// A level below another.
 #[derive(Debug)]
 pub struct EmbedRead<'a> {
@@ -221,8 +232,8 @@ pub struct EmbedRead<'a> {
     pub spread: bool,
     /// Whether PostgreSQL writes its JSON, here and below.
     pub as_json: bool,
-    /// Whether its rows are found once for all outer rows, and not for each.
-    pub together: bool,
+    /// How its rows are fetched.
+    pub fetch: Fetch,
     /// The level itself.
     pub read: Read<'a>,
 }

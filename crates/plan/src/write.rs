@@ -3,9 +3,9 @@
 use crate::codec::base_type;
 use crate::error::{ErrorKind, PlanError};
 use crate::media::Media;
+use crate::once_per_key;
 use crate::plan::Context;
 use crate::read::{Condition, FunctionName, Read};
-use crate::together;
 use thalweg_catalog::{Column, Relation, RelationKind, TypeKind};
 use thalweg_request::{
     Action, ApiRequest, Comparison, Form, Key, Missing, Operation, Payload, Resolution, Returning, Rows,
@@ -130,14 +130,13 @@ pub enum Returned<'a> {
 /// Resolves what a request writes. `conditions` are those of the root.
 pub(crate) fn write<'a>(
     context: &Context<'a>,
-    request: &'a ApiRequest<'a>,
+    (request, payload): (&'a ApiRequest<'a>, Option<&'a Payload<'a>>),
     relation: &'a Relation,
     conditions: Vec<Condition<'a>>,
 ) -> Result<Write<'a>, PlanError> {
     let action = request.action;
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
-    let payload = request.payload.as_ref();
-    let mut keys = request.keys();
+    let mut keys = request.keys(payload);
     keys.retain(|key| !key.is_optional || relation.column(key.name).is_some());
     let columns = keys.iter().map(|key| written(context, relation, key)).collect::<Result<Vec<_>, _>>()?;
     let conflict = conflict(request, relation, &columns);
@@ -150,7 +149,7 @@ impl<'a> Write<'a> {
     pub(crate) fn settle(
         &mut self,
         context: &Context<'a>,
-        request: &ApiRequest<'a>,
+        (request, payload): (&ApiRequest<'a>, Option<&Payload<'a>>),
         read: &Read<'a>,
         media: &Media<'a>,
     ) {
@@ -165,13 +164,13 @@ impl<'a> Write<'a> {
                 match media.of_statement() {
                     Media::Json { .. } | Media::Object { .. } | Media::Csv if plain => Returned::Direct,
                     Media::Handler(_) => Returned::Through(None),
-                    _ => Returned::Through(together::columns(read)),
+                    _ => Returned::Through(once_per_key::columns(read)),
                 }
             }
         };
         // a plan is no COPY's, and what must be checked is no bulk
         let is_bulk = !matches!(media, Media::Explain { .. } | Media::Object { .. });
-        let rows = request.payload.as_ref().map(|payload| payload.rows);
+        let rows = payload.map(|payload| payload.rows);
         if self.action == Action::Insert
             && self.conflict.is_none()
             && self.returned == Returned::Nothing

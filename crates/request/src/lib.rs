@@ -62,8 +62,6 @@ pub struct ApiRequest<'a> {
     pub action: Action,
     /// What it asks for rows of.
     pub target: Target<'a>,
-    /// What it brings, where it writes or calls a function by POST.
-    pub payload: Option<Payload<'a>>,
     /// The query string.
     pub query: Query<'a>,
     /// The rows of the root relation that are asked for.
@@ -76,18 +74,57 @@ pub struct ApiRequest<'a> {
     pub head_only: bool,
 }
 
-impl ApiRequest<'_> {
+/// The headers that a request is understood from.
+#[derive(Debug, Clone, Default)]
+pub struct Headers<'a> {
+    /// `Accept`
+    pub accept: Option<&'a str>,
+    /// `Range`
+    pub range: Option<&'a str>,
+    /// Each `Prefer`, in order.
+    pub prefer: Vec<&'a str>,
+}
+
+impl<'a> ApiRequest<'a> {
+    /// Understands a query string and headers. With `head_only` the method is HEAD.
+    pub fn parse(
+        action: Action,
+        target: Target<'a>,
+        head_only: bool,
+        params: &'a Params<'a>,
+        headers: &Headers<'a>,
+    ) -> Result<Self, RequestError> {
+        let unreserved = match target {
+            Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
+            Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
+        };
+        let query = Query::parse(params, unreserved)?;
+        if action == Action::Replace {
+            query.root_window.of_put()?;
+        }
+        let range = headers.range.filter(|_| action == Action::Read && !head_only);
+        Ok(Self {
+            action,
+            target,
+            window: Window::intersect(query.root_window, range)?,
+            query,
+            preferences: Preferences::parse(headers.prefer.iter().copied()),
+            accept: accepted(headers.accept),
+            head_only,
+        })
+    }
+
     /// Whether it says which keys of the body count.
     pub fn names_keys(&self) -> bool {
         self.query.columns.is_some() && self.action != Action::Replace
     }
 
     /// The keys of the body that count: those that `columns` names, each once, or else all.
-    pub fn keys(&self) -> Vec<Key<'_>> {
-        let found = self.payload.as_ref().map(|payload| payload.keys.as_slice()).unwrap_or_default();
-        let named = self.query.columns.as_ref().filter(|_| self.payload.is_some() && self.names_keys());
+    pub fn keys(&'a self, payload: Option<&'a Payload<'a>>) -> Vec<Key<'a>> {
+        let found = payload.map(|payload| payload.keys.as_slice()).unwrap_or_default();
+        let named = self.query.columns.as_ref().filter(|_| payload.is_some() && self.names_keys());
         let Some(named) = named else { return found.to_vec() };
-        let mut keys: Vec<Key<'_>> = Vec::with_capacity(named.len());
+        let mut keys: Vec<Key<'a>> = Vec::with_capacity(named.len());
         for name in named {
             if !keys.iter().any(|known| *known.name == **name) {
                 let member = found.iter().find(|known| *known.name == **name).copied();

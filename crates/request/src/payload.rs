@@ -1,5 +1,6 @@
 //! What is known of a body when a request is planned.
 
+use crate::Target;
 use crate::content::Raw;
 
 /// What a request does.
@@ -20,6 +21,19 @@ pub enum Action {
 }
 
 impl Action {
+    /// What a method asks for (url-grammar §1); `None` where it asks for nothing that can be had of the target.
+    pub fn of(method: &str, target: Target<'_>) -> Option<Self> {
+        Some(match (method, target) {
+            ("GET" | "HEAD", _) => Self::Read,
+            ("POST", Target::Function(_)) => Self::Call,
+            ("POST", Target::Relation(_)) => Self::Insert,
+            ("PATCH", Target::Relation(_)) => Self::Update,
+            ("PUT", Target::Relation(_)) => Self::Replace,
+            ("DELETE", Target::Relation(_)) => Self::Delete,
+            _ => return None,
+        })
+    }
+
     /// Whether it changes the rows of a relation.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Read | Self::Call)
@@ -39,6 +53,15 @@ pub struct Payload<'a> {
     pub raw: Option<Raw>,
     /// Whether it is JSON, which an argument without a name may take as a whole.
     pub is_json: bool,
+    /// The fields of a form that a function is called with.
+    pub arguments: Vec<(&'a str, &'a str)>,
+}
+
+impl Payload<'_> {
+    /// A body of which nothing is known but that it is there.
+    pub fn unknown() -> Self {
+        Self { keys: Vec::new(), rows: Rows::None, is_array: false, raw: None, is_json: false, arguments: Vec::new() }
+    }
 }
 
 /// How many rows a body has.

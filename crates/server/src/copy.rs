@@ -2,8 +2,8 @@
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
+use crate::request_body::{CopyRows, Received};
 use crate::transaction::Replies;
-use crate::upload::{CopyRows, Upload};
 use bytes::Bytes;
 use std::future::poll_fn;
 use thalweg_decode::DecodeError;
@@ -33,11 +33,11 @@ pub(crate) fn whole(rows: &mut CopyRows, body: &[Bytes]) -> Result<Vec<Bytes>, D
 pub(crate) async fn flow(
     connection: &mut Connection,
     replies: &mut Replies,
-    (upload, incoming): (&Upload, &mut Incoming),
+    (received, incoming): (&Received, &mut Incoming),
     rows: &mut CopyRows,
     anonymous: bool,
 ) -> Result<(), ApiError> {
-    let mut held = upload.held().iter().cloned();
+    let mut held = received.held().iter().cloned();
     loop {
         let next = match held.next() {
             Some(chunk) => Some(chunk),

@@ -12,7 +12,7 @@ use hyper::{Method, Response, StatusCode};
 use std::collections::VecDeque;
 use std::ops::Range;
 use thalweg_encode::{Encoder, Target, Zone};
-use thalweg_files::{Asked, disposition, is_named, range};
+use thalweg_files::{Selection, disposition, is_named, range};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
@@ -136,9 +136,9 @@ impl Download<'_> {
         // a range of something else is of no use
         let is_same = header(header::IF_RANGE).is_none_or(|tag| tag.trim() == described.tag);
         match range(header(header::RANGE).filter(|_| is_same), described.size_bytes) {
-            Asked::Whole => (StatusCode::OK, whole),
-            Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-            Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
+            Selection::Whole => (StatusCode::OK, whole),
+            Selection::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+            Selection::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
         }
     }
 
@@ -180,7 +180,7 @@ impl Download<'_> {
 
     fn beyond(&self, size_bytes: u64) -> Response<Body> {
         let error = ApiError::new(416, "PGRST103", "Requested range not satisfiable");
-        let mut response = error.respond(self.state.config.client_errors_are_verbose);
+        let mut response = error.response(self.state.config.client_errors_are_verbose);
         respond::text(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size_bytes}"));
         response
     }

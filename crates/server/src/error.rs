@@ -58,7 +58,7 @@ pub(crate) enum Retry {
     /// loaded, unless this has happened just now.
     AfterLoadIfDue,
     /// In another way, which keeps less in memory.
-    Ungathered,
+    NotFlat,
 }
 
 #[derive(Debug)]
@@ -334,7 +334,7 @@ impl ApiError {
             StepError::Wire(error) => Self::wire(error, anonymous),
             StepError::Sink(EncodeError::Stale) => Self::fallen_behind(Retry::AfterLoad),
             StepError::Sink(error) => {
-                let retry = if *error == EncodeError::HeldTooMuch { Retry::Ungathered } else { Retry::Never };
+                let retry = if *error == EncodeError::HeldTooMuch { Retry::NotFlat } else { Retry::Never };
                 Self::new(500, "PGRSTX00", error.to_string()).retried(retry)
             }
         }
@@ -345,7 +345,7 @@ impl ApiError {
     }
 
     /// Body and headers; without details and hint where clients are not to see them.
-    pub(crate) fn respond(&self, verbose: bool) -> Response<Body> {
+    pub(crate) fn response(&self, verbose: bool) -> Response<Body> {
         let mut body = Vec::with_capacity(256);
         body.extend_from_slice(b"{\"code\":");
         write_string(&mut body, self.code.as_bytes());

@@ -6,12 +6,11 @@ use crate::copy;
 use crate::cors;
 use crate::download::Download;
 use crate::error::{ApiError, Retry};
-use crate::incoming::Incoming;
-use crate::respond::{self, Facts, Written};
+use crate::request_body::{Received, RequestBody};
+use crate::respond::{self, Facts, WriteCounts};
 use crate::root;
 use crate::state::{Snapshot, State};
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
-use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -20,10 +19,7 @@ use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Media, Plan, plan};
-use thalweg_request::{
-    Action, ApiRequest, Content, Missing, Params, Preferences, Query, Resource, Returning, Target, TxEnd, Unreserved,
-    Window, accepted,
-};
+use thalweg_request::{Action, ApiRequest, Headers, Params, Query, Resource, Target, TxEnd, Unreserved, accepted};
 
 /// What is known of a request when it has been answered.
 pub(crate) struct Answer {
@@ -34,35 +30,41 @@ pub(crate) struct Answer {
 }
 
 /// Answers a request, whatever it is.
-pub(crate) async fn answer(state: &State, parts: &Parts, incoming: &mut Incoming) -> Answer {
+pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody) -> Answer {
     let mut bill = Bill::start();
-    let mut upload = Upload::default();
-    let mut outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, true).await;
-    if let Err(error) = &outcome
-        && !incoming.is_consumed()
+    let mut answered = attempt(state, parts, body, &mut bill, true).await;
+    if let Err(error) = &answered
+        && !body.is_consumed()
     {
+        // relations that have grown since PostgreSQL last looked are joined by it
+        let is_flat_allowed = error.retry != Retry::NotFlat;
         let is_due = match error.retry {
             Retry::Never => false,
-            Retry::AfterLoad | Retry::Ungathered => true,
-            Retry::AfterLoadIfDue => state.reloader.may_suspect(),
-        };
-        // relations that have grown since PostgreSQL last looked are joined by it
-        let may_gather = error.retry != Retry::Ungathered;
-        if is_due {
-            if may_gather {
+            Retry::NotFlat => true,
+            Retry::AfterLoad => {
                 state.reloader.load().await;
+                true
             }
-            outcome = attempt(state, parts, (&mut upload, incoming), &mut bill, may_gather).await;
+            Retry::AfterLoadIfDue => {
+                let is_due = state.reloader.may_suspect();
+                if is_due {
+                    state.reloader.load().await;
+                }
+                is_due
+            }
+        };
+        if is_due {
+            answered = attempt(state, parts, body, &mut bill, is_flat_allowed).await;
         }
     }
-    let (mut response, code, rows) = match outcome {
+    let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
             // a database that was away may have come back with another schema
             if error.database_is_lost {
                 state.reloader.trigger();
             }
-            let mut response = error.respond(state.config.client_errors_are_verbose);
+            let mut response = error.response(state.config.client_errors_are_verbose);
             if parts.method == Method::HEAD {
                 *response.body_mut() = Body::whole(Bytes::new());
             }
@@ -93,9 +95,9 @@ type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
 async fn attempt(
     state: &State,
     parts: &Parts,
-    (upload, incoming): (&mut Upload, &mut Incoming),
+    body: &mut RequestBody,
     bill: &mut Bill,
-    may_gather: bool,
+    is_flat_allowed: bool,
 ) -> Answered {
     if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
@@ -104,29 +106,27 @@ async fn attempt(
     bill.lap(Stage::Jwt);
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
-    let asked = asked(state, &resource, parts)?;
+    let wanted = Wanted::of(state, &resource, parts)?;
     let schema = schema(state, parts)?;
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
-    let (action, target) = match asked {
-        Asked::Rows(action, target) => (action, target),
-        Asked::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
-        Asked::Options(target) => return options(&snapshot, schema, target, &params),
+    let (action, target) = match wanted {
+        Wanted::Rows(action, target) => (action, target),
+        Wanted::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
+        Wanted::Options(target) => return options(&snapshot, schema, target, &params),
     };
     // what is wrong with the rest of a request is said before its body is read
-    let request = read_request(parts, action, target, &params)?;
-    let keys_are_named = request.names_keys();
-    receive(parts, &request, (upload, incoming)).await?;
-    let mut request = with_body(request, upload)?;
+    let request = ApiRequest::parse(action, target, parts.method == Method::HEAD, &params, &headers(parts))?;
+    body.receive(&parts.headers, &request).await?;
     bill.lap(Stage::Parse);
-    let mut plan = plan(&request, context(state, &snapshot, schema, role, &request))?;
-    if upload.flows() && !plan.copies() {
+    let context = context(state, &snapshot, schema, role, &request, is_flat_allowed);
+    if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), context)?.copies() {
         // only rows of a COPY can be written while others are still to come
-        upload.complete(incoming, keys_are_named).await?;
-        request = with_body(read_request(parts, action, target, &params)?, upload)?;
-        plan = thalweg_plan::plan(&request, context(state, &snapshot, schema, role, &request))?;
+        body.complete(&request).await?;
     }
+    let (received, incoming) = body.split();
+    let payload = received.payload(&request)?;
+    let plan = plan(&request, payload.as_ref(), context)?;
     request.preferences.check()?;
-    plan.gathers &= may_gather;
     let statements = thalweg_sql::statements(&plan, state.config.db_max_rows);
     let function = plan.call().map(|call| call.function);
     let facts = facts(parts, request.preferences.timezone, function);
@@ -145,12 +145,12 @@ async fn attempt(
         let download = Download { state, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(bill).await?, Some(1)));
     }
-    let source = copy_source(&plan, upload, keys_are_named)?;
+    let source = copy_source(&plan, received, &request)?;
     bill.lap(Stage::Plan);
     let _turn = state.turn_of(source.as_ref()).await?;
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (upload, incoming), source, bill).await?;
+    let outcome = run.run(entered, (received, incoming), source, bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 
@@ -163,8 +163,8 @@ fn authenticate<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, Ap
     state.config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
 }
 
-/// What a request asks for.
-enum Asked<'a> {
+/// What a request wants.
+enum Wanted<'a> {
     /// Rows, read or written.
     Rows(Action, Target<'a>),
     /// What can be done with something; `None` is the root.
@@ -173,35 +173,33 @@ enum Asked<'a> {
     Description,
 }
 
-/// What a path and a method ask for (url-grammar §1).
-fn asked<'a>(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Result<Asked<'a>, ApiError> {
-    let method = &parts.method;
-    let target = match (resource, &state.config.db_root_spec) {
-        (Resource::Root, _) if state.config.openapi_mode == OpenApiMode::Disabled => {
-            return Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled"));
+impl<'a> Wanted<'a> {
+    /// What a path and a method ask for (url-grammar §1).
+    fn of(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Result<Self, ApiError> {
+        let method = &parts.method;
+        let target = match (resource, &state.config.db_root_spec) {
+            (Resource::Root, _) if state.config.openapi_mode == OpenApiMode::Disabled => {
+                return Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled"));
+            }
+            (Resource::Root, Some(name)) => Some(Target::Function(name)),
+            (Resource::Root, None) => None,
+            (Resource::Relation(name), _) => Some(Target::Relation(name)),
+            (Resource::Function(name), _) => Some(Target::Function(name)),
+        };
+        if *method == Method::OPTIONS {
+            return Ok(Self::Options(target));
         }
-        (Resource::Root, Some(name)) => Some(Target::Function(name)),
-        (Resource::Root, None) => None,
-        (Resource::Relation(name), _) => Some(Target::Relation(name)),
-        (Resource::Function(name), _) => Some(Target::Function(name)),
-    };
-    let action = match *method {
-        Method::POST => Some(Action::Insert),
-        Method::PATCH => Some(Action::Update),
-        Method::PUT => Some(Action::Replace),
-        Method::DELETE => Some(Action::Delete),
-        _ => None,
-    };
-    match (target, method, action) {
-        (target, &Method::OPTIONS, _) => Ok(Asked::Options(target)),
-        (None, &Method::GET | &Method::HEAD, _) => Ok(Asked::Description),
-        (Some(target), &Method::GET | &Method::HEAD, _) => Ok(Asked::Rows(Action::Read, target)),
-        (Some(target @ Target::Function(_)), &Method::POST, _) => Ok(Asked::Rows(Action::Call, target)),
-        (Some(Target::Function(_)), method, _) => {
-            Err(ApiError::new(405, "PGRST101", format!("Cannot use the {method} method on RPC")))
-        }
-        (Some(target @ Target::Relation(_)), _, Some(action)) => Ok(Asked::Rows(action, target)),
-        (_, method, _) => Err(ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}"))),
+        let Some(target) = target else {
+            return match *method {
+                Method::GET | Method::HEAD => Ok(Self::Description),
+                _ => Err(ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}"))),
+            };
+        };
+        let action = Action::of(method.as_str(), target).ok_or_else(|| match target {
+            Target::Function(_) => ApiError::new(405, "PGRST101", format!("Cannot use the {method} method on RPC")),
+            Target::Relation(_) => ApiError::new(405, "PGRST117", format!("Unsupported HTTP method: {method}")),
+        })?;
+        Ok(Self::Rows(action, target))
     }
 }
 
@@ -252,40 +250,12 @@ fn schema<'a>(state: &'a State, parts: &Parts) -> Result<&'a str, ApiError> {
     }
 }
 
-/// Reads the body, as far as it must be here before a plan is made.
-async fn receive(
-    parts: &Parts,
-    request: &ApiRequest<'_>,
-    (upload, incoming): (&mut Upload, &mut Incoming),
-) -> Result<(), ApiError> {
-    let action = request.action;
-    if matches!(action, Action::Read | Action::Delete) || upload.is_received() {
-        return Ok(());
-    }
-    let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let content = Content::parse(content_type, action == Action::Call)?;
-    let Preferences { returning, resolution, missing, .. } = request.preferences;
-    let may_flow = action == Action::Insert
-        && matches!(returning, None | Some(Returning::Minimal))
-        && resolution.is_none()
-        && missing != Some(Missing::Default);
-    incoming.decode(&parts.headers)?;
-    upload.receive(incoming, action, content, may_flow, request.names_keys()).await
-}
-
-/// The request with what its body brings.
-fn with_body<'a>(mut request: ApiRequest<'a>, upload: &'a Upload) -> Result<ApiRequest<'a>, ApiError> {
-    request.query.arguments.extend(upload.arguments());
-    request.payload = upload.payload(request.names_keys())?;
-    Ok(request)
-}
-
 /// The rows that a COPY sends: those of a body that is here are made before a connection is taken.
-fn copy_source(plan: &Plan<'_>, upload: &Upload, keys_are_named: bool) -> Result<Option<CopySource>, ApiError> {
-    let rows = plan.write.as_ref().and_then(|write| upload.copy(write, keys_are_named));
+fn copy_source(plan: &Plan<'_>, received: &Received, request: &ApiRequest<'_>) -> Result<Option<CopySource>, ApiError> {
+    let rows = plan.write.as_ref().and_then(|write| received.copy(write, request));
     Ok(match rows {
-        Some(rows) if upload.flows() => Some(CopySource::Flowing(rows)),
-        Some(mut rows) => Some(CopySource::Whole(copy::whole(&mut rows, upload.held())?)),
+        Some(rows) if received.flows() => Some(CopySource::Flowing(rows)),
+        Some(mut rows) => Some(CopySource::Whole(copy::whole(&mut rows, received.held())?)),
         None => None,
     })
 }
@@ -297,34 +267,11 @@ fn rolls_back(state: &State, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool 
     rolls_back && !plan.is_read_only
 }
 
-/// Understands the query string and the headers.
-fn read_request<'a>(
-    parts: &'a Parts,
-    action: Action,
-    target: Target<'a>,
-    params: &'a Params<'a>,
-) -> Result<ApiRequest<'a>, ApiError> {
+/// The headers that a request is understood from.
+fn headers(parts: &Parts) -> Headers<'_> {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let unreserved = match target {
-        Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
-        Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
-    };
-    let query = Query::parse(params, unreserved)?;
-    if action == Action::Replace {
-        query.root_window.of_put()?;
-    }
-    let range = if parts.method == Method::GET { text(header::RANGE) } else { None };
     let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    Ok(ApiRequest {
-        action,
-        target,
-        window: Window::intersect(query.root_window, range)?,
-        payload: None,
-        query,
-        preferences: Preferences::parse(prefer),
-        accept: accepted(text(header::ACCEPT)),
-        head_only: parts.method == Method::HEAD,
-    })
+    Headers { accept: text(header::ACCEPT), range: text(header::RANGE), prefer: prefer.collect() }
 }
 
 /// What the plan depends on besides the request.
@@ -334,6 +281,7 @@ fn context<'a>(
     schema: &'a str,
     role: &str,
     request: &ApiRequest<'_>,
+    is_flat_allowed: bool,
 ) -> Context<'a> {
     const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
     let config = &state.config;
@@ -352,6 +300,7 @@ fn context<'a>(
         plans_are_on: config.db_plan_enabled,
         legacy_target_names: config.url_use_legacy_target_names,
         has_pre_request: state.pre_request.is_some(),
+        is_flat_allowed,
     }
 }
 
@@ -378,7 +327,8 @@ fn response(
         && let Some(total) = range.total.filter(|&total| range.offset > total)
     {
         // answered like a success, but with the error as its body
-        body = ApiError::offset_beyond(range.offset, total).respond(state.config.client_errors_are_verbose).into_body();
+        body =
+            ApiError::offset_beyond(range.offset, total).response(state.config.client_errors_are_verbose).into_body();
         if request.head_only {
             body = Body::whole(Bytes::new());
         }
@@ -394,7 +344,7 @@ fn response(
     };
     let mut response = match &plan.write {
         Some(write) if !plan.explains() => {
-            let written = Written { rows: outcome.rows, updated: outcome.updated, key: outcome.key };
+            let written = WriteCounts { rows: outcome.rows, updated: outcome.updated, key: outcome.key };
             respond::write(plan, write, &facts, written, body)
         }
         _ => respond::read(plan, &facts, outcome.range, body),

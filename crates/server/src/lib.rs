@@ -32,13 +32,13 @@ mod listener;
 mod log;
 mod openapi;
 mod reload;
+mod request_body;
 mod respond;
 mod root;
 mod schema_cache;
 mod server;
 mod state;
 mod transaction;
-mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
 pub use event_trigger::event_trigger_sql;

@@ -85,10 +85,10 @@ pub(crate) fn write(
     plan: &Plan<'_>,
     write: &Write<'_>,
     facts: &Facts<'_>,
-    written: Written,
+    written: WriteCounts,
     body: Body,
 ) -> Response<Body> {
-    let Written { rows, updated, key } = written;
+    let WriteCounts { rows, updated, key } = written;
     let has_body = matches!(write.returned, Returned::Direct | Returned::Through(_));
     let merges = write.conflict.as_ref().is_some_and(|conflict| conflict.counts);
     let size = body.size_bytes();
@@ -132,7 +132,7 @@ pub(crate) fn write(
 }
 
 /// What has become of a write.
-pub(crate) struct Written {
+pub(crate) struct WriteCounts {
     /// How many rows were written.
     pub(crate) rows: u64,
     /// How many of them were there before.

@@ -9,6 +9,7 @@ use crate::incoming::Incoming;
 use crate::listener::{Accepted, Listener};
 use crate::log;
 use crate::reload::{self, FirstLoad, Reloader};
+use crate::request_body::RequestBody;
 use crate::state::State;
 use arc_swap::ArcSwapOption;
 use hyper::body::Incoming as HttpBody;
@@ -217,7 +218,7 @@ async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
 ) {
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
-        async move { respond(state, peer, request, S::SHOWS_CUTS).await }
+        async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
     });
     let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
     let mut connection = http1::Builder::new()
@@ -249,7 +250,7 @@ async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
     }
 }
 
-async fn respond(
+async fn exchange(
     state: &State,
     peer: &str,
     request: Request<HttpBody>,
@@ -257,15 +258,17 @@ async fn respond(
 ) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     http::unpack(&mut parts.headers);
-    let mut incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
-    let mut answer = flow::answer(state, &parts, &mut incoming).await;
+    let incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
+    let mut body = RequestBody::new(incoming);
+    let mut answer = flow::answer(state, &parts, &mut body).await;
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
-        answer.response = error.respond(state.config.client_errors_are_verbose);
+        answer.response = error.response(state.config.client_errors_are_verbose);
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
     log::access(peer, &parts, &answer);
+    let incoming = body.into_incoming();
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());
     }

@@ -10,10 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use thalweg_catalog::{Catalog, Loader, Part};
 use thalweg_plan::{Context, plan};
-use thalweg_request::{
-    Action, ApiRequest, Form, Key, Params, Payload, Preferences, Query, RequestError, Resource, Rows, Target,
-    Unreserved, Window, accepted,
-};
+use thalweg_request::{Action, ApiRequest, Form, Headers, Key, Params, Payload, RequestError, Resource, Rows, Target};
 use thalweg_rows::Format;
 use thalweg_server::Config;
 use thalweg_testkit::Database;
@@ -69,29 +66,22 @@ fn show_sql(
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let params = Params::decode(query).unwrap();
     let resource = Resource::parse(path).unwrap();
-    let (target, unreserved) = match &resource {
-        Resource::Relation(name) => (Target::Relation(name), Unreserved::Filters),
-        Resource::Function(name) => (Target::Function(name), Unreserved::FiltersOrArguments),
+    let target = match &resource {
+        Resource::Relation(name) => Target::Relation(name),
+        Resource::Function(name) => Target::Function(name),
         Resource::Root => return,
     };
-    let action = match (method, target) {
-        ("POST", Target::Function(_)) => Action::Call,
-        ("POST", _) => Action::Insert,
-        ("PATCH", _) => Action::Update,
-        ("PUT", _) => Action::Replace,
-        ("DELETE", _) => Action::Delete,
-        _ => Action::Read,
-    };
-    let unreserved = if action == Action::Read { unreserved } else { Unreserved::Filters };
+    let action = Action::of(method, target).unwrap();
     let body: serde_json::Value = body.map_or(serde_json::Value::Null, |body| serde_json::from_str(body).unwrap());
-    let request = match request(target, unreserved, &params, headers) {
-        Ok(request) => ApiRequest { action, payload: payload(&body), ..request },
+    let payload = payload(&body);
+    let request = match request(action, target, &params, headers) {
+        Ok(request) => request,
         Err(error) => {
             let _ = writeln!(shown, "== request: {error}");
             return;
         }
     };
-    let plan = match plan(&request, context(catalog)) {
+    let plan = match plan(&request, payload.as_ref(), context(catalog)) {
         Ok(plan) => plan,
         Err(error) => {
             let _ = writeln!(shown, "== plan: {error}");
@@ -131,28 +121,20 @@ pub(crate) fn payload(body: &serde_json::Value) -> Option<Payload<'_>> {
         1 => Rows::One,
         _ => Rows::Many,
     };
-    Some(Payload { keys, rows: count, is_array: body.is_array(), raw: None, is_json: true })
+    Some(Payload { keys, rows: count, is_array: body.is_array(), is_json: true, ..Payload::unknown() })
 }
 
 /// A request of the library for a request of the wire.
 pub(crate) fn request<'a>(
+    action: Action,
     target: Target<'a>,
-    unreserved: Unreserved,
     params: &'a Params<'a>,
     headers: &[(&'a str, &'a str)],
 ) -> Result<ApiRequest<'a>, RequestError> {
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let query = Query::parse(params, unreserved)?;
-    Ok(ApiRequest {
-        action: Action::Read,
-        payload: None,
-        target,
-        window: Window::intersect(query.root_window, header("Range"))?,
-        query,
-        preferences: Preferences::parse(header("Prefer").into_iter()),
-        accept: accepted(header("Accept")),
-        head_only: false,
-    })
+    let prefer = header("Prefer").into_iter().collect();
+    let headers = Headers { accept: header("Accept"), range: header("Range"), prefer };
+    ApiRequest::parse(action, target, false, params, &headers)
 }
 
 /// What plans depend on in these tests.
@@ -167,6 +149,7 @@ pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
         plans_are_on: true,
         legacy_target_names: true,
         has_pre_request: false,
+        is_flat_allowed: true,
     }
 }
 

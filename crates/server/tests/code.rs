@@ -7,7 +7,7 @@ use crate::cases::{catalog, context, payload, request};
 use crate::served::{GRANTS, Served};
 use thalweg_catalog::Catalog;
 use thalweg_plan::{Context, plan};
-use thalweg_request::{Action, ApiRequest, Params, Target, Unreserved};
+use thalweg_request::{Action, Params, Target};
 use thalweg_testkit::Database;
 
 /// What reading a relation and writing to it may run.
@@ -598,7 +598,6 @@ fn runs_in(
         None => Target::Relation(path),
     };
     let payload = action.is_write().then(|| payload(body)).flatten();
-    let request = request(to, Unreserved::Filters, &params, headers).unwrap();
-    let request = ApiRequest { action, payload, ..request };
-    plan(&request, context).unwrap_or_else(|error| panic!("{target}: {error}")).runs_code
+    let request = request(action, to, &params, headers).unwrap();
+    plan(&request, payload.as_ref(), context).unwrap_or_else(|error| panic!("{target}: {error}")).runs_code
 }

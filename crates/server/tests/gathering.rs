@@ -4,7 +4,7 @@ use crate::cases::{CASES, catalog, context, request};
 use crate::served::{GRANTS, Served};
 use std::path::Path;
 use thalweg_plan::plan;
-use thalweg_request::{Params, Target, Unreserved};
+use thalweg_request::{Action, Params, Target};
 use thalweg_testkit::Database;
 
 const REQUESTS: &[(&str, bool)] = &[
@@ -48,8 +48,8 @@ fn both_ways_give_the_same() {
         let (path, query) = target.split_once('?').unwrap();
         let params = Params::decode(query).unwrap();
         let relation = Target::Relation(&path[1..]);
-        let request = request(relation, Unreserved::Filters, &params, &[]).unwrap();
-        assert_eq!(plan(&request, context(&catalog)).unwrap().gathers, *gathers, "{target}");
+        let request = request(Action::Read, relation, &params, &[]).unwrap();
+        assert_eq!(plan(&request, None, context(&catalog)).unwrap().is_flat(), *gathers, "{target}");
         let response = joined_here.get(target);
         assert_eq!((response.status, response.text()), (200, expected.as_str()), "{target}");
     }
@@ -122,8 +122,8 @@ fn rows_are_found_once_where_there_is_no_index() {
     for (target, keeps) in UNINDEXED {
         let (path, query) = target.split_once('?').unwrap();
         let params = Params::decode(query).unwrap();
-        let request = request(Target::Relation(&path[1..]), Unreserved::Filters, &params, &[]).unwrap();
-        assert_eq!(plan(&request, context(&catalog)).unwrap().read.kept.is_some(), *keeps, "{target}");
+        let request = request(Action::Read, Target::Relation(&path[1..]), &params, &[]).unwrap();
+        assert_eq!(plan(&request, None, context(&catalog)).unwrap().read.found_first.is_some(), *keeps, "{target}");
     }
     for ((target, _), expected) in targets.zip(expected) {
         let response = once.request("GET", target, &[("Prefer", "count=exact")]);
@@ -161,9 +161,9 @@ fn sizes_are_known_of_what_was_never_analysed() {
     let planned = |catalog: &thalweg_catalog::Catalog, target: &str| {
         let (path, query) = target.split_once('?').unwrap();
         let params = Params::decode(query).unwrap();
-        let request = request(Target::Relation(&path[1..]), Unreserved::Filters, &params, &[]).unwrap();
-        let plan = plan(&request, context(catalog)).unwrap();
-        (plan.gathers, thalweg_sql::rows(&plan).text)
+        let request = request(Action::Read, Target::Relation(&path[1..]), &params, &[]).unwrap();
+        let plan = plan(&request, None, context(catalog)).unwrap();
+        (plan.is_flat(), thalweg_sql::rows(&plan).text)
     };
     let size = |catalog: &thalweg_catalog::Catalog, name: &str| {
         catalog.relation(catalog.find("api", name).unwrap()).size_bytes

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use thalweg_catalog::Catalog;
 use thalweg_plan::plan;
-use thalweg_request::{Params, Target, Unreserved};
+use thalweg_request::{Action, Params, Target};
 use thalweg_testkit::Database;
 
 /// What stands in names and values of these requests, and nowhere else.
@@ -24,13 +24,9 @@ fn known() -> &'static Catalog {
 /// The statements that a request leads to, if it leads to any.
 fn statements(target: Target<'_>, query: &str, accept: &str, count: &str) -> Vec<String> {
     let Ok(params) = Params::decode(query) else { return Vec::new() };
-    let unreserved = match target {
-        Target::Relation(_) => Unreserved::Filters,
-        Target::Function(_) => Unreserved::FiltersOrArguments,
-    };
     let headers = [("Accept", accept), ("Prefer", count)];
-    let Ok(request) = request(target, unreserved, &params, &headers) else { return Vec::new() };
-    let Ok(plan) = plan(&request, context(known())) else { return Vec::new() };
+    let Ok(request) = request(Action::Read, target, &params, &headers) else { return Vec::new() };
+    let Ok(plan) = plan(&request, None, context(known())) else { return Vec::new() };
     let mut texts = vec![
         thalweg_sql::rows(&plan).text,
         thalweg_sql::head(&plan).text,
@@ -40,8 +36,8 @@ fn statements(target: Target<'_>, query: &str, accept: &str, count: &str) -> Vec
     if plan.call().is_some() {
         texts.extend([thalweg_sql::rows_and_total(&plan).text, thalweg_sql::head_and_total(&plan).text]);
     }
-    if plan.gathers {
-        texts.extend(thalweg_sql::gathered(&plan).into_iter().map(|(statement, _)| statement.text));
+    if plan.is_flat() {
+        texts.extend(thalweg_sql::flat(&plan).into_iter().map(|(statement, _)| statement.text));
     }
     texts
 }

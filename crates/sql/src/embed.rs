@@ -4,7 +4,7 @@ use crate::quote::quote;
 use crate::read::{List, Scope, Writer};
 use std::fmt::Write;
 use thalweg_catalog::{Key, Link, Relation};
-use thalweg_plan::{EmbedRead, OrderKey, Read, Value};
+use thalweg_plan::{EmbedRead, Fetch, OrderKey, Read, Value};
 use thalweg_rows::Codec;
 
 impl<'a> Writer<'a> {
@@ -43,10 +43,10 @@ impl<'a> Writer<'a> {
             if embed.is_to_one() && (decides || returning) {
                 self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
                 self.join_to_one(scope, read, index, returning);
-            } else if embed.together && returning {
+            } else if embed.fetch == Fetch::OncePerKey && returning {
                 // what is found for the kept rows comes after them
-                if read.kept.is_none() || self.kept.is_some() {
-                    self.join_together(scope, read, index);
+                if read.found_first.is_none() || self.kept.is_some() {
+                    self.join_once_per_key(scope, read, index);
                 }
                 continue;
             } else if is_lifted && !embed.is_to_one() && returning {
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
 
     /// The rows of a to-many embed for all outer rows at once, an array of rows for each value of the key. They are
     /// sorted by the key first, which costs less than to look for the array of each.
-    fn join_together(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
+    fn join_once_per_key(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize) {
         let embed = &read.embeds[index];
         let Link::Key(key) = &embed.relationship.link else { return };
         let inner = self.scope(&embed.read, Some(outer));
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
         }
         self.from(inner, &embed.read, true);
         let mut before = " WHERE ";
-        if read.kept.is_some() {
+        if read.found_first.is_some() {
             for (place, pair) in key.columns.iter().enumerate() {
                 self.text.push_str(if place == 0 { " WHERE (" } else { ", " });
                 self.named(inner, of_inner(pair));

@@ -19,7 +19,7 @@ mod call;
 mod condition;
 mod download;
 mod embed;
-mod gather;
+mod flat;
 mod quote;
 mod read;
 mod statements;
@@ -27,7 +27,7 @@ mod write;
 
 pub use call::pre_request;
 pub use download::{bytes, describe};
-pub use gather::gathered;
+pub use flat::flat;
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
 pub use statements::{Purpose, Statements, statements};

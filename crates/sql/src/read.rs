@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_plan::{ColumnRef, EmbedRead, From, Media, OrderKey, Output, Plan, Read, Value};
+use thalweg_plan::{ColumnRef, EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
 /// The statement for a plan's rows.
@@ -249,7 +249,7 @@ impl<'a> Writer<'a> {
 
     /// The rows of a level that is linked to none.
     fn level(&mut self, read: &'a Read<'a>, list: List<'_>) {
-        if let Some(columns) = &read.kept {
+        if let Some(columns) = &read.found_first {
             return self.kept_level(read, columns, list);
         }
         let scope = self.scope(read, None);
@@ -474,17 +474,19 @@ impl<'a> Writer<'a> {
                 self.table(scope);
                 self.text.push_str(".pgrst_scalar");
             }
-            Value::Embed(index) if read.embeds[*index].is_to_one() || read.embeds[*index].together => {
+            Value::Embed(index)
+                if read.embeds[*index].is_to_one() || read.embeds[*index].fetch == Fetch::OncePerKey =>
+            {
                 self.embed_alias(scope, *index);
                 self.text.push_str(".o");
             }
             Value::Embed(index) => self.array(scope, &read.embeds[*index]),
             Value::Lifted(index, at) => {
-                let together = read.embeds[*index].together;
-                self.text.push_str(if together { "coalesce(" } else { "" });
+                let is_once_per_key = read.embeds[*index].fetch == Fetch::OncePerKey;
+                self.text.push_str(if is_once_per_key { "coalesce(" } else { "" });
                 self.embed_alias(scope, *index);
                 let _ = write!(self.text, ".c{at}");
-                if together {
+                if is_once_per_key {
                     // rows that have none are not in what is joined
                     self.text.push_str(if lifts_arrays(read, *index, *at) { ", '{}')" } else { ", '[]')" });
                 }

@@ -1,6 +1,6 @@
 //! All statements of a plan, each with what it is for.
 
-use crate::{Statement, count, estimate, gathered, head, head_and_total, rows, rows_and_total, updated, write};
+use crate::{Statement, count, estimate, flat, head, head_and_total, rows, rows_and_total, updated, write};
 use thalweg_plan::{Delivery, Form, Plan, Returned};
 use thalweg_request::Count;
 use thalweg_rows::Level;
@@ -79,8 +79,8 @@ fn of_read<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'a> {
         Delivery::Streamed | Delivery::Buffered if in_one => {
             main.push((Purpose::RowsAndTotal, rows_and_total(plan)));
         }
-        Delivery::Streamed | Delivery::Buffered if plan.gathers => {
-            for (at, (statement, level)) in gathered(plan).into_iter().enumerate() {
+        Delivery::Streamed | Delivery::Buffered if plan.is_flat() => {
+            for (at, (statement, level)) in flat(plan).into_iter().enumerate() {
                 main.push((Purpose::Rows(at), statement));
                 levels.push(level);
             }

@@ -7,7 +7,7 @@ use crate::content_range::ContentRange;
 use crate::copy;
 use crate::error::{ApiError, Retry};
 use crate::incoming::Incoming;
-use crate::upload::{CopyRows, Upload};
+use crate::request_body::{CopyRows, Received};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -114,7 +114,7 @@ impl Run<'_> {
     pub(crate) async fn run(
         self,
         mut entered: Entered,
-        body: (&Upload, &mut Incoming),
+        body: (&Received, &mut Incoming),
         source: Option<CopySource>,
         bill: &mut Bill,
     ) -> Result<Outcome, ApiError> {
@@ -134,7 +134,7 @@ impl Run<'_> {
         &self,
         entered: &mut Entered,
         replies: &mut Replies,
-        body: (&Upload, &mut Incoming),
+        body: (&Received, &mut Incoming),
         source: Option<CopySource>,
         bill: &mut Bill,
     ) -> Result<Reached, ApiError> {
@@ -262,7 +262,7 @@ impl Run<'_> {
                 let shape = returning.map_or(&none, |(_, statement)| &statement.shape);
                 Encoder::stripping(shape, target(self.plan), self.zone.clone(), stripped)
             }
-            levels => Encoder::gathered(levels, self.zone.clone()),
+            levels => Encoder::flat(levels, self.zone.clone()),
         };
         if let Some(most) = self.plan.rows_cut {
             encoder.set_rows_max(most);
@@ -350,14 +350,14 @@ struct Values {
 }
 
 impl Values {
-    fn of(statements: &Statements<'_>, upload: &Upload) -> Result<Self, ApiError> {
+    fn of(statements: &Statements<'_>, body: &Received) -> Result<Self, ApiError> {
         let params = statements.main.iter().flat_map(|(_, main)| &main.params);
         let (mut of_members, mut document) = (Vec::new(), (Format::Text, Vec::new()));
         for param in params {
             match param {
                 thalweg_sql::Param::Text(_) => {}
-                thalweg_sql::Param::Bound(bound) => of_members.push(upload.value(*bound)?),
-                thalweg_sql::Param::Document => document = (upload.document_format(), upload.document()?),
+                thalweg_sql::Param::Bound(bound) => of_members.push(body.value(*bound)?),
+                thalweg_sql::Param::Document => document = (body.document_format(), body.document()?),
             }
         }
         Ok(Self { of_members, document })

@@ -6,13 +6,15 @@ use crate::error::ApiError;
 use crate::form::{self, Field};
 use crate::incoming::Incoming;
 use bytes::Bytes;
-use std::borrow::Cow;
+use hyper::header::{self, HeaderMap};
 use thalweg_decode::{
     Chunks, Column, CsvReader, CsvRows, DecodeError, JsonRows, Kind, Problem, Root, Scan, csv_as_json, join_rows,
     pairs, unescape,
 };
 use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
-use thalweg_request::{Action, Content, Form, Key, Payload, Raw, RequestError, Rows};
+use thalweg_request::{
+    Action, ApiRequest, Content, Form, Key, Missing, Payload, Preferences, Raw, RequestError, Returning, Rows,
+};
 use thalweg_rows::Format;
 
 /// From this size on, a body that can be read row by row is not waited for, in bytes.
@@ -20,9 +22,15 @@ const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
 /// How many keys the rows of a body may have: more than a relation can have columns.
 const KEYS_MAX: usize = 2_000;
 
-/// A request's body, as far as it has been read.
+/// A request's body.
+pub(crate) struct RequestBody {
+    incoming: Incoming,
+    received: Received,
+}
+
+/// What of a body is here.
 #[derive(Default)]
-pub(crate) struct Upload {
+pub(crate) struct Received {
     action: Option<Action>,
     held: Chunks,
     understood: Understood,
@@ -53,59 +61,87 @@ enum Understood {
     Nothing,
 }
 
-impl Upload {
-    /// Reads it, all of it or as much as it takes to go on while it arrives. With `may_flow` that is enough of one
-    /// whose rows can be read one by one; `keys_are_named` if the request says which keys count.
-    pub(crate) async fn receive(
-        &mut self,
-        incoming: &mut Incoming,
-        action: Action,
-        content: Content<'_>,
-        may_flow: bool,
-        keys_are_named: bool,
-    ) -> Result<(), ApiError> {
-        self.is_received = true;
-        self.action = Some(action);
-        self.understood = match content {
-            Content::Json => Understood::Json(Box::new(Scan::new(false))),
-            Content::Ndjson => Understood::Json(Box::new(Scan::new(true))),
-            Content::Csv => Understood::Csv(Box::default()),
-            Content::Raw(raw) => Understood::Raw(raw),
-            Content::Form => Understood::Pairs(Vec::new()),
-            Content::Multipart(boundary) => {
-                Understood::Parts { boundary: boundary.to_owned(), fields: Vec::new(), arguments: Vec::new() }
-            }
-        };
-        self.read(incoming, may_flow, keys_are_named).await
+impl RequestBody {
+    /// The body of a request, of which nothing has been read.
+    pub(crate) fn new(incoming: Incoming) -> Self {
+        Self { incoming, received: Received::default() }
+    }
+
+    /// What has been read of it, and what is still to come.
+    pub(crate) fn split(&mut self) -> (&Received, &mut Incoming) {
+        (&self.received, &mut self.incoming)
+    }
+
+    /// What has not been read of it.
+    pub(crate) fn into_incoming(self) -> Incoming {
+        self.incoming
+    }
+
+    /// Whether some of it is gone for good, so that the request cannot be tried again.
+    pub(crate) fn is_consumed(&self) -> bool {
+        self.incoming.is_consumed()
+    }
+
+    /// Whether more of it is to come.
+    pub(crate) fn flows(&self) -> bool {
+        self.received.flows()
+    }
+
+    /// What a plan has to know of it.
+    pub(crate) fn payload<'a>(&'a self, request: &ApiRequest<'_>) -> Result<Option<Payload<'a>>, ApiError> {
+        self.received.payload(request)
+    }
+
+    /// Reads it, if the request wants one: all of it, or as much as it takes to go on while it arrives, which is enough of
+    /// one whose rows can be read one by one. Once is enough, however often the request is tried.
+    pub(crate) async fn receive(&mut self, headers: &HeaderMap, request: &ApiRequest<'_>) -> Result<(), ApiError> {
+        let action = request.action;
+        if matches!(action, Action::Read | Action::Delete) || self.received.is_received {
+            return Ok(());
+        }
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content = Content::parse(content_type, action == Action::Call)?;
+        let Preferences { returning, resolution, missing, .. } = request.preferences;
+        let may_flow = action == Action::Insert
+            && matches!(returning, None | Some(Returning::Minimal))
+            && resolution.is_none()
+            && missing != Some(Missing::Default);
+        self.incoming.decode(headers)?;
+        let understood = Understood::of(content);
+        self.received = Received { action: Some(action), understood, is_received: true, ..Received::default() };
+        self.read(may_flow, request.names_keys()).await
     }
 
     /// Reads what is left of it.
-    pub(crate) async fn complete(&mut self, incoming: &mut Incoming, keys_are_named: bool) -> Result<(), ApiError> {
-        self.read(incoming, false, keys_are_named).await
+    pub(crate) async fn complete(&mut self, request: &ApiRequest<'_>) -> Result<(), ApiError> {
+        self.read(false, request.names_keys()).await
     }
 
-    async fn read(&mut self, incoming: &mut Incoming, may_flow: bool, keys_are_named: bool) -> Result<(), ApiError> {
-        while !(self.is_whole || may_flow && self.can_flow()) {
+    async fn read(&mut self, may_flow: bool, keys_are_named: bool) -> Result<(), ApiError> {
+        let Self { incoming, received } = self;
+        while !(received.is_whole || may_flow && received.can_flow()) {
             match incoming.next().await? {
                 Some(chunk) => {
                     incoming.hold(chunk.len())?;
-                    self.look(|understood| understood.feed(&chunk));
-                    self.held.push(chunk);
+                    received.look(|understood| understood.feed(&chunk));
+                    received.held.push(chunk);
                 }
                 None => {
-                    self.is_whole = true;
-                    self.ended()?;
+                    received.is_whole = true;
+                    received.ended()?;
                 }
             }
             // PostgreSQL says what is wrong with a document of which only some keys count
-            let is_json = matches!(self.understood, Understood::Json(_));
-            if let Some(failure) = self.failure.take_if(|_| !(keys_are_named && is_json)) {
+            let is_json = matches!(received.understood, Understood::Json(_));
+            if let Some(failure) = received.failure.take_if(|_| !(keys_are_named && is_json)) {
                 return Err(failure.into());
             }
         }
         Ok(())
     }
+}
 
+impl Received {
     fn look(&mut self, look: impl FnOnce(&mut Understood) -> Result<(), DecodeError>) {
         if self.failure.is_none() {
             self.failure = look(&mut self.understood).err();
@@ -158,11 +194,6 @@ impl Upload {
         Ok(())
     }
 
-    /// Whether it has been read, as far as a plan needs.
-    pub(crate) fn is_received(&self) -> bool {
-        self.is_received
-    }
-
     /// Whether more of the body is to come.
     pub(crate) fn flows(&self) -> bool {
         self.is_received && !self.is_whole
@@ -176,26 +207,17 @@ impl Upload {
         }
     }
 
-    /// The fields of a form that a function is called with.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-        self.pairs().iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.as_str()))
-    }
-
-    /// What a plan has to know of the body. `keys_are_named` if the request says which keys
-    /// count.
-    pub(crate) fn payload<'a>(&'a self, keys_are_named: bool) -> Result<Option<Payload<'a>>, ApiError> {
+    /// What a plan has to know of the body.
+    pub(crate) fn payload<'a>(&'a self, request: &ApiRequest<'_>) -> Result<Option<Payload<'a>>, ApiError> {
+        let unknown = Payload::unknown();
         let payload = match &self.understood {
             Understood::Nothing => return Ok(None),
-            Understood::Pairs(_) => {
-                Payload { keys: Vec::new(), rows: Rows::None, is_array: false, raw: None, is_json: false }
-            }
-            Understood::Raw(raw) => {
-                Payload { keys: Vec::new(), rows: Rows::None, is_array: false, raw: Some(*raw), is_json: false }
-            }
+            Understood::Pairs(_) => unknown,
+            Understood::Raw(raw) => Payload { raw: Some(*raw), ..unknown },
             Understood::Parts { fields, .. } => {
                 let key = |(at, field): (usize, &'a Field)| field.key(at);
                 let keys = fields.iter().enumerate().filter(|(at, _)| form::counts(fields, *at)).map(key);
-                Payload { keys: keys.collect(), rows: Rows::One, is_array: false, raw: None, is_json: false }
+                Payload { keys: keys.collect(), rows: Rows::One, ..unknown }
             }
             Understood::Csv(reader) => {
                 let header = reader.header().unwrap_or_default().iter().map(String::as_str);
@@ -204,16 +226,17 @@ impl Upload {
                     (false, 0) => Rows::None,
                     _ => Rows::Many,
                 };
-                Payload { keys: header.map(key_of_many).collect(), rows, is_array: true, raw: None, is_json: false }
+                Payload { keys: header.map(key_of_many).collect(), rows, is_array: true, ..unknown }
             }
-            Understood::Json(scan) => self.json(scan, keys_are_named)?,
+            Understood::Json(scan) => self.json(scan, request.names_keys())?,
         };
         if payload.keys.len() > KEYS_MAX {
             return Err(ApiError::too_many_keys(KEYS_MAX));
         }
+        let arguments = self.pairs().iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let payload = Payload { arguments, ..payload };
         // nothing in the database has such a name
-        let mut names =
-            payload.keys.iter().map(|key| key.name).chain(self.pairs().iter().map(|(name, _)| name.as_str()));
+        let mut names = payload.keys.iter().map(|key| key.name).chain(payload.arguments.iter().map(|(name, _)| *name));
         if names.any(|name| name.contains('\0')) {
             return Err(RequestError::nul("a key of the body").into());
         }
@@ -235,7 +258,7 @@ impl Upload {
         if self.failure.is_some() || keys_are_named && !has_rows {
             // PostgreSQL reads what it is, or says what is wrong with it
             let is_array = first_byte(&self.held) != Some(b'{');
-            return Ok(Payload { keys: Vec::new(), rows: Rows::Unread, is_array, raw: None, is_json: true });
+            return Ok(Payload { rows: Rows::Unread, is_array, is_json: true, ..Payload::unknown() });
         }
         if !keys_are_named && !scan.is_uniform() {
             return Err(DecodeError { problem: Problem::Keys, row: scan.rows(), column: None }.into());
@@ -248,7 +271,7 @@ impl Upload {
             _ if self.action == Some(Action::Call) => Rows::One,
             _ => Rows::Many,
         };
-        Ok(Payload { keys: members.collect(), rows, is_array, raw: None, is_json: true })
+        Ok(Payload { keys: members.collect(), rows, is_array, is_json: true, ..Payload::unknown() })
     }
 
     /// The whole body as one value: as it came, or as the JSON document that PostgreSQL reads.
@@ -294,7 +317,7 @@ impl Upload {
     }
 
     /// What makes rows of a COPY of the body, if the plan sends them so.
-    pub(crate) fn copy(&self, write: &Write<'_>, keys_are_named: bool) -> Option<CopyRows> {
+    pub(crate) fn copy(&self, write: &Write<'_>, request: &ApiRequest<'_>) -> Option<CopyRows> {
         let Source::Copy(kinds) = &write.source else { return None };
         let names = write.columns.iter().map(|written| written.column.name.to_string());
         match &self.understood {
@@ -310,7 +333,7 @@ impl Upload {
                 };
                 let columns = names.zip(kinds).map(|(name, of)| Column { name, kind: kind(of) }).collect();
                 let is_sequence = scan.root() == Some(Root::Sequence);
-                Some(CopyRows::Json(Box::new(JsonRows::new(columns, keys_are_named, is_sequence))))
+                Some(CopyRows::Json(Box::new(JsonRows::new(columns, request.names_keys(), is_sequence))))
             }
             _ => None,
         }
@@ -323,6 +346,20 @@ impl Upload {
 }
 
 impl Understood {
+    /// A body of which nothing has been read, by what it says it is.
+    fn of(content: Content<'_>) -> Self {
+        match content {
+            Content::Json => Self::Json(Box::new(Scan::new(false))),
+            Content::Ndjson => Self::Json(Box::new(Scan::new(true))),
+            Content::Csv => Self::Csv(Box::default()),
+            Content::Raw(raw) => Self::Raw(raw),
+            Content::Form => Self::Pairs(Vec::new()),
+            Content::Multipart(boundary) => {
+                Self::Parts { boundary: boundary.to_owned(), fields: Vec::new(), arguments: Vec::new() }
+            }
+        }
+    }
+
     fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         match self {
             Self::Json(scan) => scan.feed(chunk),

@@ -8,7 +8,7 @@ use thalweg_plan::{From, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Level, Member, Shape};
 
 /// One statement a level, the deepest first and the root last, and how their rows join. They must see one snapshot.
-pub fn gathered<'a>(plan: &'a Plan<'a>) -> Vec<(Statement<'a>, Level)> {
+pub fn flat<'a>(plan: &'a Plan<'a>) -> Vec<(Statement<'a>, Level)> {
     let mut levels = Vec::new();
     level(&plan.read, &[], false, &mut levels);
     levels
@@ -27,7 +27,7 @@ fn level<'a>(read: &'a Read<'a>, link: &[u16], to_one: bool, levels: &mut Vec<(S
                 let embed = &read.embeds[*index];
                 let pairs = match &embed.relationship.link {
                     Link::Key(key) => key.columns.as_slice(),
-                    // plans that gather have only keys
+                    // plans that are flat have only keys
                     Link::Junction { .. } | Link::Function { .. } => &[],
                 };
                 let inner: Vec<u16> = pairs.iter().map(|&(_, inner)| inner).collect();

@@ -7,15 +7,28 @@
 
 use crate::codec::base_type;
 use crate::plan::Context;
-use crate::read::{Condition, EmbedRead, From, Read};
+use crate::read::{Condition, EmbedRead, Fetch, From, Read};
 use thalweg_catalog::{Link, Relation, RelationKind};
 use thalweg_rows::oid;
 
 /// How large the relations below the root may be together, in bytes.
 const HELD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Lets every level below the root be fetched flat, if that pays; whether it does.
+pub(crate) fn choose(context: &Context<'_>, root: &mut Read<'_>) -> bool {
+    fn all_levels(embed: &mut EmbedRead<'_>) {
+        embed.fetch = Fetch::Flat;
+        embed.read.embeds.iter_mut().for_each(all_levels);
+    }
+    let pays = context.is_flat_allowed && pays(context, root);
+    if pays {
+        root.embeds.iter_mut().for_each(all_levels);
+    }
+    pays
+}
+
 /// Whether all rows of the root are read, and every level below it is small and joined by plain keys.
-pub(crate) fn pays(context: &Context<'_>, root: &Read<'_>) -> bool {
+fn pays(context: &Context<'_>, root: &Read<'_>) -> bool {
     let whole = root.conditions.is_empty() && root.limit_rows.is_none() && root.offset_rows.is_none();
     let is_relation = matches!(root.from, From::Relation(_));
     let mut bytes = 0;

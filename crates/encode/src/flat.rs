@@ -15,7 +15,7 @@ const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The levels, and what has come of them.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct Joiner {
     levels: Vec<LevelProgram>,
     held: Vec<Held>,
     /// Where each column of the current row lies in it.
@@ -60,7 +60,7 @@ struct Chain {
     last: u32,
 }
 
-impl Gather {
+impl Joiner {
     /// The keys of all levels' objects are kept in `keys`, which must be those of the writer that is used later.
     pub(crate) fn new(levels: &[Level], keys: &mut Literals) -> Self {
         let programs = levels.iter().map(|level| LevelProgram::compile(level, keys)).collect();

@@ -5,7 +5,7 @@
 //! and 133 ms instead of more than 20 s where there is no index; sorted before they are grouped, 85 ms; for 1,000 of 100,000 outer rows without an index,
 //! 11 ms instead of 4.3 s, but 10 ms instead of 1.6 with one (`bench/runs/2026-11-21-embeds`).
 
-use crate::read::{ColumnRef, EmbedRead, From, OrderKey, Read, Value};
+use crate::read::{ColumnRef, EmbedRead, Fetch, From, OrderKey, Read, Value};
 use thalweg_catalog::Link;
 
 /// Relations smaller than this are read as quickly as an index, in bytes.
@@ -24,10 +24,12 @@ pub(crate) fn choose(root: &mut Read<'_>) {
         return;
     }
     if root.embeds.iter().any(|embed| can(embed) && !is_indexed(embed)) {
-        root.kept = columns(root);
+        root.found_first = columns(root);
     }
-    if root.kept.is_some() {
-        root.embeds.iter_mut().for_each(|embed| embed.together = can(embed) && !is_indexed(embed));
+    if root.found_first.is_some() {
+        for embed in root.embeds.iter_mut().filter(|embed| can(embed) && !is_indexed(embed)) {
+            embed.fetch = Fetch::OncePerKey;
+        }
     }
 }
 
@@ -61,8 +63,8 @@ pub(crate) fn columns<'a>(root: &Read<'a>) -> Option<Vec<&'a str>> {
 /// Where all outer rows are wanted, so are all inner ones, level by level.
 fn all_levels(embed: &mut EmbedRead<'_>) {
     let fits = embed.target.size_bytes.is_some_and(|bytes| (SMALL_BYTES..=LARGE_BYTES).contains(&bytes));
-    embed.together = can(embed) && (fits || !is_indexed(embed));
-    if embed.together {
+    if can(embed) && (fits || !is_indexed(embed)) {
+        embed.fetch = Fetch::OncePerKey;
         embed.read.embeds.iter_mut().for_each(all_levels);
     }
 }
