@@ -134,7 +134,7 @@ impl ApiError {
 
     /// No schema cache has been loaded yet.
     pub(crate) fn no_schema_cache() -> Self {
-        Self::lost("PGRST002", "Could not query the database for the schema cache. Retrying.")
+        Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
     }
 
     /// The response would have no end but the connection's, and that does not show whether it is whole.

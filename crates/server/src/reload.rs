@@ -20,6 +20,7 @@ const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 /// Asks for loads, and waits for them.
 pub(crate) struct Reloader {
     wanted: Notify,
+    hurried: Notify,
     /// How often a load has been asked for.
     asked: AtomicU64,
     /// How much of that was asked before the last attempt began that has ended, well or not.
@@ -45,6 +46,7 @@ impl Reloader {
     pub(crate) fn new() -> Self {
         Self {
             wanted: Notify::new(),
+            hurried: Notify::new(),
             asked: AtomicU64::new(0),
             attempted: watch::channel(0).0,
             loaded: AtomicU64::new(0),
@@ -68,6 +70,11 @@ impl Reloader {
     /// Whether a load has been asked for that has not ended well: what the schema cache says may not hold any more.
     pub(crate) fn is_behind(&self) -> bool {
         self.asked.load(Ordering::Acquire) != self.loaded.load(Ordering::Acquire)
+    }
+
+    /// Ends the pause before the next attempt, if there is one. A load that is running is not asked to be followed by another.
+    pub(crate) fn hurry(&self) {
+        self.hurried.notify_waiters();
     }
 
     /// The configuration is to be read again. What of it is not read again yet is said, so that nobody waits for it.
@@ -117,6 +124,7 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
                 () = pause => pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX),
                 // a request wants it: sooner, but not as often as requests come
                 () = state.reloader.wanted.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
+                () = state.reloader.hurried.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
             }
         }
         first.send_replace(FirstLoad::Ended);

@@ -63,7 +63,10 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, ApiError> {
-        self.snapshot.load_full().ok_or_else(ApiError::no_schema_cache)
+        self.snapshot.load_full().ok_or_else(|| {
+            self.reloader.hurry();
+            ApiError::no_schema_cache()
+        })
     }
 
     /// A turn for rows that are sent while the body arrives. They leave half of the pool to others.
