@@ -141,7 +141,8 @@ impl Connection {
             frontend::flush(self.output.buffer());
             while poll_fn(|cx| self.poll_step(cx, sink)).await? == Progress::Paused {}
             if self.is_stale {
-                // nothing has been written
+                // nothing has been written, and what has been set for the session does not stay either
+                self.encode(&[Query::bare("ROLLBACK")], false)?;
                 self.open = false;
                 self.sync();
                 self.drain().await?;

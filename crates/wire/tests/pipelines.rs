@@ -132,6 +132,11 @@ async fn what_writes_runs_only_if_it_returns_what_is_expected() {
         assert!(connection.is_idle());
     }
     count("0");
+    // nor does anything stay of what came before it
+    let before = Query::bare("select set_config('app.kept', 'x', false)");
+    let query = Query { columns: Some(&[INT8]), writes: true, ..Query::bare(insert) };
+    assert!(connection.run(&[before, query], &mut Texts::default()).await.is_err());
+    assert_eq!(value(&mut connection, "select current_setting('app.kept', true)").await.unwrap(), "");
     returning(&mut connection, insert, &[INT4]).await.unwrap();
     count("1");
     // prepared, and the table changes: the server refuses, and what it would return now is seen first

@@ -157,6 +157,11 @@ impl Entered {
         }
         progress
     }
+
+    /// Whether an error of the database has ended the transaction, and says nothing against the role.
+    fn has_gone_back(&self, error: &thalweg_wire::Error) -> bool {
+        self.connection.is_idle() && error.code().is_some_and(|code| code != INSUFFICIENT_PRIVILEGE)
+    }
 }
 
 /// What ends a transaction that is not to stay.
