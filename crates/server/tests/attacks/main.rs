@@ -4,8 +4,10 @@
 #[path = "../served.rs"]
 mod served;
 
+mod request_settings;
 mod requests_again;
 mod smuggling;
 mod stale;
+mod state;
 mod strictly;
 mod torn;
