@@ -56,6 +56,7 @@ const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a session is brought back with where only settings, the role, locks and the last values of sequences may have been
 /// changed, which is nearly always. The last statement tells whether there is more: statements that SQL has prepared, some
 /// under our names perhaps, channels that are listened to, cursors that outlive their transaction, and temporary objects.
+/// What `random()` gives next is known to whoever has called `setseed`, so that it is seeded anew by chance that cannot be.
 const RESET: [&str; 3] = [
     "RESET ALL",
     "DISCARD SEQUENCES",
@@ -67,7 +68,10 @@ const RESET: [&str; 3] = [
               OR EXISTS (
                    SELECT FROM pg_catalog.pg_depend
                    WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid
-                     AND refobjid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
+                     AND refobjid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()),
+            pg_catalog.setseed(
+              pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)::pg_catalog.float8
+                OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)",
 ];
 
 impl Connection {
