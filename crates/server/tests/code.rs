@@ -572,7 +572,7 @@ fn functions_that_would_fit_better_are_not_called() {
         insert into api.spans values (1, '[1,5)', '{7}', 'cat');";
     let database = Database::new(&format!("{traps}{GRANTS}"));
     let response = Served::database(&database.uri()).get("/spans?select=period,numbers->0&name=fts.cat");
-    assert_eq!((response.status, response.text()), (200, r#"[{"period":"[1,5)","numbers":7}]"#.into()));
+    assert_eq!((response.status, response.text()), (200, r#"[{"period":"[1,5)","numbers":7}]"#));
 }
 
 fn runs(catalog: &Catalog, action: Action, target: &str) -> bool {

@@ -38,8 +38,6 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 pub(crate) struct Entered {
     connection: Pooled,
     preamble: Preamble,
-    /// What was known of the session before.
-    before: SessionState,
     /// What is known of it once the transaction has ended well.
     after: SessionState,
     /// What is known of it once the transaction has been rolled back.
@@ -50,17 +48,15 @@ pub(crate) struct Entered {
 pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entered, ApiError> {
     let connection = state.pool.get(session.identity()).await?;
     let preamble = Preamble::of(session, &connection);
-    let before = connection.session().clone();
-    let (after, after_rollback) = if session.runs_code() {
-        (SessionState::Unknown, SessionState::Unknown)
-    } else {
-        match session.identity().filter(|_| connection.owns_session()) {
-            Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),
-            // it has it already, or what it was given ends with the transaction
-            _ => (before.clone(), before.clone()),
-        }
+    let before = connection.session();
+    let (after, after_rollback) = match session.identity().filter(|_| connection.owns_session()) {
+        // settings go back with a transaction, but not all that code can do
+        _ if session.runs_code() => (SessionState::Unknown, SessionState::Unknown),
+        Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),
+        // it has it already, or what it is given ends with the transaction
+        _ => (before.clone(), before.clone()),
     };
-    Ok(Entered { connection, preamble, before, after, after_rollback })
+    Ok(Entered { connection, preamble, after, after_rollback })
 }
 
 impl Entered {
@@ -140,15 +136,7 @@ impl Entered {
         let state = match &progress {
             Ok(Progress::Done) => std::mem::take(&mut self.after),
             Ok(Progress::Paused | Progress::Open | Progress::CopyIn) => return progress,
-            Err(StepError::Wire(error))
-                if self.connection.is_idle() && error.code() != Some(INSUFFICIENT_PRIVILEGE) =>
-            {
-                // settings go back with the transaction, but not all that code can do
-                match self.after_rollback {
-                    SessionState::Unknown => SessionState::Unknown,
-                    SessionState::Fresh | SessionState::Kept { .. } => std::mem::take(&mut self.before),
-                }
-            }
+            Err(StepError::Wire(error)) if self.has_gone_back(error) => std::mem::take(&mut self.after_rollback),
             Err(_) => SessionState::Unknown,
         };
         self.connection.set_session(state);
