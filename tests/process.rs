@@ -302,7 +302,9 @@ fn cuts_are_logged_with_their_reason() {
     let end = client.read_to_end(&mut Vec::new()).map_err(|error| error.kind());
     assert_eq!(end, Err(ErrorKind::ConnectionReset));
     let line = program.line("a response was cut");
-    assert!(line.contains("terminating connection due to administrator command"), "{line}");
+    // a backend that is ended in the middle of a write goes without a word
+    let reasons = ["terminating connection due to administrator command", "no connection to the server"];
+    assert!(reasons.iter().any(|reason| line.contains(reason)), "{line}");
 }
 
 /// Requests in progress are finished when the program is told to stop.
