@@ -144,6 +144,11 @@ impl Part {
                  select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
                         case when c.relkind in ('r', 'p') then 28
                              when c.relkind = 'm' then 0
+                             -- a wrapper without a handler cannot be asked
+                             when c.relkind = 'f' and not exists(
+                               select from pg_foreign_table f join pg_foreign_server s on s.oid = f.ftserver
+                               join pg_foreign_data_wrapper w on w.oid = s.srvfdw
+                               where f.ftrelid = c.oid and w.fdwhandler <> 0) then 0
                              else pg_relation_is_updatable(c.oid, true) end,
                         case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages
                              when files.pages > 0 then least(files.pages, 2147483647)::int end,

@@ -238,3 +238,16 @@ fn rows_are_capped_at_every_level() {
     let embedded = served.get("/t?select=id,c(id)&id=eq.1").json();
     assert_eq!(embedded[0]["c"].as_array().unwrap().len(), 4);
 }
+
+/// A wrapper that can do nothing yet failed the whole load of the schema cache.
+#[test]
+fn foreign_tables_without_a_handler_are_no_obstacle() {
+    let database = Database::new(&format!(
+        "create schema api; create table api.t as select 1 as id;
+         create foreign data wrapper none; create server nowhere foreign data wrapper none;
+         create foreign table api.far (id int) server nowhere; {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    assert_eq!(served.get("/t").json(), serde_json::json!([{"id": 1}]));
+    assert_eq!(served.get("/far").json()["code"], "55000");
+}

@@ -315,7 +315,8 @@ fn a_function_makes_transactions_serializable() {
     by_function("set session characteristics as transaction isolation level serializable, deferrable;");
 }
 
-/// The rest of the attacking request may or may not come within the millisecond.
+/// The rest of the attacking request may or may not come within the millisecond, and so may what makes the session as new:
+/// one that cannot be made so is closed.
 #[test]
 fn a_function_sets_a_timeout() {
     let mut stage = Stage::new(&function(
@@ -323,7 +324,6 @@ fn a_function_sets_a_timeout() {
          set statement_timeout to 1;",
     ));
     stage.call("attack", |response| response.status < 300 || response.text().contains("57014"));
-    stage.was_one_connection();
 }
 
 #[test]
