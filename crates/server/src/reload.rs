@@ -203,6 +203,8 @@ async fn listen_once(
     reconnected: bool,
 ) -> Result<std::convert::Infallible, (thalweg_wire::Error, bool)> {
     let mut connection = Connection::connect(config).await.map_err(|error| (error, false))?;
+    // behind a pooler a prepared statement would be left in somebody else's session
+    connection.share_session();
     let mut listen = String::from("LISTEN ");
     thalweg_sql::quote(&mut listen, &state.config.db_channel);
     connection.execute(&[&listen]).await.map_err(|error| (error, false))?;
