@@ -54,9 +54,10 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// What the session runs before the parts. With an empty search path PostgreSQL writes expressions and types so that
-    /// they mean the same under any other: whatever is not its own has its schema before it.
-    pub const FIRST: &str = "SELECT set_config('search_path', '', false)";
+    /// What a transaction runs before the parts. With an empty search path PostgreSQL writes expressions and types so that
+    /// they mean the same under any other: whatever is not its own has its schema before it. It ends with the transaction,
+    /// since behind a pooler the session is somebody else's afterwards.
+    pub const FIRST: &str = "SELECT pg_catalog.set_config('search_path', '', true)";
 
     /// A loader of the `exposed` schemas, with the functions of the `extra` ones.
     pub fn new(exposed: &[String], extra: &[String]) -> Self {

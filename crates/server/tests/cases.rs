@@ -163,7 +163,7 @@ pub(crate) fn catalog_of(uri: &str, extra: &[&str]) -> Catalog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connection = Connection::connect(&WireConfig::parse(uri).unwrap()).await.unwrap();
-        connection.execute(&[Loader::FIRST]).await.unwrap();
+        connection.execute(&["BEGIN", Loader::FIRST]).await.unwrap();
         let mut loader = Loader::new(&["api".to_owned()], &extra);
         for part in Part::ALL {
             let params: Vec<Param<'_>> =
