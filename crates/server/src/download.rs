@@ -100,7 +100,7 @@ impl Download<'_> {
         let mut answers = vec![Reply::Nothing; entered.statements_before()];
         answers.push(Reply::Of(Purpose::Key));
         if self.plan.response_is_set {
-            queries.push(Query::bare(SET_BY_SQL));
+            queries.push(Query::unnamed(SET_BY_SQL));
             answers.push(Reply::SetBySql);
         }
         let mut replies = replies(answers, &statement);

@@ -23,6 +23,10 @@ pub struct Connection {
     pub(crate) statements: Statements,
     /// The statements of the current pipeline that are not finished, the current one first.
     pub(crate) expected: VecDeque<Expected>,
+    /// The same of what follows the transaction.
+    pub(crate) behind: VecDeque<Expected>,
+    /// Whether what makes the session as new follows each transaction.
+    pub(crate) resets_behind: bool,
     /// How many `ReadyForQuery` are to come.
     pub(crate) syncs: usize,
     /// Whether the pipeline has no end yet: its transaction is in progress, and ends only with it or the connection.
@@ -66,6 +70,8 @@ impl Connection {
             output: Output::default(),
             statements: Statements::default(),
             expected: VecDeque::new(),
+            behind: VecDeque::new(),
+            resets_behind: false,
             syncs: 0,
             open: false,
             has_written: false,

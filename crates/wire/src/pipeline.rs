@@ -8,6 +8,7 @@ use crate::bind::{self, Param};
 use crate::connection::{Connection, Discard};
 use crate::error::{DbError, Error, ErrorKind};
 use crate::message;
+use crate::session::{RESET, RESET_STATEMENTS};
 use bytes::Bytes;
 use postgres_protocol::message::frontend;
 use std::future::poll_fn;
@@ -32,12 +33,20 @@ pub struct Query<'a> {
     pub columns: Option<&'a [Oid]>,
     /// Whether it may change something. Then it is never sent again once it has begun to run.
     pub writes: bool,
+    /// Whether it is prepared under a name. What follows code in its transaction is not, since that could have given the
+    /// name to another statement.
+    pub is_named: bool,
 }
 
 impl<'a> Query<'a> {
     /// A statement without parameters that only reads, and whose results are text.
     pub fn bare(text: &'a str) -> Self {
-        Self { text, params: &[], formats: &[Format::Text], copy: None, columns: None, writes: false }
+        Self { text, params: &[], formats: &[Format::Text], copy: None, columns: None, writes: false, is_named: true }
+    }
+
+    /// The same under no name.
+    pub fn unnamed(text: &'a str) -> Self {
+        Self { is_named: false, ..Self::bare(text) }
     }
 }
 
@@ -86,6 +95,13 @@ pub(crate) struct Expected {
     writes: bool,
     /// What its columns must be, where that is still to be seen.
     columns: Option<Box<[Oid]>>,
+}
+
+impl Expected {
+    /// A statement under no name, whatever it returns.
+    fn unnamed() -> Self {
+        Self { name: None, unparsed: false, runs: true, has_begun: false, writes: false, columns: None }
+    }
 }
 
 impl Connection {
@@ -233,9 +249,37 @@ impl Connection {
         poll_fn(|cx| self.poll_step(cx, sink)).await
     }
 
+    /// Ends the transaction, and lets what makes the session as new follow it where that is wanted.
     fn sync(&mut self) {
         frontend::sync(self.output.buffer());
         self.syncs = 1;
+        if self.resets_behind {
+            let transaction = std::mem::take(&mut self.expected);
+            if self.send_reset().is_err() {
+                self.broken = true;
+            }
+            self.behind = std::mem::replace(&mut self.expected, transaction);
+            self.syncs = 2;
+        }
+    }
+
+    /// Sends what makes the session as new (section "Simple Query").
+    pub(crate) fn send_reset(&mut self) -> Result<(), Error> {
+        frontend::query(RESET, self.output.buffer())?;
+        self.syncs = 1;
+        self.expected.extend((0..RESET_STATEMENTS).map(|_| Expected::unnamed()));
+        Ok(())
+    }
+
+    /// Whether the session is to be made as new behind each transaction from now on, in the same round trip. Nobody needs to
+    /// wait for that: [`Connection::reset`] reads what has come of it.
+    pub fn reset_behind(&mut self, resets: bool) {
+        self.resets_behind = resets && self.owns_session();
+    }
+
+    /// Whether the last transaction has ended, and what makes the session as new has been sent behind it.
+    pub(crate) fn is_resetting(&self) -> bool {
+        self.resets_behind && self.syncs == 1 && !self.open && !self.is_broken()
     }
 
     /// Whether it has to be seen what a statement returns before it may run.
@@ -295,7 +339,7 @@ impl Connection {
     /// The name of a statement, and whether it is prepared by this pipeline. With `checks`, one whose columns are known to
     /// be others than they must be is prepared anew.
     fn name(&mut self, query: &Query<'_>, checks: bool) -> Result<(Option<Arc<str>>, bool), Error> {
-        if !self.owns_session() {
+        if !self.owns_session() || !query.is_named {
             self.close_unwanted()?;
             frontend::parse("", query.text, [], self.output.buffer())?;
             return Ok((None, true));
@@ -396,7 +440,7 @@ impl Connection {
                 message::COPY_IN_RESPONSE => {}
                 message::READY_FOR_QUERY => {
                     self.syncs = self.syncs.saturating_sub(1);
-                    self.expected.clear();
+                    self.expected = std::mem::take(&mut self.behind);
                     self.statements.end_of_pipeline();
                     self.input.shrink();
                     return Poll::Ready(match self.failure.take() {
@@ -480,7 +524,16 @@ impl Connection {
 
     /// Reads and discards what is left of a pipeline.
     pub(crate) async fn drain(&mut self) -> Result<(), Error> {
-        while self.syncs > 0 {
+        self.drain_to(0).await
+    }
+
+    /// The same of the transaction, but not of what makes the session as new behind it.
+    pub(crate) async fn drain_transaction(&mut self) -> Result<(), Error> {
+        self.drain_to(usize::from(self.resets_behind)).await
+    }
+
+    async fn drain_to(&mut self, syncs: usize) -> Result<(), Error> {
+        while self.syncs > syncs {
             match poll_fn(|cx| self.poll_step(cx, &mut Discard)).await {
                 Err(StepError::Wire(error)) if error.database().is_some() && !self.broken => {}
                 Err(StepError::Wire(error)) => return Err(error),

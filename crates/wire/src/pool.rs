@@ -296,7 +296,7 @@ impl Drop for Pooled {
 
 /// Stops what nobody waits for, and makes the session as new; whether it can be used again.
 async fn clean(connection: &mut Connection) -> bool {
-    if !connection.is_idle() {
+    if !connection.is_idle() && !connection.is_resetting() {
         // Behind a pooler the session may be somebody else's by the time a cancellation arrives.
         if connection.owns_session()
             && let Some(key) = connection.cancel_key().cloned()
@@ -308,7 +308,7 @@ async fn clean(connection: &mut Connection) -> bool {
         if connection.is_open() || connection.is_broken() {
             return false;
         }
-        let drained = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain()).await;
+        let drained = tokio::time::timeout(CLEAN_UP_TIMEOUT, connection.drain_transaction()).await;
         if !matches!(drained, Ok(Ok(()))) {
             return false;
         }

@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Query, StepError};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 use thalweg_rows::{Demand, Malformed, RowSink, RowView};
@@ -53,26 +54,20 @@ impl SessionState {
 /// How long it may take to make a session as new.
 const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a session is brought back with where only settings, the role, locks and the last values of sequences may have been
-/// changed, which is nearly always. The last statement tells whether there is more: statements that SQL has prepared, some
-/// under our names perhaps, channels that are listened to, cursors that outlive their transaction, and temporary objects.
+/// What makes a session as new, in one message and under no name: a name could mean something else by now.
+///
 /// What `random()` gives next is known to whoever has called `setseed`, so that it is seeded anew by chance that cannot be.
-const RESET: [&str; 3] = [
-    "RESET ALL",
-    "DISCARD SEQUENCES",
-    "SELECT pg_catalog.set_config('role', 'none', false), pg_catalog.pg_advisory_unlock_all(),
-            (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE NOT from_sql),
-            EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql)
-              OR EXISTS (SELECT FROM pg_catalog.pg_listening_channels())
-              OR EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable)
-              OR EXISTS (
-                   SELECT FROM pg_catalog.pg_depend
-                   WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid
-                     AND refobjid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()),
-            pg_catalog.setseed(
-              pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)::pg_catalog.float8
-                OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)",
-];
+/// What is left of code then is prepared statements, some under our names perhaps: the last statement counts those that came
+/// by the protocol, and tells whether others did.
+pub(crate) const RESET: &str = "RESET ALL; DISCARD SEQUENCES; DISCARD TEMP; UNLISTEN *; CLOSE ALL;
+    SELECT pg_catalog.count(*) FILTER (WHERE NOT from_sql), pg_catalog.bool_or(from_sql),
+           pg_catalog.set_config('role', 'none', false), pg_catalog.pg_advisory_unlock_all(),
+           pg_catalog.setseed(
+             pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)::pg_catalog.float8
+               OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)
+    FROM pg_catalog.pg_prepared_statement()";
+/// How many statements that are.
+pub(crate) const RESET_STATEMENTS: usize = 6;
 
 impl Connection {
     /// Asks which process answers. If it is not the one that was connected to, a pooler stands between, and sessions
@@ -80,7 +75,7 @@ impl Connection {
     pub async fn find_owner(&mut self) -> Result<(), Error> {
         let mut answer = Texts::default();
         self.share_session();
-        self.ask(&["SELECT pg_catalog.pg_backend_pid()"], &mut answer).await?;
+        self.ask("SELECT pg_catalog.pg_backend_pid()", &mut answer).await?;
         let connected_to = self.cancel_key().map(|key| key.process_id().to_string());
         if answer.last.first().cloned().flatten() == connected_to {
             self.own_session();
@@ -88,15 +83,22 @@ impl Connection {
         Ok(())
     }
 
-    /// Makes a session as new of which nothing is known. An error means that it must not be used again.
+    /// Makes a session as new of which nothing is known, or reads what has come of that where it was sent behind a
+    /// transaction. An error means that it must not be used again.
     pub async fn reset(&mut self) -> Result<(), Error> {
         let reset = async {
+            if !self.is_resetting() {
+                self.send_reset()?;
+            }
+            self.reset_behind(false);
             let mut answer = Texts::default();
-            self.ask(&RESET, &mut answer).await?;
-            let prepared = self.prepared().to_string();
+            self.read(&mut answer).await?;
+            let ours = self.prepared().to_string();
             let of = |at: usize| answer.last.get(at).cloned().flatten();
-            if of(2) != Some(prepared) || of(3).as_deref() != Some("f") {
-                self.discard().await?;
+            // where there is no statement at all, there is none of SQL's
+            if of(0) != Some(ours) || of(1).as_deref() == Some("t") {
+                self.ask("DEALLOCATE ALL", &mut Texts::default()).await?;
+                self.forget_statements();
             }
             Ok::<_, Error>(())
         };
@@ -112,15 +114,16 @@ impl Connection {
         Ok(())
     }
 
-    async fn discard(&mut self) -> Result<(), Error> {
-        self.ask(&["DISCARD ALL"], &mut Texts::default()).await?;
-        self.forget_statements();
-        Ok(())
+    async fn ask(&mut self, statement: &str, answer: &mut Texts) -> Result<(), Error> {
+        match self.run(&[Query::unnamed(statement)], answer).await {
+            Ok(_) => Ok(()),
+            Err(StepError::Wire(error)) => Err(error),
+            Err(StepError::Sink(malformed)) => Err(malformed.into()),
+        }
     }
 
-    async fn ask(&mut self, statements: &[&str], answer: &mut Texts) -> Result<(), Error> {
-        let queries: Vec<Query<'_>> = statements.iter().map(|text| Query::bare(text)).collect();
-        match self.run(&queries, answer).await {
+    async fn read(&mut self, answer: &mut Texts) -> Result<(), Error> {
+        match poll_fn(|cx| self.poll_step(cx, answer)).await {
             Ok(_) => Ok(()),
             Err(StepError::Wire(error)) => Err(error),
             Err(StepError::Sink(malformed)) => Err(malformed.into()),

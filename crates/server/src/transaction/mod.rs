@@ -46,7 +46,8 @@ pub(crate) struct Entered {
 
 /// Takes a connection for a request, if possible one that is in its state already.
 pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entered, ApiError> {
-    let connection = state.pool.get(session.identity()).await?;
+    let mut connection = state.pool.get(session.identity()).await?;
+    connection.reset_behind(session.runs_code());
     let preamble = Preamble::of(session, &connection);
     let before = connection.session();
     let (after, after_rollback) = match session.identity().filter(|_| connection.owns_session()) {
@@ -103,7 +104,7 @@ impl Entered {
     /// Rolls back a transaction that was left open.
     pub(crate) async fn roll_back<S: RowSink>(&mut self, sink: &mut S) -> Result<Progress, StepError<S::Error>> {
         self.will_roll_back();
-        self.end(&[Query::bare(ROLLBACK)], sink).await
+        self.end(&[Query::unnamed(ROLLBACK)], sink).await
     }
 
     /// The transaction ends with a rollback although nothing is wrong.

@@ -168,11 +168,12 @@ impl Run<'_> {
                     copy: whole.as_deref(),
                     columns: columns.types.as_deref(),
                     writes: !self.plan.is_read_only,
+                    is_named: true,
                 });
                 params = others;
             }
             if !stays_open {
-                queries.extend(rest.iter().map(|text| Query::bare(text)));
+                queries.extend(rest.iter().map(|text| Query::unnamed(text)));
                 entered.run(&queries, replies).await.map_err(step)?
             } else {
                 entered.begin(&queries, replies).await.map_err(step)?
@@ -198,7 +199,7 @@ impl Run<'_> {
             if verdict.is_err() {
                 entered.roll_back(replies).await.map_err(step)?;
             } else {
-                let rest: Vec<Query<'_>> = rest.iter().map(|text| Query::bare(text)).collect();
+                let rest: Vec<Query<'_>> = rest.iter().map(|text| Query::unnamed(text)).collect();
                 entered.end(&rest, replies).await.map_err(step)?;
             }
             bill.lap(Stage::Query);
