@@ -92,19 +92,26 @@ impl Database {
 
     /// A query's rows, as text.
     pub fn query(&self, sql: &str) -> Vec<Vec<Option<String>>> {
-        block_on(async {
-            let mut connection = connect(&self.uri()).await;
-            let mut texts = Texts(Vec::new());
-            let query = Query::bare(sql);
-            connection.run(&[query], &mut texts).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-            texts.0
-        })
+        query_at(&self.uri(), sql)
     }
 
     /// The one value of a query.
     pub fn value(&self, sql: &str) -> String {
         self.query(sql).into_iter().next().and_then(|row| row.into_iter().next().flatten()).unwrap_or_default()
     }
+}
+
+/// A query's rows, as text, on a connection of its own that leaves nothing in the session, which may be a pooler's.
+pub fn query_at(uri: &str, sql: &str) -> Vec<Vec<Option<String>>> {
+    block_on(async {
+        let mut connection = connect(uri).await;
+        connection.share_session();
+        let mut texts = Texts(Vec::new());
+        let query = Query::bare(sql);
+        connection.run(&[query], &mut texts).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        connection.terminate().await;
+        texts.0
+    })
 }
 
 impl Drop for Database {

@@ -19,6 +19,6 @@ mod database;
 mod http;
 mod proxy;
 
-pub use database::{Database, cluster_uri, data_dir};
+pub use database::{Database, cluster_uri, data_dir, query_at};
 pub use http::{Client, Response};
 pub use proxy::Proxy;

@@ -4,6 +4,7 @@
 #[path = "../served.rs"]
 mod served;
 
+mod pooler;
 mod random;
 mod request_settings;
 mod requests_again;
