@@ -64,8 +64,9 @@ impl Preamble {
             }
             None => Some(anew(session)),
         };
-        // a transaction's first snapshot would decide; who owns the session is told of its default
-        let is_writable = connection.parameter("default_transaction_read_only") == Some("off");
+        // a transaction's first snapshot would decide; who owns the session is told of its default, and nobody else is
+        let is_writable =
+            connection.owns_session() && connection.parameter("default_transaction_read_only") == Some("off");
         Self {
             access: (!session.is_read_only && !is_writable).then_some("SET TRANSACTION READ WRITE"),
             isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
