@@ -333,6 +333,43 @@ fn sessions_of_a_transaction_are_everybodys() {
     }
 }
 
+/// What code leaves in a session stays there, since it is not ours to make as new. Whatever a transaction can say for itself
+/// it says, so that requests are answered all the same.
+#[test]
+fn what_code_leaves_in_everybodys_session() {
+    let leavings = [
+        ("role", "set role pooled_b"),
+        ("path", "set search_path to b"),
+        ("read_only", "set default_transaction_read_only to on"),
+        ("encoding", "set client_encoding to latin1"),
+        ("formats", "set datestyle to ''SQL, DMY''; set bytea_output to escape; set timezone to ''Asia/Tokyo''"),
+        ("policies", "set row_security to off"),
+        ("told", "perform set_config(''request.path'', ''left'', false)"),
+    ];
+    for flavour in flavours() {
+        for prepares in [false, true] {
+            let database = database();
+            for (name, statement) in leavings {
+                database.execute(&format!(
+                    "create function a.leave_{name}() returns void language plpgsql as 'begin {statement}; end'"
+                ));
+            }
+            let bouncer = Bouncer::start(&flavour, "transaction", SESSIONS);
+            let uri = bouncer.uri(&database);
+            let servers = ["a", "b"].map(|schema| Served::start(serve(&uri, schema, prepares)));
+            for (at, (name, _)) in (0..).zip(leavings) {
+                for again in 0..2 {
+                    let left = servers[0].send("POST", &format!("/rpc/leave_{name}"), &[], "");
+                    assert_eq!(left.status, 204, "{name}: {}", left.text());
+                    for (schema, served) in ["a", "b"].into_iter().zip(&servers) {
+                        round(&mut Client::connect(served.address), schema, at * 2 + again);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The sessions are the servers' own, but they cannot know it.
 #[test]
 fn sessions_of_a_connection_are_its_own() {
