@@ -90,7 +90,7 @@ async fn a_session_that_is_distrusted_comes_back_as_new() {
     database.execute("drop role wire_left");
 }
 
-/// Code that prepares a statement of its own under the name of one of ours.
+/// Code that prepares statements of its own under the names of all of ours.
 #[tokio::test]
 async fn a_statement_is_never_another_of_the_same_name() {
     let database = Database::new("");
@@ -98,9 +98,11 @@ async fn a_statement_is_never_another_of_the_same_name() {
     let mut connection = pool.get(None).await.unwrap();
     const OURS: &str = "select 'ours'";
     const THEIRS: &str = "do $$ declare its_name text; begin
-        select name into its_name from pg_prepared_statements where statement = 'select ''ours''';
-        execute format('deallocate %I', its_name);
-        execute format('prepare %I as select ''theirs''', its_name);
+        for its_name in select name from pg_prepared_statements loop
+          execute format('deallocate %I', its_name);
+          execute format('prepare %I as select ''theirs''', its_name);
+        end loop;
+        perform set_config('app.kept', 'theirs', false);
       end $$";
     assert_eq!(value(&mut connection, OURS).await.unwrap(), "ours");
     connection.distrust();
@@ -108,6 +110,34 @@ async fn a_statement_is_never_another_of_the_same_name() {
     drop(connection);
     let mut next = pool.get(None).await.unwrap();
     assert_eq!(value(&mut next, OURS).await.unwrap(), "ours");
+    assert_eq!(value(&mut next, "select current_setting('app.kept')").await.unwrap(), "");
+}
+
+/// What makes the session as new can follow a transaction in the same write, whatever becomes of that.
+#[tokio::test]
+async fn a_session_is_made_as_new_behind_its_transaction() {
+    let database = Database::new("");
+    let patient = PoolLimits { connections_max: 1, wait: Duration::from_secs(20), ..limits() };
+    let pool = pool(&database.uri(), patient);
+    let mut pids = std::collections::HashSet::new();
+    for statement in ["set statement_timeout to '5s'", "select 1 / 0", "select nothing", "select pg_sleep(60)"] {
+        let mut connection = pool.get(None).await.unwrap();
+        pids.insert(value(&mut connection, "select pg_backend_pid()").await.unwrap());
+        assert_eq!(value(&mut connection, "select current_setting('statement_timeout')").await.unwrap(), "0");
+        connection.distrust();
+        connection.reset_behind(true);
+        {
+            let statements = ["set lock_timeout to '5s'", statement];
+            let run = rows(&mut connection, &statements);
+            let ended = tokio::time::timeout(Duration::from_secs(2), run).await;
+            assert_eq!(ended.is_ok(), !statement.contains("sleep"), "{statement}");
+        }
+        drop(connection);
+        let mut next = pool.get(None).await.unwrap();
+        assert_eq!(*next.session(), SessionState::Fresh, "{statement}");
+        assert_eq!(value(&mut next, "select current_setting('lock_timeout')").await.unwrap(), "0", "{statement}");
+    }
+    assert_eq!(pids.len(), 1);
 }
 
 #[tokio::test]
