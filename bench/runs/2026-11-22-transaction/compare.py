@@ -6,7 +6,7 @@ Needs wrk and PostgreSQL's programs (PG_BIN or the path), and a user that is not
 """
 import os, re, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.request
 
-ROUNDS, SECONDS, CONNECTIONS = 5, 3, 10
+ROUNDS, SECONDS, CONNECTIONS = 5, 2, 10
 PG_BIN = os.environ.get("PG_BIN", "")
 PG_USER = os.environ.get("PG_USER", "postgres")
 SCHEMA = """

@@ -96,7 +96,7 @@ fn a_call_is_two_statements_and_leaves_a_session_as_new() {
             assert_eq!(client.request("GET", "/tags?id=eq.1", &[]).status, 200);
             if round > 0 {
                 // the call; what makes the session as new; the row, and the identity before it
-                assert_eq!(transactions(&proxy.take_recorded()), [2, 6, 2], "{method} {target}");
+                assert_eq!(transactions(&proxy.take_recorded()), [2, 8, 2], "{method} {target}");
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::bind::{self, Param};
 use crate::connection::{Connection, Discard};
 use crate::error::{DbError, Error, ErrorKind};
 use crate::message;
-use crate::session::{RESET, RESET_STATEMENTS};
+use crate::session::{RESET_STATEMENTS, reset_script};
 use bytes::Bytes;
 use postgres_protocol::message::frontend;
 use std::future::poll_fn;
@@ -265,7 +265,7 @@ impl Connection {
 
     /// Sends what makes the session as new (section "Simple Query").
     pub(crate) fn send_reset(&mut self) -> Result<(), Error> {
-        frontend::query(RESET, self.output.buffer())?;
+        frontend::query(&reset_script(), self.output.buffer())?;
         self.syncs = 1;
         self.expected.extend((0..RESET_STATEMENTS).map(|_| Expected::unnamed()));
         Ok(())

@@ -4,8 +4,9 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::{Query, StepError};
 use std::future::poll_fn;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thalweg_rows::{Demand, Malformed, RowSink, RowView};
 
 /// As whom a session runs statements, and where it looks names up.
@@ -54,20 +55,21 @@ impl SessionState {
 /// How long it may take to make a session as new.
 const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What makes a session as new, in one message and under no name: a name could mean something else by now.
+/// What makes a session as new, in one message and under no name: a name could mean something else by now. The last
+/// statement tells which statements are prepared, each by whether SQL has prepared it.
 ///
-/// What `random()` gives next is known to whoever has called `setseed`, so that it is seeded anew by chance that cannot be.
-/// What is left of code then is prepared statements, some under our names perhaps: the last statement counts those that came
-/// by the protocol, and tells whether others did.
-pub(crate) const RESET: &str = "RESET ALL; DISCARD SEQUENCES; DISCARD TEMP; UNLISTEN *; CLOSE ALL;
-    SELECT pg_catalog.count(*) FILTER (WHERE NOT from_sql), pg_catalog.bool_or(from_sql),
-           pg_catalog.set_config('role', 'none', false), pg_catalog.pg_advisory_unlock_all(),
-           pg_catalog.setseed(
-             pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)::pg_catalog.float8
-               OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)
-    FROM pg_catalog.pg_prepared_statement()";
+/// The bare commands cost next to nothing; each query costs its planning (`bench/runs/2026-11-22-transaction`).
+pub(crate) fn reset_script() -> String {
+    // what `random()` gives next is known to whoever has called `setseed`, which no command undoes
+    let seed = RandomState::new().hash_one(Instant::now()) as f64 / u64::MAX as f64;
+    format!(
+        "RESET ALL; RESET ROLE; DISCARD SEQUENCES; DISCARD TEMP; UNLISTEN *; CLOSE ALL;
+         SELECT pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({seed});
+         SELECT from_sql FROM pg_catalog.pg_prepared_statement()"
+    )
+}
 /// How many statements that are.
-pub(crate) const RESET_STATEMENTS: usize = 6;
+pub(crate) const RESET_STATEMENTS: usize = 8;
 
 impl Connection {
     /// Asks which process answers. If it is not the one that was connected to, a pooler stands between, and sessions
@@ -91,12 +93,10 @@ impl Connection {
                 self.send_reset()?;
             }
             self.reset_behind(false);
-            let mut answer = Texts::default();
-            self.read(&mut answer).await?;
-            let ours = self.prepared().to_string();
-            let of = |at: usize| answer.last.get(at).cloned().flatten();
-            // where there is no statement at all, there is none of SQL's
-            if of(0) != Some(ours) || of(1).as_deref() == Some("t") {
+            let mut prepared = PreparedBySql { at: 0, ours: 0, others: 0 };
+            self.read(&mut prepared).await?;
+            if prepared.ours != self.prepared() || prepared.others > 0 {
+                // code has dropped some of ours, or made its own, under our names perhaps
                 self.ask("DEALLOCATE ALL", &mut Texts::default()).await?;
                 self.forget_statements();
             }
@@ -122,12 +122,37 @@ impl Connection {
         }
     }
 
-    async fn read(&mut self, answer: &mut Texts) -> Result<(), Error> {
+    async fn read(&mut self, answer: &mut PreparedBySql) -> Result<(), Error> {
         match poll_fn(|cx| self.poll_step(cx, answer)).await {
             Ok(_) => Ok(()),
             Err(StepError::Wire(error)) => Err(error),
             Err(StepError::Sink(malformed)) => Err(malformed.into()),
         }
+    }
+}
+
+/// How many statements are prepared, by the protocol and by SQL.
+struct PreparedBySql {
+    at: usize,
+    ours: usize,
+    others: usize,
+}
+
+impl RowSink for PreparedBySql {
+    type Error = Malformed;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
+        if self.at + 1 == RESET_STATEMENTS {
+            match row.columns().column()? {
+                Some(b"f") => self.ours += 1,
+                _ => self.others += 1,
+            }
+        }
+        Ok(Demand::More)
+    }
+
+    fn end_of_statement(&mut self, _: u64) {
+        self.at += 1;
     }
 }
 
