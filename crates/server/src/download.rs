@@ -4,21 +4,21 @@ use crate::body::Body;
 use crate::error::ApiError;
 use crate::respond;
 use crate::state::State;
-use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, texts};
+use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, failed, texts};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::collections::VecDeque;
 use std::ops::Range;
-use thalweg_encode::{Encoder, Target, Zone};
+use thalweg_encode::{EncodeError, Encoder, Target, Zone};
 use thalweg_files::{Selection, disposition, is_named, range};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
 use thalweg_rows::oid::BYTEA;
 use thalweg_sql::{Purpose, Statement};
-use thalweg_wire::{Progress, Query};
+use thalweg_wire::{Progress, Query, StepError};
 
 /// A request for one value.
 pub(crate) struct Download<'a> {
@@ -104,7 +104,7 @@ impl Download<'_> {
             answers.push(Reply::SetBySql);
         }
         let mut replies = replies(answers, &statement);
-        entered.begin(&queries, &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        entered.begin(&queries, &mut replies).await.map_err(|error| self.failed(error))?;
         bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         let rows = replies.rows();
         if rows != 1 {
@@ -121,6 +121,10 @@ impl Download<'_> {
         let tag = format!("\"{size_bytes}-{tag}\"");
         let set_by_sql = std::mem::take(&mut replies.set_by_sql);
         Ok((entered, Some(Described { size_bytes, tag, content_type, name, set_by_sql })))
+    }
+
+    fn failed(&self, error: StepError<EncodeError>) -> ApiError {
+        failed(&error, self.plan, true, true)
     }
 
     /// The status, and which bytes are sent.
@@ -154,7 +158,7 @@ impl Download<'_> {
             ..Query::bare(&statement.text)
         };
         let mut replies = replies(vec![Reply::Of(Purpose::Rows(0))], &statement);
-        let progress = entered.end(&[query], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        let progress = entered.end(&[query], &mut replies).await.map_err(|error| self.failed(error))?;
         bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         if progress == Progress::Done {
             return Ok(Body::whole(replies.encoder.finish().into()));
@@ -167,7 +171,7 @@ impl Download<'_> {
     async fn finish(&self, entered: &mut Entered) -> Result<(), ApiError> {
         let mut replies =
             replies(Vec::new(), &Statement { text: String::new(), params: Vec::new(), shape: Default::default() });
-        entered.end(&[], &mut replies).await.map_err(|error| ApiError::step(&error, true))?;
+        entered.end(&[], &mut replies).await.map_err(|error| self.failed(error))?;
         Ok(())
     }
 

@@ -332,7 +332,7 @@ impl ApiError {
     pub(crate) fn step(error: &StepError<EncodeError>, anonymous: bool) -> Self {
         match error {
             StepError::Wire(error) => Self::wire(error, anonymous),
-            StepError::Sink(EncodeError::Stale) => Self::fallen_behind(Retry::AfterLoad),
+            StepError::Sink(EncodeError::Stale) => Self::fallen_behind(Retry::Never),
             StepError::Sink(error) => {
                 let retry = if *error == EncodeError::HeldTooMuch { Retry::NotFlat } else { Retry::Never };
                 Self::new(500, "PGRSTX00", error.to_string()).retried(retry)

@@ -33,29 +33,14 @@ pub(crate) struct Answer {
 pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody) -> Answer {
     let mut bill = Bill::start();
     let mut answered = attempt(state, parts, body, &mut bill, true).await;
-    if let Err(error) = &answered
-        && !body.is_consumed()
-    {
+    for _ in 1..ATTEMPTS_MAX {
+        let Err(error) = &answered else { break };
+        if body.is_consumed() || !is_worth_another(state, error.retry).await {
+            break;
+        }
         // relations that have grown since PostgreSQL last looked are joined by it
         let is_flat_allowed = error.retry != Retry::NotFlat;
-        let is_due = match error.retry {
-            Retry::Never => false,
-            Retry::NotFlat => true,
-            Retry::AfterLoad => {
-                state.reloader.load().await;
-                true
-            }
-            Retry::AfterLoadIfDue => {
-                let is_due = state.reloader.may_suspect();
-                if is_due {
-                    state.reloader.load().await;
-                }
-                is_due
-            }
-        };
-        if is_due {
-            answered = attempt(state, parts, body, &mut bill, is_flat_allowed).await;
-        }
+        answered = attempt(state, parts, body, &mut bill, is_flat_allowed).await;
     }
     let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
@@ -87,6 +72,22 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
         cors::expose(&state.config, &parts.headers, headers);
     }
     Answer { response, bill, code, rows }
+}
+
+/// How often a request is tried at most: schemas may change again while they are loaded.
+const ATTEMPTS_MAX: usize = 3;
+
+/// Whether a request that failed is to be tried again, once the schema cache has been loaded where that is why.
+async fn is_worth_another(state: &State, retry: Retry) -> bool {
+    match retry {
+        Retry::Never => return false,
+        Retry::NotFlat => return true,
+        Retry::AfterLoad => {}
+        Retry::AfterLoadIfDue if state.reloader.may_suspect() => {}
+        Retry::AfterLoadIfDue => return false,
+    }
+    state.reloader.load().await;
+    true
 }
 
 type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
@@ -138,7 +139,7 @@ async fn attempt(
         head_only: request.head_only,
         rolls_back: rolls_back(state, &request, &plan),
     };
-    let session = run.session(Session::of(state, &snapshot, plan.schema, role, facts));
+    let session = run.session(Session::of(state, &snapshot, plan.schema, role, plan.runs_code, facts));
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = session.in_one_snapshot(true);
@@ -369,7 +370,7 @@ async fn describe(
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = Session::of(state, snapshot, schema, role, facts(parts, None, None));
+    let session = Session::of(state, snapshot, schema, role, false, facts(parts, None, None));
     let document = root::describe(state, snapshot, &session, schema, bill).await?;
     let profile = shows_profile(state, parts).then_some(schema);
     Ok((respond::description(document, profile, parts.method == Method::HEAD), None))

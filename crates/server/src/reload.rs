@@ -203,7 +203,15 @@ async fn listen_once(
     reconnected: bool,
 ) -> Result<std::convert::Infallible, (thalweg_wire::Error, bool)> {
     let mut connection = Connection::connect(config).await.map_err(|error| (error, false))?;
-    // behind a pooler a prepared statement would be left in somebody else's session
+    connection.find_owner().await.map_err(|error| (error, false))?;
+    if !connection.owns_session() {
+        tracing::info!(
+            target: "notice",
+            "a pooler stands before the database: unless it is in session mode, no notification arrives \
+             (db-channel-enabled = false, and SIGUSR1 for reloads)"
+        );
+    }
+    // behind one a prepared statement would be left in somebody else's session
     connection.share_session();
     let mut listen = String::from("LISTEN ");
     thalweg_sql::quote(&mut listen, &state.config.db_channel);

@@ -23,7 +23,7 @@ impl LoadFailure {
         match self {
             Self::Wire(error) => {
                 matches!(error.kind(), ErrorKind::Authentication(_) | ErrorKind::Config(_))
-                    || error.code().and_then(pooler).is_some()
+                    || error.code() == Some(PROTOCOL_VIOLATION)
                     // a catalog query that this PostgreSQL does not understand
                     || error.code() == Some("42601")
             }
@@ -32,25 +32,16 @@ impl LoadFailure {
     }
 }
 
-/// What to do about a pooler that is in the way, if an error of this SQLSTATE comes from one.
-fn pooler(sqlstate: &str) -> Option<&'static str> {
-    match sqlstate {
-        "42P05" => Some(
-            "prepared statements of other sessions are in the way: behind a pooler in transaction mode, set \
-             db-prepared-statements and db-channel-enabled to false",
-        ),
-        "08P01" => Some("a pooler in statement mode is not supported: use session or transaction mode"),
-        _ => None,
-    }
-}
+/// What a pooler in statement mode answers to a transaction.
+const PROTOCOL_VIOLATION: &str = "08P01";
 
 impl fmt::Display for LoadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wire(error) => match error.code().and_then(pooler) {
-                Some(advice) => write!(f, "{advice} ({error})"),
-                None => error.fmt(f),
-            },
+            Self::Wire(error) if error.code() == Some(PROTOCOL_VIOLATION) => {
+                write!(f, "a pooler in statement mode is not supported: use session or transaction mode ({error})")
+            }
+            Self::Wire(error) => error.fmt(f),
             Self::Load(error) => error.fmt(f),
             Self::Panic(error) => error.fmt(f),
         }
@@ -129,16 +120,4 @@ async fn agrees(connection: &mut Connection, zone: &Zone) -> Result<bool, LoadFa
     let mut offsets = Offsets(Vec::new());
     run(connection, query, &mut offsets).await?;
     Ok(zone.agrees(&offsets.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::pooler;
-
-    #[test]
-    fn poolers_are_told_what_to_do() {
-        assert!(pooler("42P05").is_some_and(|advice| advice.contains("db-prepared-statements")));
-        assert!(pooler("08P01").is_some_and(|advice| advice.contains("statement mode is not supported")));
-        assert_eq!(pooler("57P03"), None);
-    }
 }

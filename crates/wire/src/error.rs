@@ -66,6 +66,8 @@ impl DbError {
             let text = String::from_utf8_lossy(cursor.cstr()?).into_owned();
             match field {
                 b'V' => found.severity = text,
+                // poolers leave out the one that is never translated
+                b'S' if found.severity.is_empty() => found.severity = text,
                 b'C' => found.code = text,
                 b'M' => found.message = text,
                 b'D' => found.detail = Some(text),

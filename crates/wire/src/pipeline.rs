@@ -130,7 +130,10 @@ impl Connection {
                 Err(StepError::Wire(error))
                     if error.is_of_a_name()
                         && error.nothing_was_written()
-                        && (counting.restart() || counting.rows == 0) => {}
+                        && (counting.restart() || counting.rows == 0) =>
+                {
+                    self.drain().await?;
+                }
                 other => return other,
             }
         }

@@ -20,7 +20,7 @@ mod run;
 mod session;
 
 pub(crate) use replies::{Replies, Reply};
-pub(crate) use run::{CopySource, Outcome, Run, SET_BY_SQL, texts};
+pub(crate) use run::{CopySource, Outcome, Run, SET_BY_SQL, failed, texts};
 pub(crate) use session::{RequestFacts, Session};
 
 use crate::error::ApiError;
@@ -38,7 +38,9 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 pub(crate) struct Entered {
     connection: Pooled,
     preamble: Preamble,
-    /// What is known of it once the transaction has ended well.
+    /// Whether the transaction ends with a rollback although nothing is wrong.
+    rolls_back: bool,
+    /// What is known of the session once the transaction has been committed.
     after: SessionState,
     /// What is known of it once the transaction has been rolled back.
     after_rollback: SessionState,
@@ -57,7 +59,7 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
         // it has it already, or what it is given ends with the transaction
         _ => (before.clone(), before.clone()),
     };
-    Ok(Entered { connection, preamble, after, after_rollback })
+    Ok(Entered { connection, preamble, rolls_back: false, after, after_rollback })
 }
 
 impl Entered {
@@ -73,9 +75,13 @@ impl Entered {
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
         self.connection.distrust();
-        let progress = match self.preamble.is_empty() {
+        let progress = match self.preamble.is_empty() && !self.rolls_back {
             true => self.connection.run(queries, sink).await,
-            false => self.connection.run(&self.preamble.before(queries), sink).await,
+            false => {
+                let mut all = self.preamble.before(queries);
+                all.extend(self.rollback());
+                self.connection.run(&all, sink).await
+            }
         };
         self.noted(progress)
     }
@@ -91,25 +97,35 @@ impl Entered {
         self.noted(progress)
     }
 
-    /// Runs further statements of a transaction that was left open, and commits it.
+    /// Runs further statements of a transaction that was left open, and ends it.
     pub(crate) async fn end<S: RowSink>(
         &mut self,
         queries: &[Query<'_>],
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
-        let progress = self.connection.end(queries, sink).await;
+        let progress = match self.rolls_back {
+            false => self.connection.end(queries, sink).await,
+            true => {
+                let all: Vec<Query<'_>> = queries.iter().copied().chain(self.rollback()).collect();
+                self.connection.end(&all, sink).await
+            }
+        };
         self.noted(progress)
     }
 
     /// Rolls back a transaction that was left open.
     pub(crate) async fn roll_back<S: RowSink>(&mut self, sink: &mut S) -> Result<Progress, StepError<S::Error>> {
         self.will_roll_back();
-        self.end(&[Query::unnamed(ROLLBACK)], sink).await
+        self.end(&[], sink).await
     }
 
     /// The transaction ends with a rollback although nothing is wrong.
     pub(crate) fn will_roll_back(&mut self) {
-        self.after = self.after_rollback.clone();
+        self.rolls_back = true;
+    }
+
+    fn rollback(&self) -> Option<Query<'static>> {
+        self.rolls_back.then_some(Query::unnamed(ROLLBACK))
     }
 
     /// Reads on.
@@ -135,6 +151,7 @@ impl Entered {
     /// Notes what is known of the session where the transaction has ended.
     fn noted<E>(&mut self, progress: Result<Progress, StepError<E>>) -> Result<Progress, StepError<E>> {
         let state = match &progress {
+            Ok(Progress::Done) if self.rolls_back => std::mem::take(&mut self.after_rollback),
             Ok(Progress::Done) => std::mem::take(&mut self.after),
             Ok(Progress::Paused | Progress::Open | Progress::CopyIn) => return progress,
             Err(StepError::Wire(error)) if self.has_gone_back(error) => std::mem::take(&mut self.after_rollback),

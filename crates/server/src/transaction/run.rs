@@ -103,10 +103,7 @@ enum Reached {
 impl Run<'_> {
     /// What the session must be like, besides what the request says.
     pub(crate) fn session<'s>(&self, session: Session<'s>) -> Session<'s> {
-        session
-            .writing(!self.plan.is_read_only)
-            .running_code(self.plan.runs_code)
-            .in_one_snapshot(!self.statements.levels.is_empty())
+        session.writing(!self.plan.is_read_only).in_one_snapshot(!self.statements.levels.is_empty())
     }
 
     /// Sends everything in one write, and reads until the head can be sent: to the end of a response that is small
@@ -138,14 +135,15 @@ impl Run<'_> {
         source: Option<CopySource>,
         bill: &mut Bill,
     ) -> Result<Reached, ApiError> {
-        let step = |error| self.failed(error);
+        let is_open = self.may_be_unreadable();
+        let step = |error| failed(&error, self.plan, is_open, self.anonymous);
         let (whole, flowing) = match source {
             Some(CopySource::Whole(rows)) => (Some(rows), None),
             Some(CopySource::Flowing(rows)) => (None, Some(rows)),
             None => (None, None),
         };
         let checks = !self.rolls_back && self.plan.is_checked();
-        let stays_open = checks || flowing.is_some() || self.may_be_unreadable();
+        let stays_open = checks || flowing.is_some() || is_open;
         if self.rolls_back {
             entered.will_roll_back();
         }
@@ -207,22 +205,6 @@ impl Run<'_> {
         verdict.map(|()| Reached::End(held))
     }
 
-    /// What went wrong, and whether the request may be tried again.
-    fn failed(&self, error: StepError<EncodeError>) -> ApiError {
-        let api = ApiError::step(&error, self.anonymous);
-        match &error {
-            // refused before it begins
-            StepError::Wire(wire) if is_refused_for_policies(wire, self.plan) => api.retried(Retry::AfterLoad),
-            // what neither the schema cache nor the database knows is the client's mistake
-            StepError::Wire(_) if api.retry == Retry::AfterLoadIfDue && !self.plan.read.knows_all_columns() => {
-                api.retried(Retry::Never)
-            }
-            // it may have been committed
-            StepError::Sink(_) if !self.plan.is_read_only && !self.may_be_unreadable() => api.retried(Retry::Never),
-            _ => api,
-        }
-    }
-
     /// Whether rows of something that writes could turn out to be other than the plan says while they are read: values
     /// within rows say what they are one by one.
     fn may_be_unreadable(&self) -> bool {
@@ -241,7 +223,7 @@ impl Run<'_> {
             rest.push(SET_BY_SQL);
         }
         if self.rolls_back {
-            rest.extend([CHECK_CONSTRAINTS, super::ROLLBACK]);
+            rest.push(CHECK_CONSTRAINTS);
         }
         rest
     }
@@ -386,6 +368,23 @@ pub(crate) fn texts<'p>(statement: &'p Statement<'_>) -> Vec<Param<'p>> {
         thalweg_sql::Param::Document | thalweg_sql::Param::Bound(_) => Param::Null,
     };
     statement.params.iter().map(text).collect()
+}
+
+/// What went wrong while the statements of a plan ran, and whether the request may be tried again. With `is_open` its
+/// transaction is left open until all rows have been read.
+pub(crate) fn failed(error: &StepError<EncodeError>, plan: &Plan<'_>, is_open: bool, anonymous: bool) -> ApiError {
+    let api = ApiError::step(error, anonymous);
+    match error {
+        // refused before it begins
+        StepError::Wire(wire) if is_refused_for_policies(wire, plan) => api.retried(Retry::AfterLoad),
+        // what neither the schema cache nor the database knows is the client's mistake
+        StepError::Wire(_) if api.retry == Retry::AfterLoadIfDue && !plan.read.knows_all_columns() => {
+            api.retried(Retry::Never)
+        }
+        // otherwise it may have been committed
+        StepError::Sink(EncodeError::Stale) if plan.is_read_only || is_open => api.retried(Retry::AfterLoad),
+        StepError::Wire(_) | StepError::Sink(_) => api,
+    }
 }
 
 /// Whether PostgreSQL refuses a statement for policies that the schema cache does not know: a COPY at its start, and what

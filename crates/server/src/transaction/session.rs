@@ -35,12 +35,13 @@ pub(crate) struct RequestFacts<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session that only reads, for a request of `role` in `schema`.
+    /// A session that only reads, for a request of `role` in `schema` that runs code of the database's own or not.
     pub(crate) fn of(
         state: &'a State,
         snapshot: &'a Snapshot,
         schema: &'a str,
         role: &'a str,
+        runs_code: bool,
         facts: RequestFacts<'a>,
     ) -> Self {
         Self {
@@ -53,19 +54,13 @@ impl<'a> Session<'a> {
             one_snapshot: false,
             pre_request: state.pre_request.clone(),
             // what relations run may have changed
-            runs_code: state.pre_request.is_some() || state.reloader.is_behind(),
+            runs_code: runs_code || state.pre_request.is_some() || state.reloader.is_behind(),
         }
     }
 
     /// The same for one that may write, unless it says that it does not.
     pub(crate) fn writing(mut self, writes: bool) -> Self {
         self.is_read_only = !writes;
-        self
-    }
-
-    /// The same for one that may run code of which PostgreSQL knows nothing.
-    pub(crate) fn running_code(mut self, runs_code: bool) -> Self {
-        self.runs_code |= runs_code;
         self
     }
 
