@@ -26,9 +26,9 @@ pub(crate) struct ApiError {
     reason: Option<String>,
     /// Whether the request may be tried again.
     pub(crate) retry: Retry,
-    /// Whether the database is away, or was: it may come back with another schema. A status that SQL has chosen never says
-    /// so.
-    pub(crate) database_is_lost: bool,
+    /// Whether the schema cache is to be loaded: it has fallen behind, or the database is away, and may come back with
+    /// another schema. A status that SQL has chosen never says so.
+    pub(crate) load_is_due: bool,
 }
 
 /// MESSAGE of an error that SQL made itself.
@@ -83,7 +83,7 @@ impl ApiError {
             headers: Vec::new(),
             reason: None,
             retry: Retry::Never,
-            database_is_lost: false,
+            load_is_due: false,
         }
     }
 
@@ -123,7 +123,7 @@ impl ApiError {
     /// The database cannot be reached, or not talked to.
     fn lost(code: &'static str, message: &str) -> Self {
         let mut api = Self::unavailable(code, message);
-        api.database_is_lost = true;
+        api.load_is_due = true;
         api
     }
 
@@ -259,7 +259,7 @@ impl ApiError {
             api.reason = Some(error.message.clone());
         }
         // what ends a session, SQL cannot raise
-        api.database_is_lost = matches!(error.severity.as_str(), "FATAL" | "PANIC");
+        api.load_is_due = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         match status {
             401 => api.header(WWW_AUTHENTICATE, "Bearer"),
             503 => api.header(RETRY_AFTER, "1"),
@@ -341,7 +341,9 @@ impl ApiError {
     }
 
     fn fallen_behind(retry: Retry) -> Self {
-        Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database").retried(retry)
+        let mut api = Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database").retried(retry);
+        api.load_is_due = true;
+        api
     }
 
     /// Body and headers; without details and hint where clients are not to see them.

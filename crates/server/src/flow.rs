@@ -45,8 +45,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
     let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
-            // a database that was away may have come back with another schema
-            if error.database_is_lost {
+            if error.load_is_due {
                 state.reloader.trigger();
             }
             let mut response = error.response(state.config.client_errors_are_verbose);

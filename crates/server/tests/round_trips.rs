@@ -101,3 +101,36 @@ fn a_call_is_two_statements_and_leaves_a_session_as_new() {
         }
     }
 }
+
+/// The settings of a role are kept with it, as PostgREST's manual recommends them.
+#[test]
+fn a_role_with_settings_costs_no_statement_more() {
+    let of_role = "create role trips_reader nologin; grant trips_reader to current_user; grant usage on schema api to trips_reader;
+                   grant select on all tables in schema api to trips_reader;
+                   alter role trips_reader set statement_timeout = '17s';
+                   create function api.timeout() returns text language sql stable as $$ select current_setting('statement_timeout') $$;";
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{of_role}"));
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let served = Served::start(Config {
+        db_pool: 1,
+        db_channel_enabled: false,
+        db_anon_role: Some("trips_reader".to_owned()),
+        ..config(&uri)
+    });
+    let mut client = Client::connect(served.address);
+    for round in 0..3 {
+        proxy.take_recorded();
+        assert_eq!(client.request("GET", "/tags?id=eq.1", &[]).status, 200);
+        if round > 0 {
+            assert_eq!(transactions(&proxy.take_recorded()), [1]);
+        }
+    }
+    // what is set for a transaction alone takes back what was kept, and the other way round
+    for _ in 0..2 {
+        assert_eq!(client.request("GET", "/rpc/timeout", &[]).text(), "\"17s\"");
+        assert_eq!(client.request("GET", "/tags?id=eq.1", &[("Prefer", "timezone=Asia/Tokyo")]).status, 200);
+        assert_eq!(client.request("GET", "/tags?id=eq.1", &[]).status, 200);
+    }
+    drop(served);
+    database.execute("drop owned by trips_reader; drop role trips_reader");
+}

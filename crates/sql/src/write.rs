@@ -4,7 +4,7 @@ use crate::quote::quote;
 use crate::read::{List, Scope, Writer};
 use crate::{Param, Statement};
 use std::borrow::Cow;
-use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Returned, Source, Value, Write, Written};
+use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Render, Returned, Source, Value, Write, Written};
 use thalweg_request::Action;
 use thalweg_rows::Shape;
 
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
             Source::Defaults if write.action == Action::Insert => self.text.push_str(" DEFAULT VALUES"),
             Source::Values(values) if write.action == Action::Insert => {
                 self.text.push_str(" VALUES (");
-                self.separated(values, |writer, bound| writer.param_of(Param::Bound(*bound)));
+                self.separated(values, |writer, bound| writer.bound(*bound));
                 self.text.push(')');
             }
             Source::Defaults | Source::Values(_) | Source::Document(_) => {
@@ -189,7 +189,7 @@ impl<'a> Writer<'a> {
                 self.separated(pairs, |writer, (written, bound)| {
                     quote(&mut writer.text, &written.column.name);
                     writer.text.push_str(" = ");
-                    writer.param_of(Param::Bound(*bound));
+                    writer.bound(*bound);
                 });
             }
             _ => {
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
                 self.text.push_str("(SELECT ");
                 let pairs: Vec<(&Written<'_>, &Bound)> = write.columns.iter().zip(values).collect();
                 self.separated(pairs, |writer, (written, bound)| {
-                    writer.param_of(Param::Bound(*bound));
+                    writer.bound(*bound);
                     if let Some((schema, name)) = written.type_name {
                         writer.text.push_str("::");
                         writer.name(schema, name);
@@ -315,6 +315,14 @@ impl<'a> Writer<'a> {
             }
         });
         self.text.push(')');
+    }
+
+    /// A value of the body. One in binary says its type, since it could be read as another.
+    fn bound(&mut self, bound: Bound) {
+        self.param_of(Param::Bound(bound));
+        if bound.render == Render::Bytes {
+            self.text.push_str("::pg_catalog.bytea");
+        }
     }
 
     fn separated<T>(&mut self, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {

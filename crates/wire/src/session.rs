@@ -16,6 +16,8 @@ pub struct Identity<'a> {
     pub role: &'a str,
     /// The search path, as it stands in SQL.
     pub search_path: &'a str,
+    /// What else has been set for it, in a form that is equal where that is.
+    pub settings: &'a str,
 }
 
 /// An identity that a session has been given.
@@ -23,6 +25,7 @@ pub struct Identity<'a> {
 pub struct KeptIdentity {
     role: Box<str>,
     search_path: Box<str>,
+    settings: Box<str>,
 }
 
 /// What is known of a session.
@@ -40,15 +43,25 @@ pub enum SessionState {
 impl SessionState {
     /// The state of a session that has just been given an identity.
     pub fn kept(identity: Identity<'_>) -> Self {
-        Self::Kept(Arc::new(KeptIdentity { role: identity.role.into(), search_path: identity.search_path.into() }))
+        let Identity { role, search_path, settings } = identity;
+        let kept = KeptIdentity { role: role.into(), search_path: search_path.into(), settings: settings.into() };
+        Self::Kept(Arc::new(kept))
     }
 
     /// Whether it is known to have this identity.
     pub fn is(&self, identity: Identity<'_>) -> bool {
         match self {
-            Self::Kept(kept) => *kept.role == *identity.role && *kept.search_path == *identity.search_path,
+            Self::Kept(kept) => {
+                let Identity { role, search_path, settings } = identity;
+                *kept.role == *role && *kept.search_path == *search_path && *kept.settings == *settings
+            }
             Self::Fresh | Self::Unknown => false,
         }
+    }
+
+    /// Whether an identity has been given to it that brings settings of its own.
+    pub fn has_settings(&self) -> bool {
+        matches!(self, Self::Kept(kept) if !kept.settings.is_empty())
     }
 }
 

@@ -19,7 +19,7 @@ fn keep(connection: &mut Pooled, role: &'static str) {
 }
 
 fn identity(role: &'static str) -> Identity<'static> {
-    Identity { role, search_path: "api" }
+    Identity { role, search_path: "api", settings: "" }
 }
 
 #[tokio::test]
@@ -42,7 +42,10 @@ async fn connections_are_used_again_by_their_identity() {
     let mut other = pool.get(Some(identity("four"))).await.unwrap();
     assert_eq!(value(&mut other, "select pg_backend_pid()").await.unwrap(), pids[0]);
     assert!(!other.session().is(identity("four")));
-    assert!(!other.session().is(Identity { role: "one", search_path: "other" }));
+    let one = identity("one");
+    assert!(other.session().is(one));
+    assert!(!other.session().is(Identity { search_path: "other", ..one }));
+    assert!(!other.session().is(Identity { settings: "work_mem=1", ..one }));
 }
 
 /// What code can leave in a session, none of which the next one who gets it may meet.

@@ -56,6 +56,7 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
         // settings go back with a transaction, but not all that code can do
         _ if session.runs_code() => (SessionState::Unknown, SessionState::Unknown),
         Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),
+        None if preamble.resets() => (SessionState::Unknown, before.clone()),
         // it has it already, or what it is given ends with the transaction
         _ => (before.clone(), before.clone()),
     };

@@ -10,11 +10,13 @@ use thalweg_wire::{Connection, Param, Query};
 
 /// The statements before those of a request.
 pub(super) struct Preamble {
-    access: Option<&'static str>,
+    mode: Option<&'static str>,
     isolation: Option<&'static str>,
+    /// What takes back the settings of an identity that the session was given before.
+    reset: Option<&'static str>,
     set: Option<SetState>,
-    /// A call of the function that runs before every request.
-    pre_request: Option<Arc<str>>,
+    /// A call of the function that runs before every request, and whether it may write.
+    pre_request: Option<(Arc<str>, bool)>,
 }
 
 /// A statement that puts a session into a state.
@@ -34,21 +36,20 @@ const ISOLATION_LEVELS: [(&str, &str); 4] = [
     ("read uncommitted", "SET transaction_isolation TO 'read uncommitted'"),
 ];
 
-/// Gives a session an identity that it keeps. Row security is off: where it has been switched on since the schema cache was
-/// loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
-const KEEP: &str = "SELECT pg_catalog.set_config('search_path', $1, false), pg_catalog.set_config('role', $2, false), \
-                    pg_catalog.set_config('row_security', 'off', false), \
-                    pg_catalog.set_config('request.jwt.claims', $3, false)";
-
 /// What every transaction whose state ends with it begins with, whatever others have left in the session: encoding and
-/// output formats, and no limits but its own. NULL is what holds after the login.
+/// output formats. NULL is what holds after the login.
 const ANEW: &str = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true), \
                     pg_catalog.set_config('datestyle', NULL, true), pg_catalog.set_config('intervalstyle', NULL, true), \
                     pg_catalog.set_config('bytea_output', NULL, true), \
                     pg_catalog.set_config('extra_float_digits', NULL, true), \
-                    pg_catalog.set_config('timezone', NULL, true), \
-                    pg_catalog.set_config('statement_timeout', NULL, true), \
-                    pg_catalog.set_config('lock_timeout', NULL, true)";
+                    pg_catalog.set_config('timezone', NULL, true)";
+
+/// What is said besides where the session is shared with others, who may have set it for longer than a transaction.
+const ANEW_IF_SHARED: &str = ", pg_catalog.set_config('statement_timeout', NULL, true), \
+                              pg_catalog.set_config('lock_timeout', NULL, true), \
+                              pg_catalog.set_config('thalweg.updated', '', true), \
+                              pg_catalog.set_config('response.status', '', true), \
+                              pg_catalog.set_config('response.headers', '', true)";
 
 impl Preamble {
     /// What must be said on a connection before the statements of a request.
@@ -56,23 +57,29 @@ impl Preamble {
         let kept = session.identity().filter(|_| connection.owns_session());
         let set = match kept {
             Some(identity) if connection.session().is(identity) => None,
-            Some(identity) => {
-                let claims = claims(identity.role);
-                let params = [identity.search_path.to_owned(), identity.role.to_owned(), claims];
-                let params = params.map(|text| Param::Text(Cow::Owned(text))).to_vec();
-                Some(SetState { text: Cow::Borrowed(KEEP), params })
-            }
-            None => Some(anew(session)),
+            Some(_) => Some(keep(session)),
+            None => Some(anew(session, connection.owns_session())),
         };
-        // a transaction's first snapshot would decide; who owns the session is told of its default, and nobody else is
-        let is_writable =
-            connection.owns_session() && connection.parameter("default_transaction_read_only") == Some("off");
+        // A transaction's first snapshot would decide. Who owns the session is told of its defaults, and nobody else is.
+        let is_writable = connection.parameter("default_transaction_read_only") == Some("off");
+        let mode = match (connection.owns_session(), session.is_read_only) {
+            (true, true) => None,
+            (true, false) => (!is_writable).then_some("SET TRANSACTION READ WRITE"),
+            (false, true) => Some("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+            (false, false) => Some("SET TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE"),
+        };
         Self {
-            access: (!session.is_read_only && !is_writable).then_some("SET TRANSACTION READ WRITE"),
+            mode,
             isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
+            reset: (set.is_some() && connection.session().has_settings()).then_some("RESET ALL"),
             set,
-            pre_request: session.pre_request.clone(),
+            pre_request: session.pre_request.clone().map(|text| (text, !session.is_read_only)),
         }
+    }
+
+    /// Whether it takes back what the session was given to keep.
+    pub(super) fn resets(&self) -> bool {
+        self.reset.is_some()
     }
 
     /// Whether there is nothing to be said.
@@ -82,21 +89,20 @@ impl Preamble {
 
     /// How many statements there are.
     pub(super) fn len(&self) -> usize {
-        [self.access.is_some(), self.isolation.is_some(), self.set.is_some(), self.pre_request.is_some()]
-            .into_iter()
-            .filter(|is_there| *is_there)
-            .count()
+        let bare = [self.mode, self.isolation, self.reset];
+        bare.iter().flatten().count() + usize::from(self.set.is_some()) + usize::from(self.pre_request.is_some())
     }
 
     /// The statements, with those of a request behind them.
     pub(super) fn before<'q>(&'q self, queries: &[Query<'q>]) -> Vec<Query<'q>> {
         let mut all = Vec::with_capacity(self.len() + queries.len());
-        all.extend(self.access.map(Query::bare));
+        all.extend(self.mode.map(Query::bare));
         all.extend(self.isolation.map(Query::bare));
+        all.extend(self.reset.map(Query::bare));
         if let Some(set) = &self.set {
             all.push(Query { params: &set.params, ..Query::bare(&set.text) });
         }
-        all.extend(self.pre_request.as_deref().map(|text| Query { writes: true, ..Query::bare(text) }));
+        all.extend(self.pre_request.as_ref().map(|(text, writes)| Query { writes: *writes, ..Query::bare(text) }));
         all.extend_from_slice(queries);
         all
     }
@@ -110,23 +116,25 @@ fn isolation(session: &Session<'_>) -> Option<&'static str> {
     ISOLATION_LEVELS.iter().find(|(known, _)| level.eq_ignore_ascii_case(known)).map(|(_, statement)| *statement)
 }
 
+/// The statement that gives a session an identity, which it keeps. Row security is off: where it has been switched on since
+/// the schema cache was loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
+fn keep(session: &Session<'_>) -> SetState {
+    let text = String::from("SELECT pg_catalog.set_config('row_security', 'off', false)");
+    let mut kept = Settings { text, params: Vec::new(), is_local: false };
+    kept.set("search_path", Cow::Owned(session.search_path.to_owned()));
+    kept.set_role(session);
+    kept.set("request.jwt.claims", Cow::Owned(claims(session.role)));
+    SetState { text: Cow::Owned(kept.text), params: kept.params }
+}
+
 /// The statement that sets everything for one transaction (auth §8, functions §6).
-fn anew(session: &Session<'_>) -> SetState {
-    let mut local = Local { text: String::from(ANEW), params: Vec::new() };
+fn anew(session: &Session<'_>, owns_session: bool) -> SetState {
+    let text = [ANEW, if owns_session { "" } else { ANEW_IF_SHARED }].concat();
+    let mut local = Settings { text, params: Vec::new(), is_local: true };
     // policies are asked only by plans that tell them what they may ask for
     local.set("row_security", Cow::Borrowed(if session.runs_code() { "on" } else { "off" }));
     local.set("search_path", Cow::Owned(session.search_path.to_owned()));
-    // Who logged in may set some of them, the role others; whose session this was last is neither.
-    if !session.role_settings().is_empty() {
-        local.set("role", Cow::Borrowed("none"));
-    }
-    for setting in session.role_settings().iter().filter(|setting| !setting.is_the_roles) {
-        local.set_named(&setting.name, setting.value.to_string());
-    }
-    local.set("role", Cow::Owned(session.role.to_owned()));
-    for setting in session.role_settings().iter().filter(|setting| setting.is_the_roles) {
-        local.set_named(&setting.name, setting.value.to_string());
-    }
+    local.set_role(session);
     local.set("request.jwt.claims", Cow::Owned(claims(session.role)));
     local.set("request.method", Cow::Owned(session.facts.method.to_owned()));
     local.set("request.path", Cow::Owned(session.facts.path.to_owned()));
@@ -145,23 +153,41 @@ fn anew(session: &Session<'_>) -> SetState {
     SetState { text: Cow::Owned(local.text), params: local.params }
 }
 
-/// The settings of one transaction, in order.
-struct Local {
+/// Settings of a transaction or of a session, in order.
+struct Settings {
     text: String,
     params: Vec<Param<'static>>,
+    /// Whether they end with the transaction.
+    is_local: bool,
 }
 
-impl Local {
+impl Settings {
     fn set(&mut self, name: &'static str, value: Cow<'static, str>) {
         self.params.push(Param::Text(value));
-        let _ = write!(self.text, ", pg_catalog.set_config('{name}', ${}, true)", self.params.len());
+        let _ = write!(self.text, ", pg_catalog.set_config('{name}', ${}, {})", self.params.len(), self.is_local);
     }
 
     /// A setting whose name comes from the database or the configuration, and is a parameter too.
     fn set_named(&mut self, name: &str, value: String) {
         self.params.extend([name.to_owned(), value].map(|text| Param::Text(Cow::Owned(text))));
         let at = self.params.len();
-        let _ = write!(self.text, ", pg_catalog.set_config(${}, ${at}, true)", at - 1);
+        let _ = write!(self.text, ", pg_catalog.set_config(${}, ${at}, {})", at - 1, self.is_local);
+    }
+
+    /// The role and its settings. Who logged in may set some of them, the role others; whose session this was last is
+    /// neither.
+    fn set_role(&mut self, session: &Session<'_>) {
+        let settings = session.role_settings();
+        if !settings.is_empty() {
+            self.set("role", Cow::Borrowed("none"));
+        }
+        for setting in settings.iter().filter(|setting| !setting.is_the_roles) {
+            self.set_named(&setting.name, setting.value.to_string());
+        }
+        self.set("role", Cow::Owned(session.role.to_owned()));
+        for setting in settings.iter().filter(|setting| setting.is_the_roles) {
+            self.set_named(&setting.name, setting.value.to_string());
+        }
     }
 
     fn set_all_of(&mut self, config: &Config) {

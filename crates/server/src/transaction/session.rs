@@ -79,9 +79,9 @@ impl<'a> Session<'a> {
     pub(super) fn identity(&self) -> Option<Identity<'a>> {
         let is_enough = !self.runs_code
             && self.config.db_request_settings == RequestSettings::Auto
-            && self.role_settings().is_empty()
             && self.facts.timezone.is_none();
-        is_enough.then_some(Identity { role: self.role, search_path: self.search_path })
+        let settings = self.snapshot.role_settings(self.role);
+        is_enough.then_some(Identity { role: self.role, search_path: self.search_path, settings })
     }
 
     /// `ALTER ROLE … SET` of the role.

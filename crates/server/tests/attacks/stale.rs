@@ -1,6 +1,7 @@
 //! Schemas that have changed since the schema cache was loaded.
 
 use crate::served::{GRANTS, Served, config, eventually};
+use serde_json::json;
 use thalweg_server::Config;
 use thalweg_testkit::Database;
 
@@ -50,7 +51,6 @@ fn a_trigger_that_has_been_notified_of_is_told_before_it_is_known() {
 fn row_level_security_is_noticed_at_once() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
     let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
-    use serde_json::json;
     assert_eq!(served.get("/secrets?select=id").json(), json!([{"id": 1}, {"id": 2}]));
     database.execute(
         "create policy own on api.secrets using (coalesce(current_setting('request.headers', true)::json ->> 'x-tenant', tenant) = tenant
@@ -77,4 +77,45 @@ fn writes_meet_policies_that_are_new() {
     assert_eq!(write(r#"{"id":4,"tenant":"a"}"#, "b"), 401);
     assert_eq!(write(r#"[{"id":5,"tenant":"a"},{"id":6,"tenant":"a"}]"#, "a"), 201);
     assert_eq!(database.value("select string_agg(id::text, ' ' order by id) from api.secrets"), "1 2 3 5 6");
+}
+
+/// A function that runs before every request may write, and so hid that nothing of the request itself had been written.
+#[test]
+fn a_function_before_every_request_hides_no_change() {
+    let function = "create function api.check() returns void language plpgsql as $$ begin end $$;";
+    let database = Database::new(&format!("{SCHEMA}{function}{GRANTS}{WRITES}"));
+    let served = Served::start(Config {
+        db_channel_enabled: false,
+        db_pre_request: Some((Some("api".to_owned()), "check".to_owned())),
+        ..config(&database.uri())
+    });
+    assert_eq!(served.get("/secrets?id=eq.1").status, 200);
+    database.execute("alter table api.secrets alter id type bigint");
+    for _ in 0..3 {
+        assert_eq!(served.get("/secrets?id=eq.1").json(), json!([{"id": 1, "tenant": "a"}]));
+    }
+    database.execute("alter table api.secrets rename tenant to owner");
+    assert_eq!(served.get("/secrets?id=eq.1").json(), json!([{"id": 1, "owner": "a"}]));
+}
+
+/// The bytes of a file were read as a number by the column that had become one.
+#[test]
+fn a_file_is_never_read_as_something_else() {
+    let database = Database::new(&format!(
+        "create schema api; create table api.files (id int primary key, content bytea);{GRANTS}{WRITES}"
+    ));
+    let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
+    let part = |name: &str, more: &str, value: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n{value}\r\n")
+    };
+    let upload = |id: &str| {
+        let body =
+            [part("id", "", id), part("content", "; filename=\"f\"", "\0\0\u{1}\u{2}"), "--b--\r\n".into()].concat();
+        served.send("POST", "/files", &[("Content-Type", "multipart/form-data; boundary=b")], body)
+    };
+    assert_eq!(upload("1").status, 201);
+    database.execute("alter table api.files alter content type int using 0");
+    let response = upload("2");
+    assert_eq!((response.status, response.json()["code"].as_str()), (400, Some("42804")));
+    assert_eq!(database.value("select count(*) from api.files"), "1");
 }
