@@ -20,7 +20,6 @@ const PAGE_BYTES: u64 = 8192;
 
 /// Why a catalog cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum LoadError {
     /// A row is not what its query promises.
     Row(Part, Malformed),

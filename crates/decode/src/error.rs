@@ -16,7 +16,6 @@ pub struct DecodeError {
 
 /// What is wrong with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Problem {
     /// It is no JSON.
     Json,

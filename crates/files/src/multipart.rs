@@ -28,7 +28,6 @@ pub struct Part {
 
 /// Why a body is not made of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum MultipartError {
     /// It does not begin with a boundary.
     Start,

@@ -11,7 +11,6 @@ pub struct PlanError {
 
 /// The kinds of [`PlanError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// No such relation (`PGRST205`).
     Relation {

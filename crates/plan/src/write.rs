@@ -20,7 +20,7 @@ pub struct Write<'a> {
     /// The relation.
     pub relation: &'a Relation,
     /// The columns that are written to.
-    pub columns: Vec<Written<'a>>,
+    pub columns: Vec<WrittenColumn<'a>>,
     /// Where their values come from.
     pub source: Source,
     /// Which rows are updated or deleted.
@@ -35,7 +35,7 @@ pub struct Write<'a> {
 
 /// A column that is written to.
 #[derive(Debug)]
-pub struct Written<'a> {
+pub struct WrittenColumn<'a> {
     /// The column.
     pub column: &'a Column,
     /// The schema and name of its type, as far as the catalog knows it.
@@ -227,13 +227,13 @@ fn url_key<'a>(request: &'a ApiRequest<'a>, relation: &Relation) -> Result<Vec<(
     Ok(key)
 }
 
-fn written<'a>(context: &Context<'a>, relation: &'a Relation, key: &Key<'_>) -> Result<Written<'a>, PlanError> {
+fn written<'a>(context: &Context<'a>, relation: &'a Relation, key: &Key<'_>) -> Result<WrittenColumn<'a>, PlanError> {
     let at = relation
         .column(key.name)
         .ok_or_else(|| ErrorKind::PayloadColumn { column: key.name.to_owned(), relation: relation.name.to_string() })?;
     let column = &relation.columns[usize::from(at)];
     let read_by = context.catalog.representation(column.type_oid).and_then(|known| known.from_json.as_ref());
-    Ok(Written { column, type_name: type_name(context, column.type_oid), read_by })
+    Ok(WrittenColumn { column, type_name: type_name(context, column.type_oid), read_by })
 }
 
 /// The schema and name of a type.
@@ -245,7 +245,11 @@ pub(crate) fn type_name<'a>(context: &Context<'a>, type_oid: Oid) -> Option<(&'a
     Some((&relation.schema, &relation.name))
 }
 
-fn conflict<'a>(request: &'a ApiRequest<'a>, relation: &'a Relation, columns: &[Written<'_>]) -> Option<Conflict<'a>> {
+fn conflict<'a>(
+    request: &'a ApiRequest<'a>,
+    relation: &'a Relation,
+    columns: &[WrittenColumn<'_>],
+) -> Option<Conflict<'a>> {
     let key = || relation.primary_key.iter().map(|&at| &*relation.columns[usize::from(at)].name).collect();
     match request.action {
         Action::Insert => {
@@ -273,7 +277,7 @@ fn source(
     request: &ApiRequest<'_>,
     payload: &Payload<'_>,
     keys: &[Key<'_>],
-    columns: &[Written<'_>],
+    columns: &[WrittenColumn<'_>],
 ) -> Source {
     let is_insert = matches!(request.action, Action::Insert | Action::Replace);
     // even where no key can be missing: then the body still goes through `jsonb`, and values come out as that writes them

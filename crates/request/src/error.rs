@@ -10,7 +10,6 @@ pub struct RequestError {
 
 /// The kinds of [`RequestError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// A parameter that does not follow the grammar (`PGRST100`).
     Syntax {

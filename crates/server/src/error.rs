@@ -324,7 +324,7 @@ impl ApiError {
             }
             WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
             WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => Self::connecting(error),
-            _ => Self::lost("PGRST001", CLIENT_ERROR).details(error.to_string()),
+            WireKind::Broken | WireKind::Protocol(_) => Self::lost("PGRST001", CLIENT_ERROR).details(error.to_string()),
         }
     }
 
@@ -392,7 +392,6 @@ impl From<PoolError> for ApiError {
                 Self::unavailable("PGRST003", "Too many requests are waiting for a connection from the pool.")
             }
             PoolError::Connect(error) => Self::connecting(&error),
-            other => Self::lost("PGRST000", "Database connection error.").details(format!("{other:?}")),
         }
     }
 }
@@ -405,14 +404,19 @@ impl From<DecodeError> for ApiError {
             Problem::Nul => "22P05",
             Problem::NotRecord => "22023",
             Problem::Surrogate | Problem::NotArray | Problem::Dimensions => "22P02",
-            _ => "PGRST102",
+            Problem::Json | Problem::Nesting | Problem::Keys | Problem::NotObject | Problem::Fields => "PGRST102",
+            Problem::Header | Problem::Quotes | Problem::TooLong => "PGRST102",
         };
         let status = if error.problem == Problem::TooLong { 413 } else { 400 };
         let mut api = Self::new(status, code, message);
         api.details = match error.problem {
             Problem::Nul => Details::Text("\\u0000 cannot be converted to text.".to_owned()),
             Problem::Nesting => Details::Text("It is nested too deeply.".to_owned()),
-            _ => Details::Null,
+            Problem::Json | Problem::Surrogate | Problem::Keys | Problem::NotObject | Problem::NotRecord => {
+                Details::Null
+            }
+            Problem::NotArray | Problem::Dimensions | Problem::Fields | Problem::Header => Details::Null,
+            Problem::Quotes | Problem::TooLong => Details::Null,
         };
         let is_known = matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
         if error.row > 1 && !is_known || error.column.is_some() { api.at(place(&error)) } else { api }
@@ -441,7 +445,7 @@ impl From<RequestError> for ApiError {
                 Self::new(400, "PGRST122", message).details(format!("Invalid preferences: {invalid}"))
             }
             Kind::Nul(place) => Self::new(400, "PGRST100", message).details(format!("There is a NUL in {place}.")),
-            _ => Self::new(400, "PGRST100", message),
+            Kind::Encoding => Self::new(400, "PGRST100", message),
         }
     }
 }
@@ -523,7 +527,6 @@ impl From<PlanError> for ApiError {
             Kind::Aggregates => Self::new(400, "PGRST123", message),
             Kind::NotImplemented(what) => Self::new(400, "PGRST127", message).details(*what),
             Kind::MediaType(_) => Self::new(406, "PGRST107", message),
-            _ => Self::new(500, "PGRSTX00", message),
         }
     }
 }

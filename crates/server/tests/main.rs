@@ -7,7 +7,7 @@ mod documents;
 mod errors;
 mod faults;
 mod files;
-mod gathering;
+mod flat;
 mod injection;
 mod reading;
 mod reload;

@@ -21,7 +21,7 @@ pub enum Purpose {
     /// Returns the rows, each behind the total and whether it is one.
     RowsAndTotal,
     /// Writes rows and returns nothing.
-    Written,
+    RowCount,
     /// Writes rows and returns the key of each, before a column that says nothing.
     Key,
     /// Tells how many rows the statement before it updated instead of inserting them.
@@ -45,7 +45,7 @@ pub fn statements<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'
         Some(changes) => {
             let purpose = match changes.returned {
                 _ if plan.explains() => Purpose::Rows(0),
-                Returned::Nothing => Purpose::Written,
+                Returned::Nothing => Purpose::RowCount,
                 Returned::Key(_) => Purpose::Key,
                 Returned::Direct | Returned::Through(_) => Purpose::Rows(0),
             };

@@ -4,7 +4,7 @@ use crate::quote::quote;
 use crate::read::{List, Scope, Writer};
 use crate::{Param, Statement};
 use std::borrow::Cow;
-use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Render, Returned, Source, Value, Write, Written};
+use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Render, Returned, Source, Value, Write, WrittenColumn};
 use thalweg_request::Action;
 use thalweg_rows::Shape;
 
@@ -149,13 +149,13 @@ impl<'a> Writer<'a> {
         self.text.push_str(" FROM STDIN");
     }
 
-    fn columns(&mut self, columns: &[Written<'_>]) {
+    fn columns(&mut self, columns: &[WrittenColumn<'_>]) {
         self.text.push('(');
         self.separated(columns, |writer, written| quote(&mut writer.text, &written.column.name));
         self.text.push(')');
     }
 
-    fn conflict(&mut self, conflict: &Conflict<'_>, columns: &[Written<'_>]) {
+    fn conflict(&mut self, conflict: &Conflict<'_>, columns: &[WrittenColumn<'_>]) {
         self.text.push_str(" ON CONFLICT (");
         self.separated(&conflict.target, |writer, column| quote(&mut writer.text, column));
         if !conflict.merges || columns.is_empty() {
@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
         self.text.push_str(" SET ");
         match &write.source {
             Source::Values(values) => {
-                let pairs: Vec<(&Written<'_>, &Bound)> = write.columns.iter().zip(values).collect();
+                let pairs: Vec<(&WrittenColumn<'_>, &Bound)> = write.columns.iter().zip(values).collect();
                 self.separated(pairs, |writer, (written, bound)| {
                     quote(&mut writer.text, &written.column.name);
                     writer.text.push_str(" = ");
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A column's value in the body.
-    fn value_written(&mut self, written: &Written<'_>) {
+    fn value_written(&mut self, written: &WrittenColumn<'_>) {
         if let Some((schema, name)) = written.read_by {
             self.name(schema, name);
             self.text.push('(');
@@ -230,7 +230,7 @@ impl<'a> Writer<'a> {
         match &write.source {
             Source::Values(values) => {
                 self.text.push_str("(SELECT ");
-                let pairs: Vec<(&Written<'_>, &Bound)> = write.columns.iter().zip(values).collect();
+                let pairs: Vec<(&WrittenColumn<'_>, &Bound)> = write.columns.iter().zip(values).collect();
                 self.separated(pairs, |writer, (written, bound)| {
                     writer.bound(*bound);
                     if let Some((schema, name)) = written.type_name {

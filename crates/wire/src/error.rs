@@ -15,7 +15,6 @@ pub struct Error {
 
 /// The kinds of [`Error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// A connection string cannot be understood.
     Config(String),

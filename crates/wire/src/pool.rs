@@ -40,7 +40,6 @@ impl Default for PoolLimits {
 
 /// Why there is no connection.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum PoolError {
     /// All were busy for as long as a request waits.
     Timeout,

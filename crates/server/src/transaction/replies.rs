@@ -1,4 +1,4 @@
-//! The statements of one request, in one round trip, and the sink for all their rows.
+//! What the statements of a transaction answer, and the sink for all their rows.
 
 use thalweg_encode::{EncodeError, Encoder};
 use thalweg_rows::{Cursor, Demand, RowSink, RowView};
@@ -86,7 +86,7 @@ impl RowSink for Replies {
         };
         let mut columns = row.columns();
         match self.reply() {
-            Reply::Nothing | Reply::Of(Purpose::Written) => {}
+            Reply::Nothing | Reply::Of(Purpose::RowCount) => {}
             Reply::Of(Purpose::Key) if self.key.is_none() => {
                 let mut key = Vec::new();
                 while let Ok(value) = columns.column() {
@@ -143,7 +143,7 @@ impl RowSink for Replies {
     fn end_of_statement(&mut self, affected_rows: u64) {
         match self.reply() {
             Reply::Of(Purpose::Rows(_)) => self.encoder.next_level(),
-            Reply::Of(Purpose::Written | Purpose::Key) => self.affected = Some(affected_rows),
+            Reply::Of(Purpose::RowCount | Purpose::Key) => self.affected = Some(affected_rows),
             _ => {}
         }
         self.at += 1;

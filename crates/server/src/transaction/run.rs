@@ -36,7 +36,7 @@ impl Columns {
         let before = match purpose {
             Purpose::Rows(_) => usize::from(made_of_rows),
             Purpose::RowsAndTotal => TOTAL_COLUMNS + usize::from(made_of_rows),
-            Purpose::Estimate | Purpose::Written | Purpose::Key | Purpose::Updated => {
+            Purpose::Estimate | Purpose::RowCount | Purpose::Key | Purpose::Updated => {
                 return Self { formats: vec![Format::Text], types: None };
             }
             Purpose::Total | Purpose::Head | Purpose::HeadAndTotal => {

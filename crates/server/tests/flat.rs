@@ -38,18 +38,18 @@ fn both_ways_give_the_same() {
     let database = Database::new(&format!("{schema}{MORE}{GRANTS}"));
     // of a window PostgreSQL joins the levels
     let joined_there = Served::database(&database.uri());
-    let windowed = |(target, gathers): &(&str, bool)| format!("{target}{}", if *gathers { "&limit=1000" } else { "" });
+    let windowed = |(target, is_flat): &(&str, bool)| format!("{target}{}", if *is_flat { "&limit=1000" } else { "" });
     let expected: Vec<String> =
         REQUESTS.iter().map(|request| joined_there.get(&windowed(request)).text().to_owned()).collect();
     database.execute("analyze");
     let catalog = catalog(&database.uri());
     let joined_here = Served::database(&database.uri());
-    for ((target, gathers), expected) in REQUESTS.iter().zip(expected) {
+    for ((target, is_flat), expected) in REQUESTS.iter().zip(expected) {
         let (path, query) = target.split_once('?').unwrap();
         let params = Params::decode(query).unwrap();
         let relation = Target::Relation(&path[1..]);
         let request = request(Action::Read, relation, &params, &[]).unwrap();
-        assert_eq!(plan(&request, None, context(&catalog)).unwrap().is_flat(), *gathers, "{target}");
+        assert_eq!(plan(&request, None, context(&catalog)).unwrap().is_flat(), *is_flat, "{target}");
         let response = joined_here.get(target);
         assert_eq!((response.status, response.text()), (200, expected.as_str()), "{target}");
     }
