@@ -8,6 +8,7 @@ mod pooler;
 mod random;
 mod request_settings;
 mod requests_again;
+mod seen;
 mod smuggling;
 mod stale;
 mod state;

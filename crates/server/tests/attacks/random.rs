@@ -3,6 +3,7 @@
 //!
 //! There are 10,000 requests, or as many as `THALWEG_RANDOM_REQUESTS` says.
 
+use crate::seen::{Seen, difference};
 use crate::served::{Served, config};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -279,16 +280,6 @@ fn kinds() -> Vec<Kind> {
     kinds
 }
 
-/// What a client sees of a response, with `ID` in place of the id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
-    status: u16,
-    content_type: Option<String>,
-    range: Option<String>,
-    location: Option<String>,
-    body: String,
-}
-
 impl Step {
     fn ask(&self, client: &mut Client, schema: &str, id: u64) -> Seen {
         let id = id.to_string();
@@ -304,14 +295,7 @@ impl Step {
             "/" => text.replace("int64", "int32"),
             _ => text.replace(&id, "ID"),
         };
-        let header = |name| response.header(name).map(text);
-        Seen {
-            status: response.status,
-            content_type: header("content-type"),
-            range: header("content-range"),
-            location: header("location"),
-            body: text(&String::from_utf8_lossy(&response.body)),
-        }
+        Seen::with(&response, text)
     }
 }
 
@@ -516,15 +500,6 @@ fn ask(
             written.stored.entry((SCHEMAS[schema], table)).or_default().insert(id);
         }
     }
-}
-
-/// The first place where two responses differ.
-fn difference(seen: &Seen, expected: &Seen) -> String {
-    let (a, b) = (format!("{seen:?}"), format!("{expected:?}"));
-    let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count().saturating_sub(100);
-    let excerpt =
-        |text: &str| -> String { String::from_utf8_lossy(&text.as_bytes()[at..]).chars().take(300).collect() };
-    format!("\n  {} …{}…\n  instead of\n  {} …{}…", seen.status, excerpt(&a), expected.status, excerpt(&b))
 }
 
 /// Changes the type of a column now and then, of which nobody is told.

@@ -3,6 +3,7 @@
 //! Each attack is made before each of the ordinary requests, which must be answered as on a server whose connections are
 //! never used again.
 
+use crate::seen::{Seen, difference};
 use crate::served::{GRANTS, Served, config, eventually};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -127,37 +128,6 @@ const ORDINARY: &[Ordinary] = &[
     send("POST", "/rpc/writes", &[], ""),
     send("DELETE", "/texts?id=eq.99", &[RETURN], ""),
 ];
-
-/// What a client sees of a response, but for what tells time.
-#[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    status: u16,
-    content_type: Option<String>,
-    range: Option<String>,
-    body: String,
-}
-
-impl Seen {
-    fn of(response: &Response) -> Self {
-        let header = |name| response.header(name).map(str::to_owned);
-        Self {
-            status: response.status,
-            content_type: header("content-type"),
-            range: header("content-range"),
-            body: String::from_utf8_lossy(&response.body).into_owned(),
-        }
-    }
-}
-
-/// The first place where two responses differ.
-fn difference(seen: &Seen, expected: &Seen) -> String {
-    let (a, b) = (format!("{seen:?}"), format!("{expected:?}"));
-    let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let excerpt =
-        |text: &str| String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(60)..]).chars().take(160).collect();
-    let (a, b): (String, String) = (excerpt(&a), excerpt(&b));
-    format!("{} …{a}… instead of {} …{b}…", seen.status, expected.status)
-}
 
 /// A database, a server that has one connection, and what one answers whose connections are never used again.
 struct Stage {
