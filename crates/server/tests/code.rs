@@ -297,6 +297,9 @@ fn relations_run_what_is_behind_them() {
             (true, _) => Always,
         };
         assert_eq!([updated, deleted], [inserted; 2], "{name}");
+        // before version 15 PostgreSQL notes what a generated column uses as the relation's
+        let is_the_relations = *name == "generated_f" && catalog.session().server_version_num < 150_000;
+        let expected = if is_the_relations { &Always } else { expected };
         if found != *expected {
             wrong.push(format!("{name}: {found:?}, not {expected:?}"));
         }
