@@ -152,10 +152,10 @@ impl Entered {
     /// Notes what is known of the session where the transaction has ended.
     fn noted<E>(&mut self, progress: Result<Progress, StepError<E>>) -> Result<Progress, StepError<E>> {
         let state = match &progress {
-            Ok(Progress::Done) if self.rolls_back => std::mem::take(&mut self.after_rollback),
-            Ok(Progress::Done) => std::mem::take(&mut self.after),
+            Ok(Progress::Done) if self.rolls_back => take(&mut self.after_rollback),
+            Ok(Progress::Done) => take(&mut self.after),
             Ok(Progress::Paused | Progress::Open | Progress::CopyIn) => return progress,
-            Err(StepError::Wire(error)) if self.has_gone_back(error) => std::mem::take(&mut self.after_rollback),
+            Err(StepError::Wire(error)) if self.has_gone_back(error) => take(&mut self.after_rollback),
             Err(_) => SessionState::Unknown,
         };
         self.connection.set_session(state);
@@ -169,6 +169,11 @@ impl Entered {
     fn has_gone_back(&self, error: &thalweg_wire::Error) -> bool {
         self.connection.is_idle() && error.code().is_some_and(|code| code != INSUFFICIENT_PRIVILEGE)
     }
+}
+
+/// Takes what is known for one end of one transaction: of a second, nothing is.
+fn take(state: &mut SessionState) -> SessionState {
+    std::mem::replace(state, SessionState::Unknown)
 }
 
 /// What ends a transaction that is not to stay.

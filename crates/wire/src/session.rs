@@ -29,10 +29,9 @@ pub struct KeptIdentity {
 }
 
 /// What is known of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionState {
     /// It is as it was after the login.
-    #[default]
     Fresh,
     /// It has been given an identity, and nothing else has happened to it.
     Kept(Arc<KeptIdentity>),
