@@ -48,11 +48,13 @@ pub(crate) struct Entered {
 
 /// Takes a connection for a request, if possible one that is in its state already.
 pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entered, ApiError> {
-    let mut connection = state.pool.get(session.identity()).await?;
+    let identity = session.identity();
+    let mut connection = state.pool.get(identity).await?;
     connection.reset_behind(session.runs_code());
-    let preamble = Preamble::of(session, &connection);
+    let kept = identity.filter(|_| connection.owns_session());
+    let preamble = Preamble::of(session, kept, &connection);
     let before = connection.session();
-    let (after, after_rollback) = match session.identity().filter(|_| connection.owns_session()) {
+    let (after, after_rollback) = match kept {
         // settings go back with a transaction, but not all that code can do
         _ if session.runs_code() => (SessionState::Unknown, SessionState::Unknown),
         Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),

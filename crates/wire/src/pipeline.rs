@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use thalweg_rows::oid::Oid;
-use thalweg_rows::{Cursor, Demand, Format, RowSink, RowView};
+use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
 
 /// A statement to run, with its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +75,15 @@ pub enum StepError<E> {
 impl<E> From<Error> for StepError<E> {
     fn from(error: Error) -> Self {
         Self::Wire(error)
+    }
+}
+
+impl From<StepError<Malformed>> for Error {
+    fn from(error: StepError<Malformed>) -> Self {
+        match error {
+            StepError::Wire(error) => error,
+            StepError::Sink(malformed) => malformed.into(),
+        }
     }
 }
 
@@ -161,7 +170,7 @@ impl Connection {
             while poll_fn(|cx| self.poll_step(cx, sink)).await? == Progress::Paused {}
             if self.is_stale {
                 // nothing has been written, and what has been set for the session does not stay either
-                self.encode(&[Query::bare("ROLLBACK")], false)?;
+                self.encode(&[Query::unnamed("ROLLBACK")], false)?;
                 self.open = false;
                 self.sync();
                 self.drain().await?;

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
-use crate::pipeline::{Query, StepError};
+use crate::pipeline::Query;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -80,6 +80,7 @@ pub(crate) fn reset_script() -> String {
          SELECT from_sql FROM pg_catalog.pg_prepared_statement()"
     )
 }
+
 /// How many statements that are.
 pub(crate) const RESET_STATEMENTS: usize = 8;
 
@@ -106,7 +107,7 @@ impl Connection {
             }
             self.reset_behind(false);
             let mut prepared = PreparedBySql { at: 0, ours: 0, others: 0 };
-            self.read(&mut prepared).await?;
+            poll_fn(|cx| self.poll_step(cx, &mut prepared)).await?;
             if prepared.ours != self.prepared() || prepared.others > 0 {
                 // code has dropped some of ours, or made its own, under our names perhaps
                 self.ask("DEALLOCATE ALL", &mut Texts::default()).await?;
@@ -127,19 +128,8 @@ impl Connection {
     }
 
     async fn ask(&mut self, statement: &str, answer: &mut Texts) -> Result<(), Error> {
-        match self.run(&[Query::unnamed(statement)], answer).await {
-            Ok(_) => Ok(()),
-            Err(StepError::Wire(error)) => Err(error),
-            Err(StepError::Sink(malformed)) => Err(malformed.into()),
-        }
-    }
-
-    async fn read(&mut self, answer: &mut PreparedBySql) -> Result<(), Error> {
-        match poll_fn(|cx| self.poll_step(cx, answer)).await {
-            Ok(_) => Ok(()),
-            Err(StepError::Wire(error)) => Err(error),
-            Err(StepError::Sink(malformed)) => Err(malformed.into()),
-        }
+        self.run(&[Query::unnamed(statement)], answer).await?;
+        Ok(())
     }
 }
 

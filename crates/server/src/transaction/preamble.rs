@@ -1,12 +1,11 @@
 //! What a transaction begins with: its mode, the state of the session, and the function that runs before every request.
 
 use super::session::Session;
-use crate::config::Config;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use thalweg_json::write_string;
-use thalweg_wire::{Connection, Param, Query};
+use thalweg_wire::{Connection, Identity, Param, Query};
 
 /// The statements before those of a request.
 pub(super) struct Preamble {
@@ -14,15 +13,9 @@ pub(super) struct Preamble {
     isolation: Option<&'static str>,
     /// What takes back the settings of an identity that the session was given before.
     reset: Option<&'static str>,
-    set: Option<SetState>,
+    set: Option<Settings>,
     /// A call of the function that runs before every request, and whether it may write.
     pre_request: Option<(Arc<str>, bool)>,
-}
-
-/// A statement that puts a session into a state.
-struct SetState {
-    text: Cow<'static, str>,
-    params: Vec<Param<'static>>,
 }
 
 /// What several statements that must see one snapshot begin with, before any of them.
@@ -52,9 +45,8 @@ const ANEW_IF_SHARED: &str = ", pg_catalog.set_config('statement_timeout', NULL,
                               pg_catalog.set_config('response.headers', '', true)";
 
 impl Preamble {
-    /// What must be said on a connection before the statements of a request.
-    pub(super) fn of(session: &Session<'_>, connection: &Connection) -> Self {
-        let kept = session.identity().filter(|_| connection.owns_session());
+    /// What must be said on a connection before the statements of a request; `kept` is the identity that is enough.
+    pub(super) fn of(session: &Session<'_>, kept: Option<Identity<'_>>, connection: &Connection) -> Self {
         let set = match kept {
             Some(identity) if connection.session().is(identity) => None,
             Some(_) => Some(keep(session)),
@@ -118,17 +110,17 @@ fn isolation(session: &Session<'_>) -> Option<&'static str> {
 
 /// The statement that gives a session an identity, which it keeps. Row security is off: where it has been switched on since
 /// the schema cache was loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
-fn keep(session: &Session<'_>) -> SetState {
+fn keep(session: &Session<'_>) -> Settings {
     let text = String::from("SELECT pg_catalog.set_config('row_security', 'off', false)");
     let mut kept = Settings { text, params: Vec::new(), is_local: false };
     kept.set("search_path", Cow::Owned(session.search_path.to_owned()));
     kept.set_role(session);
     kept.set("request.jwt.claims", Cow::Owned(claims(session.role)));
-    SetState { text: Cow::Owned(kept.text), params: kept.params }
+    kept
 }
 
 /// The statement that sets everything for one transaction (auth §8, functions §6).
-fn anew(session: &Session<'_>, owns_session: bool) -> SetState {
+fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
     let text = [ANEW, if owns_session { "" } else { ANEW_IF_SHARED }].concat();
     let mut local = Settings { text, params: Vec::new(), is_local: true };
     // policies are asked only by plans that tell them what they may ask for
@@ -146,14 +138,16 @@ fn anew(session: &Session<'_>, owns_session: bool) -> SetState {
     for (name, value) in session.hoisted() {
         local.set_named(name, value.to_string());
     }
-    local.set_all_of(session.config);
+    for (name, value) in &session.config.app_settings {
+        local.set_named(name, value.clone());
+    }
     if session.is_read_only {
         local.set("transaction_read_only", Cow::Borrowed("on"));
     }
-    SetState { text: Cow::Owned(local.text), params: local.params }
+    local
 }
 
-/// Settings of a transaction or of a session, in order.
+/// The statement that sets what a transaction or a session needs, in order.
 struct Settings {
     text: String,
     params: Vec<Param<'static>>,
@@ -187,12 +181,6 @@ impl Settings {
         self.set("role", Cow::Owned(session.role.to_owned()));
         for setting in settings.iter().filter(|setting| setting.is_the_roles) {
             self.set_named(&setting.name, setting.value.to_string());
-        }
-    }
-
-    fn set_all_of(&mut self, config: &Config) {
-        for (name, value) in &config.app_settings {
-            self.set_named(name, value.clone());
         }
     }
 }
