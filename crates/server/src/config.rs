@@ -1,6 +1,7 @@
 //! Configuration: PostgREST's keys from a file, `PGRST_*` and `THALWEG_*` (operations §§1, 4).
 
-use crate::config_file;
+mod file;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -234,7 +235,7 @@ impl Config {
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let mut values = file.map(config_file::read).transpose()?.unwrap_or_default();
+        let mut values = file.map(file::read).transpose()?.unwrap_or_default();
         let environment: BTreeMap<String, String> = environment.collect();
         for prefix in ["PGRST_", "THALWEG_"] {
             for (variable, value) in &environment {
@@ -302,7 +303,7 @@ impl Config {
         let (db_tx_rolls_back, db_tx_end_is_theirs) = (end % 2 == 1, end >= 2);
         let client_errors_are_verbose = choice("client-error-verbosity", &["verbose", "minimal"])? == 0;
         let openapi_server_proxy_uri = text("openapi-server-proxy-uri");
-        if openapi_server_proxy_uri.as_deref().is_some_and(|uri| crate::openapi::Proxy::parse(uri).is_none()) {
+        if openapi_server_proxy_uri.as_deref().is_some_and(|uri| crate::answer::Proxy::parse(uri).is_none()) {
             return Err(ConfigError::new("Malformed proxy uri, a correct example: https://example.com:8443/basePath"));
         }
         let app_settings = values

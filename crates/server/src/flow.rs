@@ -1,16 +1,16 @@
 //! The whole request, one line a stage.
 
-use crate::body::Body;
+use crate::answer::Download;
+use crate::answer::cors;
+use crate::answer::respond::{self, Facts, WriteCounts};
+use crate::answer::{self, Body};
 use crate::config::OpenApiMode;
-use crate::copy;
-use crate::cors;
-use crate::download::Download;
 use crate::error::{ApiError, Retry};
-use crate::request_body::{Received, RequestBody};
-use crate::respond::{self, Facts, WriteCounts};
-use crate::root;
-use crate::state::{Snapshot, State};
+use crate::schema::Snapshot;
+use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
+use crate::upload::copy;
+use crate::upload::{Received, RequestBody};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -370,7 +370,7 @@ async fn describe(
         return Err(ApiError::media_type(&accept));
     }
     let session = Session::of(state, snapshot, schema, role, false, facts(parts, None, None));
-    let document = root::describe(state, snapshot, &session, schema, bill).await?;
+    let document = answer::describe(state, snapshot, &session, schema, bill).await?;
     let profile = shows_profile(state, parts).then_some(schema);
     Ok((respond::description(document, profile, parts.method == Method::HEAD), None))
 }

@@ -7,18 +7,19 @@
 //!    │   framing   where a request ends                     pure
 //!    │   chunked   where a chunked body ends                pure
 //!    │   mend      heads that hyper would refuse            pure
-//!    ▼ hyper     requests
+//!    ▼ client    requests, by hyper
 //! ```
 
 mod chunked;
+mod client;
 mod framing;
+mod listener;
 mod mend;
 mod reader;
 mod socket;
 
-pub(crate) use mend::unpack;
-pub(crate) use reader::Framed;
-pub(crate) use socket::{Reset, Socket};
+pub(crate) use client::client;
+pub(crate) use listener::{Accepted, Listener};
 
 /// The longest head of a request, in bytes. It is also how much of what a client sends is read at a time.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;

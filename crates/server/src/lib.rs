@@ -15,32 +15,19 @@
 //! [`Server::builder`] takes a [`Config`], [`Server::serve`] answers until it is told to stop. What one request
 //! goes through stands in `flow.rs`, one line a stage.
 
-mod body;
+mod answer;
 mod config;
-mod config_file;
-mod content_range;
-mod copy;
-mod cors;
-mod download;
 mod error;
-mod event_trigger;
 mod flow;
-mod form;
 mod http;
-mod incoming;
-mod listener;
 mod log;
-mod openapi;
-mod reload;
-mod request_body;
-mod respond;
-mod root;
-mod schema_cache;
+mod schema;
 mod server;
 mod state;
 mod transaction;
+mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
-pub use event_trigger::event_trigger_sql;
 pub use log::start as start_logging;
+pub use schema::event_trigger_sql;
 pub use server::{Server, ServerBuilder, ServerError};

@@ -1,38 +1,21 @@
 //! The server: started, serving, stopped.
 
-use crate::body::Body;
 use crate::config::{Config, ConfigError};
-use crate::error::ApiError;
-use crate::flow;
-use crate::http::{self, Framed, HEAD_BYTES_MAX, Reset, Socket};
-use crate::incoming::Incoming;
-use crate::listener::{Accepted, Listener};
-use crate::log;
-use crate::reload::{self, FirstLoad, Reloader};
-use crate::request_body::RequestBody;
+use crate::http::{Accepted, Listener, client};
+use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
 use crate::state::State;
 use arc_swap::ArcSwapOption;
-use hyper::body::Incoming as HttpBody;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 /// How many clients may be connected. More wait in the operating system's queue.
 const CLIENTS_MAX: usize = 10_000;
-/// How long a client may take for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
@@ -201,76 +184,10 @@ impl ServerBuilder {
             .map(|kind| signal(kind).map_err(ServerError::Signals));
         let (reload_schema, reload_config) = (reload_schema?, reload_config?);
         tracing::info!(target: "notice", "listening on {}", listener.describe());
-        tokio::spawn(reload::keep_loaded(state.clone()));
+        tokio::spawn(keep_loaded(state.clone()));
         if state.config.db_channel_enabled {
-            tokio::spawn(reload::listen(state.clone()));
+            tokio::spawn(listen(state.clone()));
         }
         Ok(Server { state, listener, reload_schema, reload_config })
     }
-}
-
-/// One client's connection, request by request.
-async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
-    state: Arc<State>,
-    stream: S,
-    peer: String,
-    mut closed: watch::Receiver<bool>,
-) {
-    let service = service_fn(|request: Request<HttpBody>| {
-        let (state, peer) = (&state, &peer);
-        async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
-    });
-    let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
-    let mut connection = http1::Builder::new()
-        .max_buf_size(HEAD_BYTES_MAX)
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
-    let ended = tokio::select! {
-        ended = &mut connection => Some(ended),
-        _ = closed.wait_for(|closed| *closed) => None,
-    };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            Pin::new(&mut connection).graceful_shutdown();
-            (&mut connection).await
-        }
-    };
-    match ended {
-        Ok(()) => {}
-        // A client that sends no further request has done nothing wrong: its connection ends in order.
-        Err(error) if error.is_timeout() => {
-            let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
-        }
-        // fewer bytes came than the head had promised
-        Err(error) if error.is_body_write_aborted() => tracing::error!(%error, "a response was cut"),
-        // What else goes wrong with a connection is the client's affair, or has been logged where it was found.
-        Err(_) => {}
-    }
-}
-
-async fn exchange(
-    state: &State,
-    peer: &str,
-    request: Request<HttpBody>,
-    shows_cuts: bool,
-) -> Result<Response<Body>, Infallible> {
-    let (mut parts, body) = request.into_parts();
-    http::unpack(&mut parts.headers);
-    let incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
-    let mut body = RequestBody::new(incoming);
-    let mut answer = flow::answer(state, &parts, &mut body).await;
-    if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
-        // with the body goes the connection that its rows come from, and what they may have written
-        let error = ApiError::version_without_length();
-        answer.response = error.response(state.config.client_errors_are_verbose);
-        (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
-    }
-    log::access(peer, &parts, &answer);
-    let incoming = body.into_incoming();
-    if !incoming.has_ended() {
-        tokio::spawn(incoming.discard());
-    }
-    Ok(answer.response)
 }

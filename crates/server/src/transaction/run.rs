@@ -2,12 +2,12 @@
 
 use super::replies::{Replies, Reply, TOTAL_COLUMNS};
 use super::{Entered, Session};
-use crate::body::Body;
-use crate::content_range::ContentRange;
-use crate::copy;
+use crate::answer::Body;
+use crate::answer::ContentRange;
 use crate::error::{ApiError, Retry};
-use crate::incoming::Incoming;
-use crate::request_body::{CopyRows, Received};
+use crate::upload::Incoming;
+use crate::upload::copy;
+use crate::upload::{CopyRows, Received};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -4,7 +4,8 @@
 //! given before. Every other has all of it said anew, for its transaction alone.
 
 use crate::config::{Config, RequestSettings};
-use crate::state::{Snapshot, State};
+use crate::schema::Snapshot;
+use crate::state::State;
 use std::sync::Arc;
 use thalweg_catalog::{Function, RoleSetting, Setting};
 use thalweg_wire::Identity;

@@ -1,9 +1,9 @@
 //! Rows of a COPY, made and sent as the body arrives.
 
 use crate::error::ApiError;
-use crate::incoming::Incoming;
-use crate::request_body::{CopyRows, Received};
 use crate::transaction::Replies;
+use crate::upload::Incoming;
+use crate::upload::{CopyRows, Received};
 use bytes::Bytes;
 use std::future::poll_fn;
 use thalweg_decode::DecodeError;

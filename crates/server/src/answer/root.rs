@@ -1,9 +1,10 @@
 //! `/`: what a role may use of a schema, asked of the database, and described.
 
+use super::openapi::{Described, Thing};
 use crate::config::OpenApiMode;
 use crate::error::ApiError;
-use crate::openapi::{Described, Thing};
-use crate::state::{Snapshot, State};
+use crate::schema::Snapshot;
+use crate::state::State;
 use crate::transaction::{Session, enter};
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! Responses that are no errors.
 
-use crate::body::Body;
-use crate::content_range::ContentRange;
+use crate::answer::Body;
+use crate::answer::ContentRange;
 use crate::error::{ApiError, FINAL_STATUS_MIN};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};

@@ -1,6 +1,6 @@
 //! When the schema cache is loaded again (operations §§6, 7.2).
 
-use crate::schema_cache::{self, LoadFailure};
+use super::load::{self, LoadFailure};
 use crate::state::State;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -141,7 +141,7 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
     let runtime = tokio::runtime::Handle::current();
     let loaded = tokio::task::spawn_blocking(move || {
         let started = Instant::now();
-        let snapshot = runtime.block_on(schema_cache::load(loading.pool.config(), &loading.config))?;
+        let snapshot = runtime.block_on(load::load(loading.pool.config(), &loading.config))?;
         let catalog = &snapshot.catalog;
         let (relations, relationships) = (catalog.relations().len(), catalog.relationship_count());
         let functions = catalog.function_count();

@@ -1,6 +1,6 @@
 //! Cross-origin requests (representation §11).
 
-use crate::body::Body;
+use crate::answer::Body;
 use crate::config::Config;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};

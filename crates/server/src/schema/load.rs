@@ -1,7 +1,7 @@
 //! Loading the schema cache: one read-only transaction on a connection of its own.
 
+use super::snapshot::Snapshot;
 use crate::config::Config;
-use crate::state::Snapshot;
 use std::borrow::Cow;
 use std::fmt;
 use thalweg_catalog::{LoadError, Loader, Part};

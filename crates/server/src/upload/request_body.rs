@@ -3,8 +3,8 @@
 //! A body's chunks are kept as they came from the HTTP connection. What passes through to PostgreSQL goes on in them.
 
 use crate::error::ApiError;
-use crate::form::{self, Field};
-use crate::incoming::Incoming;
+use crate::upload::Incoming;
+use crate::upload::form::{self, Field};
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap};
 use thalweg_decode::{

@@ -1,8 +1,8 @@
 //! One value of one row as a file: described first, then sent in slices, all of one transaction.
 
-use crate::body::Body;
+use crate::answer::Body;
+use crate::answer::respond;
 use crate::error::ApiError;
-use crate::respond;
 use crate::state::State;
 use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, failed, texts};
 use bytes::Bytes;

@@ -1,0 +1,15 @@
+//! What a client gets: heads, bodies, downloads, descriptions.
+
+mod body;
+mod content_range;
+pub(crate) mod cors;
+mod download;
+mod openapi;
+pub(crate) mod respond;
+mod root;
+
+pub(crate) use body::Body;
+pub(crate) use content_range::ContentRange;
+pub(crate) use download::Download;
+pub(crate) use openapi::Proxy;
+pub(crate) use root::describe;

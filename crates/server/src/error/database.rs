@@ -1,0 +1,217 @@
+//! What PostgreSQL reports, as the protocol shows it (errors §5).
+
+use super::{ApiError, CLIENT_ERROR, Details, FINAL_STATUS_MIN, Retry};
+use hyper::StatusCode;
+use hyper::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use std::borrow::Cow;
+use thalweg_encode::EncodeError;
+use thalweg_wire::{DbError, ErrorKind as WireKind, PoolError, StepError};
+
+/// MESSAGE of an error that SQL made itself.
+#[derive(serde::Deserialize)]
+struct RaisedMessage {
+    code: String,
+    message: String,
+    details: Option<String>,
+    hint: Option<String>,
+}
+
+/// DETAIL of an error that SQL made itself.
+#[derive(serde::Deserialize)]
+struct RaisedDetail {
+    status: u16,
+    status_text: Option<String>,
+    headers: std::collections::BTreeMap<String, String>,
+}
+
+impl ApiError {
+    /// What PostgreSQL reported (errors §5). `anonymous` tells whether the request ran as the anonymous role.
+    fn database(error: &DbError, anonymous: bool) -> Self {
+        if error.code == "PGRST" {
+            return Self::raised(error);
+        }
+        let status = status_of(&error.code, &error.message, anonymous);
+        let mut api = Self::new(status, "", error.message.clone());
+        api.code = Cow::Owned(error.code.clone());
+        api.details = error.detail.clone().map_or(Details::Null, Details::Text);
+        api.hint = error.hint.clone();
+        if error.code.starts_with("PT") {
+            api.reason = Some(error.message.clone());
+        }
+        // what ends a session, SQL cannot raise
+        api.load_is_due = matches!(error.severity.as_str(), "FATAL" | "PANIC");
+        match status {
+            401 => api.header(WWW_AUTHENTICATE, "Bearer"),
+            503 => api.header(RETRY_AFTER, "1"),
+            _ => api,
+        }
+    }
+
+    /// An error that SQL made itself (functions §8.1).
+    fn raised(error: &DbError) -> Self {
+        const MESSAGE: &str = "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error";
+        let malformed = |what: &str, text: Option<&str>, keys: &str| {
+            let details = match text {
+                Some(text) => format!("Invalid JSON value for {what}: '{text}'"),
+                None => "DETAIL is missing in the RAISE statement".to_owned(),
+            };
+            Self::new(500, "PGRST121", MESSAGE)
+                .details(details)
+                .hint(format!("{what} must be a JSON object with {keys}"))
+        };
+        const MESSAGE_KEYS: &str = "obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.";
+        const DETAIL_KEYS: &str = "obligatory keys: 'status', 'headers' and optional key: 'status_text'.";
+        let Ok(message) = serde_json::from_str::<RaisedMessage>(&error.message) else {
+            return malformed("MESSAGE", Some(&error.message), MESSAGE_KEYS);
+        };
+        let Some(detail) = error.detail.as_deref() else { return malformed("DETAIL", None, DETAIL_KEYS) };
+        let Ok(raised) = serde_json::from_str::<RaisedDetail>(detail) else {
+            return malformed("DETAIL", Some(detail), DETAIL_KEYS);
+        };
+        let status = StatusCode::from_u16(raised.status).ok().filter(|status| status.as_u16() >= FINAL_STATUS_MIN);
+        let Some(status) = status else {
+            return malformed("DETAIL", Some(detail), DETAIL_KEYS);
+        };
+        let mut api = Self::new(500, "", message.message);
+        api.status = status;
+        api.code = Cow::Owned(message.code);
+        api.details = message.details.map_or(Details::Null, Details::Text);
+        api.hint = message.hint;
+        api.reason = raised.status_text;
+        for (name, value) in raised.headers {
+            if let (Ok(name), Ok(value)) = (name.parse(), HeaderValue::from_str(&value)) {
+                api.headers.push((name, value));
+            }
+        }
+        api
+    }
+
+    fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
+        match error.kind() {
+            WireKind::Database(database) => {
+                let mut api = Self::database(database, anonymous);
+                if let Some(place) = database.context.as_deref().and_then(row_of_copy) {
+                    api = api.at(place);
+                }
+                if matches!(database.code.as_str(), "42703" | "42P01") && error.nothing_was_written() {
+                    api.retry = Retry::AfterLoadIfDue;
+                }
+                api
+            }
+            WireKind::Stale => {
+                let retry = if error.nothing_was_written() { Retry::AfterLoad } else { Retry::Never };
+                Self::fallen_behind(retry)
+            }
+            WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
+            WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => Self::connecting(error),
+            WireKind::Broken | WireKind::Protocol(_) => Self::lost("PGRST001", CLIENT_ERROR).details(error.to_string()),
+        }
+    }
+
+    /// A failure of a pipeline.
+    pub(crate) fn step(error: &StepError<EncodeError>, anonymous: bool) -> Self {
+        match error {
+            StepError::Wire(error) => Self::wire(error, anonymous),
+            StepError::Sink(EncodeError::Stale) => Self::fallen_behind(Retry::Never),
+            StepError::Sink(error) => {
+                let retry = if *error == EncodeError::HeldTooMuch { Retry::NotFlat } else { Retry::Never };
+                Self::new(500, "PGRSTX00", error.to_string()).retried(retry)
+            }
+        }
+    }
+
+    fn fallen_behind(retry: Retry) -> Self {
+        let mut api = Self::new(500, "PGRSTX00", "The schema cache has fallen behind the database").retried(retry);
+        api.load_is_due = true;
+        api
+    }
+}
+
+impl From<PoolError> for ApiError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Timeout => Self::new(504, "PGRST003", "Timed out acquiring connection from connection pool."),
+            PoolError::QueueFull => {
+                Self::unavailable("PGRST003", "Too many requests are waiting for a connection from the pool.")
+            }
+            PoolError::Connect(error) => Self::connecting(&error),
+        }
+    }
+}
+
+/// Which row and column of a COPY an error is about, of a context like `COPY t, line 3, column a: "x"`.
+fn row_of_copy(context: &str) -> Option<String> {
+    let context = context.lines().find_map(|line| line.strip_prefix("COPY "))?;
+    let (_, place) = context.split_once(", line ")?;
+    let digits = place.find(|c: char| !c.is_ascii_digit()).unwrap_or(place.len());
+    let (row, rest) = place.split_at(digits);
+    let column = rest.strip_prefix(", column ").map(|rest| rest.split_once(": ").map_or(rest, |(column, _)| column));
+    Some(match column {
+        Some(column) => format!("Row {row}, column {column}."),
+        None => format!("Row {row}."),
+    })
+}
+
+/// The status of an SQLSTATE; the first row that fits decides (errors §5).
+fn status_of(code: &str, message: &str, anonymous: bool) -> u16 {
+    let class = code.get(..2).unwrap_or_default();
+    match (class, code) {
+        ("08", _) => 503,
+        ("09", _) => 500,
+        ("0L" | "0P", _) => 403,
+        (_, "23503" | "23505") => 409,
+        (_, "25006") => 405,
+        (_, "21000") if message.ends_with("requires a WHERE clause") => 400,
+        (_, "21000") => 500,
+        (_, "22023") if message.starts_with("role") && message.ends_with("does not exist") => 401,
+        (_, "22023") => 400,
+        ("25", _) => 500,
+        ("28", _) => 403,
+        ("2D" | "38" | "39" | "3B" | "40", _) => 500,
+        (_, "53400") => 500,
+        ("53", _) => 503,
+        ("54" | "55", _) => 500,
+        (_, "57P01") => 503,
+        ("57" | "58" | "F0" | "HV", _) => 500,
+        (_, "P0001") => 400,
+        ("P0" | "XX", _) => 500,
+        (_, "42883") if message.starts_with("function xmlagg(") => 406,
+        (_, "42883") => 404,
+        (_, "42P01") => 404,
+        (_, "42P17") => 500,
+        (_, "42501") if anonymous => 401,
+        (_, "42501") => 403,
+        ("PT", _) => code[2..].parse().ok().filter(|status| (200..=599).contains(status)).unwrap_or(500),
+        _ => 400,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlstates_map_to_statuses() {
+        for (code, message, anonymous, status) in [
+            ("22P02", "", false, 400),
+            ("42703", "", false, 400),
+            ("42P01", "", false, 404),
+            ("42883", "operator does not exist", false, 404),
+            ("42501", "", true, 401),
+            ("42501", "", false, 403),
+            ("22023", "role \"x\" does not exist", false, 401),
+            ("22023", "invalid value for parameter", false, 400),
+            ("57014", "", false, 500),
+            ("57P01", "", false, 503),
+            ("53300", "", false, 503),
+            ("53400", "", false, 500),
+            ("40001", "", false, 500),
+            ("PT418", "", false, 418),
+            ("PT40A", "", false, 500),
+            ("PTé", "", false, 500),
+            ("", "", false, 400),
+        ] {
+            assert_eq!(status_of(code, message, anonymous), status, "{code}");
+        }
+    }
+}

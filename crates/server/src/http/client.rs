@@ -1,0 +1,91 @@
+//! One client: its requests answered one after the other.
+
+use super::reader::Framed;
+use super::socket::{Reset, Socket};
+use super::{HEAD_BYTES_MAX, mend};
+use crate::answer::Body;
+use crate::error::ApiError;
+use crate::flow;
+use crate::log;
+use crate::state::State;
+use crate::upload::{Incoming, RequestBody};
+use hyper::body::Incoming as HttpBody;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
+
+/// How long a client may take for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One client's connection, request by request.
+pub(crate) async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
+    state: Arc<State>,
+    stream: S,
+    peer: String,
+    mut closed: watch::Receiver<bool>,
+) {
+    let service = service_fn(|request: Request<HttpBody>| {
+        let (state, peer) = (&state, &peer);
+        async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
+    });
+    let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
+    let mut connection = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let ended = tokio::select! {
+        ended = &mut connection => Some(ended),
+        _ = closed.wait_for(|closed| *closed) => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
+        }
+    };
+    match ended {
+        Ok(()) => {}
+        // A client that sends no further request has done nothing wrong: its connection ends in order.
+        Err(error) if error.is_timeout() => {
+            let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
+        }
+        // fewer bytes came than the head had promised
+        Err(error) if error.is_body_write_aborted() => tracing::error!(%error, "a response was cut"),
+        // What else goes wrong with a connection is the client's affair, or has been logged where it was found.
+        Err(_) => {}
+    }
+}
+
+async fn exchange(
+    state: &State,
+    peer: &str,
+    request: Request<HttpBody>,
+    shows_cuts: bool,
+) -> Result<Response<Body>, Infallible> {
+    let (mut parts, body) = request.into_parts();
+    mend::unpack(&mut parts.headers);
+    let incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
+    let mut body = RequestBody::new(incoming);
+    let mut answer = flow::answer(state, &parts, &mut body).await;
+    if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
+        // with the body goes the connection that its rows come from, and what they may have written
+        let error = ApiError::version_without_length();
+        answer.response = error.response(state.config.client_errors_are_verbose);
+        (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
+    }
+    log::access(peer, &parts, &answer);
+    let incoming = body.into_incoming();
+    if !incoming.has_ended() {
+        tokio::spawn(incoming.discard());
+    }
+    Ok(answer.response)
+}
