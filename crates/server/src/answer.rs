@@ -5,6 +5,7 @@ mod content_range;
 pub(crate) mod cors;
 mod download;
 mod openapi;
+mod outlet;
 pub(crate) mod respond;
 mod root;
 
@@ -12,4 +13,5 @@ pub(crate) use body::Body;
 pub(crate) use content_range::ContentRange;
 pub(crate) use download::Download;
 pub(crate) use openapi::Proxy;
+pub(crate) use outlet::{Flowing, Held, Outlet};
 pub(crate) use root::describe;

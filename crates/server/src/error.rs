@@ -41,6 +41,8 @@ pub(crate) enum Retry {
     AfterLoadIfDue,
     /// In another way, which keeps less in memory.
     NotFlat,
+    /// It is larger than requests may be that keep a connection without having waited for their turn.
+    WithTurn,
 }
 
 #[derive(Debug)]
@@ -205,6 +207,11 @@ impl ApiError {
     /// Other requests' bodies take all the room there is.
     pub(crate) fn too_many_bodies() -> Self {
         Self::unavailable("PGRST003", "Too many large bodies are being received.")
+    }
+
+    /// Other clients do not read what they asked for, and it takes all the room there is.
+    pub(crate) fn too_many_answers() -> Self {
+        Self::unavailable("PGRST003", "Too many large responses wait for their clients.")
     }
 
     /// The body is no form with parts.

@@ -9,6 +9,7 @@ use crate::error::{ApiError, Retry};
 use crate::schema::Snapshot;
 use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
+use crate::turns::Turn;
 use crate::upload::copy;
 use crate::upload::{Received, RequestBody};
 use bytes::Bytes;
@@ -32,15 +33,25 @@ pub(crate) struct Answer {
 /// Answers a request, whatever it is.
 pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody) -> Answer {
     let mut bill = Bill::start();
-    let mut answered = attempt(state, parts, body, &mut bill, true).await;
+    let mut is_flat_allowed = true;
+    let mut answered = attempt(state, parts, body, &mut bill, Try { is_flat_allowed, turn: None }).await;
     for _ in 1..ATTEMPTS_MAX {
         let Err(error) = &answered else { break };
         if body.is_consumed() || !is_worth_another(state, error.retry).await {
             break;
         }
-        // relations that have grown since PostgreSQL last looked are joined by it
-        let is_flat_allowed = error.retry != Retry::NotFlat;
-        answered = attempt(state, parts, body, &mut bill, is_flat_allowed).await;
+        let turn = match error.retry {
+            Retry::WithTurn => match state.turns.next().await {
+                Ok(turn) => Some(turn),
+                Err(error) => {
+                    answered = Err(error.into());
+                    break;
+                }
+            },
+            Retry::Never | Retry::AfterLoad | Retry::AfterLoadIfDue | Retry::NotFlat => None,
+        };
+        is_flat_allowed &= error.retry != Retry::NotFlat;
+        answered = attempt(state, parts, body, &mut bill, Try { is_flat_allowed, turn }).await;
     }
     let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
@@ -73,14 +84,22 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
     Answer { response, bill, code, rows }
 }
 
-/// How often a request is tried at most: schemas may change again while they are loaded.
-const ATTEMPTS_MAX: usize = 3;
+/// How often a request is tried at most: schemas may change again while they are loaded, and each other reason comes once.
+const ATTEMPTS_MAX: usize = 4;
+
+/// What a try of a request is given.
+struct Try {
+    /// Whether levels may be joined here: relations that have grown since PostgreSQL last looked are joined by it.
+    is_flat_allowed: bool,
+    /// A turn of requests that keep a connection.
+    turn: Option<Turn>,
+}
 
 /// Whether a request that failed is to be tried again, once the schema cache has been loaded where that is why.
 async fn is_worth_another(state: &State, retry: Retry) -> bool {
     match retry {
         Retry::Never => return false,
-        Retry::NotFlat => return true,
+        Retry::NotFlat | Retry::WithTurn => return true,
         Retry::AfterLoad => {}
         Retry::AfterLoadIfDue if state.reloader.may_suspect() => {}
         Retry::AfterLoadIfDue => return false,
@@ -97,7 +116,7 @@ async fn attempt(
     parts: &Parts,
     body: &mut RequestBody,
     bill: &mut Bill,
-    is_flat_allowed: bool,
+    Try { is_flat_allowed, turn }: Try,
 ) -> Answered {
     if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
@@ -137,20 +156,22 @@ async fn attempt(
         anonymous: true,
         head_only: request.head_only,
         rolls_back: rolls_back(state, &request, &plan),
+        outlet: &state.outlet,
+        turns: &state.turns,
     };
     let session = run.session(Session::of(state, &snapshot, plan.schema, role, plan.runs_code, facts));
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = session.in_one_snapshot(true);
         let download = Download { state, parts, plan: &plan, value, session: &session };
-        return Ok((download.answer(bill).await?, Some(1)));
+        return Ok((download.answer(turn, bill).await?, Some(1)));
     }
     let source = copy_source(&plan, received, &request)?;
     bill.lap(Stage::Plan);
-    let _turn = state.turn_of(source.as_ref()).await?;
+    let _turn_of_body = state.turn_of(source.as_ref()).await?;
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (received, incoming), source, bill).await?;
+    let outcome = run.run(entered, (received, incoming), source, turn, bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 

@@ -23,8 +23,10 @@ mod http;
 mod log;
 mod schema;
 mod server;
+mod spool;
 mod state;
 mod transaction;
+mod turns;
 mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};

@@ -1,13 +1,17 @@
 //! The server: started, serving, stopped.
 
+use crate::answer::Outlet;
 use crate::config::{Config, ConfigError};
 use crate::http::{Accepted, Listener, client};
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
+use crate::spool::Spool;
 use crate::state::State;
+use crate::turns::Turns;
 use arc_swap::ArcSwapOption;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
@@ -20,6 +24,15 @@ const CLIENTS_MAX: usize = 10_000;
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How much clients that are slower than the database may keep on disk, in bytes.
+const SPOOL_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Where that is: not where the system may keep files in memory, if it can be helped.
+fn spool_directory() -> PathBuf {
+    let on_disk = Path::new("/var/tmp");
+    if on_disk.is_dir() { on_disk.to_owned() } else { std::env::temp_dir() }
+}
 
 /// What a [`Server`] is made of.
 #[derive(Debug)]
@@ -159,7 +172,8 @@ impl ServerBuilder {
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
             held_bytes: Arc::default(),
-            flowing: Semaphore::new((config.db_pool / 2).max(1)),
+            outlet: Outlet::new(Spool::new(&spool_directory(), SPOOL_BYTES_MAX)),
+            turns: Turns::new(config.db_pool, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),
             pre_request: config
                 .db_pre_request

@@ -1,15 +1,16 @@
 //! What requests share: immutable snapshots, the pool, the reloader.
 
+use crate::answer::Outlet;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::schema::{Reloader, Snapshot};
 use crate::transaction::CopySource;
+use crate::turns::{Turn, Turns};
 use crate::upload::BodyLimits;
 use arc_swap::ArcSwapOption;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
-use thalweg_wire::{Pool, PoolError};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use thalweg_wire::Pool;
 
 /// The state of a server.
 pub(crate) struct State {
@@ -23,8 +24,10 @@ pub(crate) struct State {
     pub(crate) reloader: Reloader,
     /// How many bytes of bodies are held.
     pub(crate) held_bytes: Arc<AtomicU64>,
-    /// Turns of bodies that hold a connection while they arrive.
-    pub(crate) flowing: Semaphore,
+    /// What large answers share.
+    pub(crate) outlet: Outlet,
+    /// Turns of requests that keep a connection while a client sends or reads.
+    pub(crate) turns: Turns,
 }
 
 impl State {
@@ -35,13 +38,12 @@ impl State {
         })
     }
 
-    /// A turn for rows that are sent while the body arrives. They leave half of the pool to others.
-    pub(crate) async fn turn_of(&self, source: Option<&CopySource>) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+    /// A turn for rows that are sent while the body arrives.
+    pub(crate) async fn turn_of(&self, source: Option<&CopySource>) -> Result<Option<Turn>, ApiError> {
         if !matches!(source, Some(CopySource::Flowing(_))) {
             return Ok(None);
         }
-        let turn = tokio::time::timeout(self.config.db_pool_acquisition_timeout, self.flowing.acquire()).await;
-        turn.ok().and_then(Result::ok).map(Some).ok_or_else(|| PoolError::Timeout.into())
+        Ok(Some(self.turns.next().await?))
     }
 
     /// The bounds of bodies.

@@ -93,6 +93,14 @@ impl Client {
         response
     }
 
+    /// Reads at most so many bytes as they come.
+    pub fn read_some(&mut self, bytes_max: usize) -> Vec<u8> {
+        let mut piece = vec![0; bytes_max];
+        let read = self.stream.read(&mut piece).unwrap_or(0);
+        piece.truncate(read);
+        piece
+    }
+
     fn chunks(&mut self, body: &mut Vec<u8>) -> bool {
         loop {
             let Ok(size) = usize::from_str_radix(self.line().trim(), 16) else { return false };

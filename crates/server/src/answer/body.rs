@@ -1,6 +1,6 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
-use crate::transaction::{Entered, Replies};
+use crate::answer::outlet::{Flow, Flowing, Held};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::Version;
@@ -8,19 +8,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use thalweg_wire::{Progress, StepError};
 
 /// The body of a response.
 pub(crate) struct Body {
     chunks: VecDeque<Bytes>,
     left: Option<u64>,
-    flowing: Option<Box<Flowing>>,
-}
-
-/// Rows that are still to come, and the transaction they come from.
-struct Flowing {
-    entered: Entered,
-    replies: Replies,
+    /// What is behind the chunks.
+    flow: Option<Flow>,
 }
 
 /// The rows broke off. The connection to the client is reset (`http/socket.rs`), so that it cannot take what it has for all
@@ -38,21 +32,24 @@ impl std::error::Error for Torn {}
 
 impl Body {
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        Self::chunks(VecDeque::from([bytes]))
+        let left = Some(bytes.len() as u64);
+        Self { chunks: VecDeque::from([bytes]), left, flow: None }
     }
 
-    pub(crate) fn chunks(chunks: VecDeque<Bytes>) -> Self {
-        let left = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        Self { chunks, left: Some(left), flowing: None }
+    /// All of an answer that was held.
+    pub(crate) fn held(held: Held) -> Self {
+        let (chunks, flow, bytes) = held.finish();
+        Self { chunks, left: Some(bytes), flow }
     }
 
-    pub(crate) fn flowing(chunks: VecDeque<Bytes>, entered: Entered, replies: Replies) -> Self {
-        Self { chunks, left: None, flowing: Some(Box::new(Flowing { entered, replies })) }
+    /// An answer of which more is to come.
+    pub(crate) fn flowing(held: Held, flowing: Flowing) -> Self {
+        Self { chunks: VecDeque::new(), left: None, flow: Some(held.flow(flowing)) }
     }
 
-    /// Bytes of which it is known how many will come.
-    pub(crate) fn flowing_bytes(chunks: VecDeque<Bytes>, entered: Entered, replies: Replies, size_bytes: u64) -> Self {
-        Self { left: Some(size_bytes), ..Self::flowing(chunks, entered, replies) }
+    /// The same where it is known how many bytes there will be.
+    pub(crate) fn flowing_bytes(held: Held, flowing: Flowing, size_bytes: u64) -> Self {
+        Self { left: Some(size_bytes), ..Self::flowing(held, flowing) }
     }
 
     /// The size in bytes, where it is known.
@@ -71,41 +68,19 @@ impl http_body::Body for Body {
     type Error = Torn;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
-        if let Some(chunk) = self.chunks.pop_front() {
-            if let Some(left) = &mut self.left {
-                *left -= chunk.len() as u64;
-            }
-            return Poll::Ready((!chunk.is_empty()).then_some(Ok(Frame::data(chunk))));
-        }
-        let Some(flowing) = &mut self.flowing else { return Poll::Ready(None) };
-        let Flowing { entered, replies } = &mut **flowing;
-        let step = ready!(entered.poll_step(cx, replies));
-        let chunk = match step {
-            Ok(Progress::Paused) => replies.encoder.take(),
-            // a response that flows is of a pipeline with an end
-            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => {
-                let last = replies.encoder.finish();
-                self.flowing = None;
-                last
-            }
-            Err(error) => {
-                let cause = match &error {
-                    StepError::Wire(error) => error.to_string(),
-                    StepError::Sink(error) => error.to_string(),
-                };
-                tracing::error!(cause, "a response was cut: its rows broke off");
-                self.flowing = None;
-                return Poll::Ready(Some(Err(Torn)));
-            }
+        let next = match (self.chunks.pop_front(), &mut self.flow) {
+            (Some(chunk), _) => (!chunk.is_empty()).then_some(Ok(chunk)),
+            (None, Some(flow)) => ready!(flow.poll_next(cx)),
+            (None, None) => None,
         };
-        if let Some(left) = &mut self.left {
+        if let (Some(left), Some(Ok(chunk))) = (&mut self.left, &next) {
             *left = left.saturating_sub(chunk.len() as u64);
         }
-        Poll::Ready((!chunk.is_empty()).then(|| Ok(Frame::data(chunk.into()))))
+        Poll::Ready(next.map(|next| next.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.chunks.iter().all(Bytes::is_empty) && self.flowing.is_none()
+        self.chunks.iter().all(Bytes::is_empty) && self.flow.as_ref().is_none_or(Flow::has_ended)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One client's connection, request by request.
-pub(crate) async fn client<S: AsyncRead + AsyncWrite + Reset + Unpin>(
+pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     state: Arc<State>,
     stream: S,
     peer: String,

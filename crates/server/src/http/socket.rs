@@ -1,10 +1,12 @@
-//! The socket itself: clients that stop reading lose their connection, so that they cannot keep a database connection; and
-//! a connection that does not end in order is reset.
+//! The socket itself: clients that stop reading, or read too slowly, lose their connection; and a connection that does not
+//! end in order is reset.
 
+use nix::sys::socket::{MsgFlags, send};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Sleep;
@@ -34,31 +36,76 @@ impl Reset for UnixStream {
     fn reset_when_dropped(&self) {}
 }
 
+/// How fast a client must read, in bytes per second, and over which time of waiting for it.
+const PACE_BYTES_PER_S_MIN: u64 = 8 * 1024;
+const PACE_WINDOW: Duration = Duration::from_secs(60);
+/// How often a client that takes nothing is tried again: the system says that there is room when a third of its buffer is
+/// free, which is a minute's worth for a slow line.
+const TRY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A client's socket.
 pub(crate) struct Socket<S: Reset> {
     stream: S,
     stall_timeout: Duration,
-    /// Runs while the client takes nothing.
-    stalled: Option<Pin<Box<Sleep>>>,
+    /// Since when the client takes nothing, and when it is tried again.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// Since when its pace is measured: the time waited for it, and the bytes that it took.
+    pace: (Duration, u64),
     has_ended: bool,
 }
 
 impl<S: Reset> Socket<S> {
     pub(crate) fn new(stream: S, stall_timeout: Duration) -> Self {
-        Self { stream, stall_timeout, stalled: None, has_ended: false }
+        Self { stream, stall_timeout, waiting: None, pace: (Duration::ZERO, 0), has_ended: false }
+    }
+}
+
+impl<S: Reset + AsRawFd> Socket<S> {
+    /// The outcome of a write of some bytes, or a failure where the client has taken too little for too long.
+    fn in_time(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let written = match written {
+            Poll::Ready(written) => written,
+            Poll::Pending => ready!(self.try_again(cx, bytes)),
+        };
+        if let Some((since, _)) = self.waiting.take() {
+            self.pace.0 += since.elapsed();
+        }
+        self.pace.1 += *written.as_ref().unwrap_or(&0) as u64;
+        let (waited, taken) = self.pace;
+        if waited >= PACE_WINDOW {
+            if taken < PACE_BYTES_PER_S_MIN * PACE_WINDOW.as_secs() {
+                tracing::error!(taken, "a response was cut: the client reads too slowly");
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.pace = (Duration::ZERO, 0);
+        }
+        Poll::Ready(written)
     }
 
-    /// The outcome of a write, or a failure where writes have been pending for too long.
-    fn or_stalled<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
+    /// Tries again from time to time whether there is room for some bytes.
+    fn try_again(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let interval = TRY_INTERVAL.min(self.stall_timeout);
+        let new = || (Instant::now(), Box::pin(tokio::time::sleep(interval)));
+        let (since, next_try) = self.waiting.get_or_insert_with(new);
+        loop {
+            ready!(next_try.as_mut().poll(cx));
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            match send(self.stream.as_raw_fd(), bytes, flags) {
+                Ok(sent) if sent > 0 => return Poll::Ready(Ok(sent)),
+                _ if since.elapsed() >= self.stall_timeout => {
+                    let stalled_s = self.stall_timeout.as_secs_f64();
+                    tracing::error!(stalled_s, "a response was cut: the client has stopped reading");
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                // whatever else is wrong with it, the stream says
+                _ => next_try.as_mut().reset(tokio::time::Instant::now() + interval),
+            }
         }
-        let timeout = self.stall_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
-        ready!(stalled.as_mut().poll(cx));
-        tracing::error!(stalled_s = timeout.as_secs_f64(), "a response was cut: the client has stopped reading");
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -78,10 +125,10 @@ impl<S: AsyncRead + Reset + Unpin> AsyncRead for Socket<S> {
     }
 }
 
-impl<S: AsyncWrite + Reset + Unpin> AsyncWrite for Socket<S> {
+impl<S: AsyncWrite + AsRawFd + Reset + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.or_stalled(cx, written)
+        self.in_time(cx, buf, written)
     }
 
     fn poll_write_vectored(
@@ -90,7 +137,8 @@ impl<S: AsyncWrite + Reset + Unpin> AsyncWrite for Socket<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.or_stalled(cx, written)
+        let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
+        self.in_time(cx, first, written)
     }
 
     fn is_write_vectored(&self) -> bool {

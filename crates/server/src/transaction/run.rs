@@ -2,15 +2,14 @@
 
 use super::replies::{Replies, Reply, TOTAL_COLUMNS};
 use super::{Entered, Session};
-use crate::answer::Body;
-use crate::answer::ContentRange;
+use crate::answer::{Body, ContentRange, Flowing, Held, Outlet};
 use crate::error::{ApiError, Retry};
+use crate::turns::{Turn, Turns};
 use crate::upload::Incoming;
 use crate::upload::copy;
 use crate::upload::{CopyRows, Received};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use thalweg_encode::{EncodeError, Encoder, Target, Zone};
 use thalweg_gauge::{Bill, Stage};
@@ -19,10 +18,13 @@ use thalweg_request::{Action, Count};
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Format, Shape};
 use thalweg_sql::{Purpose, Statement, Statements};
-use thalweg_wire::{Param, Progress, Query, StepError};
+use thalweg_wire::{Param, PoolError, Progress, Query, StepError};
 
 /// Rows are held back up to this size, so that `Content-Range` can say how many there are.
-const HELD_BACK_BYTES: usize = 1024 * 1024;
+const HELD_BACK_BYTES: u64 = 1024 * 1024;
+
+/// Answers of this size are refused where clients that do not read them keep too much in memory, in bytes.
+const REFUSED_BYTES_MIN: u64 = 128 * 1024;
 
 /// How the columns of a statement travel, and the types that they must have; 0 is any.
 struct Columns {
@@ -67,6 +69,8 @@ pub(crate) struct Run<'a> {
     pub(crate) head_only: bool,
     /// Whether the transaction is rolled back although nothing is wrong.
     pub(crate) rolls_back: bool,
+    pub(crate) outlet: &'a Outlet,
+    pub(crate) turns: &'a Turns,
 }
 
 /// What has come of a transaction when the head can be sent.
@@ -95,9 +99,9 @@ pub(crate) enum CopySource {
 
 /// How far the statements have come when the head can be sent.
 enum Reached {
-    End(VecDeque<Bytes>),
+    End(Held),
     /// There are more rows than can be held back.
-    Rows(VecDeque<Bytes>),
+    Rows(Held, Turn),
 }
 
 impl Run<'_> {
@@ -113,14 +117,15 @@ impl Run<'_> {
         mut entered: Entered,
         body: (&Received, &mut Incoming),
         source: Option<CopySource>,
+        turn: Option<Turn>,
         bill: &mut Bill,
     ) -> Result<Outcome, ApiError> {
         let mut replies = self.replies(entered.statements_before());
-        match self.transact(&mut entered, &mut replies, body, source, bill).await? {
-            Reached::End(held) => Ok(self.ended(replies, held)),
-            Reached::Rows(held) => {
+        match self.transact(&mut entered, &mut replies, body, source, turn, bill).await? {
+            Reached::End(held) => self.ended(replies, held),
+            Reached::Rows(held, turn) => {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
-                let body = Body::flowing(held, entered, replies);
+                let body = Body::flowing(held, Flowing { entered, replies, turn: Some(turn) });
                 Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
             }
         }
@@ -133,6 +138,7 @@ impl Run<'_> {
         replies: &mut Replies,
         body: (&Received, &mut Incoming),
         source: Option<CopySource>,
+        turn: Option<Turn>,
         bill: &mut Bill,
     ) -> Result<Reached, ApiError> {
         let is_open = self.may_be_unreadable();
@@ -178,13 +184,14 @@ impl Run<'_> {
             }
         };
         bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
-        let (mut held, mut held_bytes) = (VecDeque::new(), 0);
+        let mut held = self.outlet.hold();
         while progress == Progress::Paused {
-            let chunk = Bytes::from(replies.encoder.take());
-            held_bytes += chunk.len();
-            held.push_back(chunk);
-            if held_bytes >= HELD_BACK_BYTES && self.plan.delivery == Delivery::Streamed {
-                return Ok(Reached::Rows(held));
+            held.push(replies.encoder.take());
+            if held.bytes() >= HELD_BACK_BYTES {
+                if self.plan.delivery == Delivery::Streamed {
+                    return self.flows(held, turn);
+                }
+                self.spool(&mut held).await?;
             }
             progress = poll_fn(|cx| entered.poll_step(cx, replies)).await.map_err(step)?;
             bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
@@ -203,6 +210,23 @@ impl Run<'_> {
             bill.lap(Stage::Query);
         }
         verdict.map(|()| Reached::End(held))
+    }
+
+    /// Lets rows flow, for which there must be a turn: a request that waits for one keeps no connection meanwhile.
+    fn flows(&self, held: Held, turn: Option<Turn>) -> Result<Reached, ApiError> {
+        if self.outlet.is_full() {
+            return Err(ApiError::too_many_answers());
+        }
+        match turn.or_else(|| self.turns.take()) {
+            None => Err(ApiError::from(PoolError::Timeout).retried(Retry::WithTurn)),
+            Some(turn) => Ok(Reached::Rows(held, turn)),
+        }
+    }
+
+    /// Brings what is held to disk. What only reads is refused where there is no room for it.
+    async fn spool(&self, held: &mut Held) -> Result<(), ApiError> {
+        let has_room = held.spool().await;
+        if has_room || !self.plan.is_read_only { Ok(()) } else { Err(ApiError::too_many_answers()) }
     }
 
     /// Whether rows of something that writes could turn out to be other than the plan says while they are read: values
@@ -282,14 +306,14 @@ impl Run<'_> {
     }
 
     /// The response to a transaction that has ended well.
-    fn ended(&self, mut replies: Replies, mut held: VecDeque<Bytes>) -> Outcome {
+    fn ended(&self, mut replies: Replies, mut held: Held) -> Result<Outcome, ApiError> {
         let (rows, total) = (self.returned(&replies), replies.total());
         let rows_cut = self.plan.rows_cut.filter(|most| replies.rows() > *most);
         let has_body = self.plan.write.as_ref().is_none_or(|write| {
             self.plan.explains() || matches!(write.returned, Returned::Direct | Returned::Through(_))
         });
         if !self.head_only && self.plan.form != Form::Nothing && has_body {
-            held.push_back(replies.encoder.finish().into());
+            held.push(replies.encoder.finish());
         }
         let range = match self.plan.media {
             Media::Explain { .. } => None,
@@ -301,15 +325,18 @@ impl Run<'_> {
                 Some(ContentRange { offset: self.offset(), rows: 1, total })
             }
         };
-        Outcome {
+        if self.plan.is_read_only && held.bytes() >= REFUSED_BYTES_MIN && self.outlet.is_full() {
+            return Err(ApiError::too_many_answers());
+        }
+        Ok(Outcome {
             range,
-            body: Body::chunks(held),
+            body: Body::held(held),
             rows,
             updated: replies.updated,
             key: replies.key.take(),
             rows_cut,
             set_by_sql: std::mem::take(&mut replies.set_by_sql),
-        }
+        })
     }
 
     fn offset(&self) -> u64 {

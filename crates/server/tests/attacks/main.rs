@@ -6,6 +6,7 @@ mod served;
 
 mod pooler;
 mod random;
+mod readers;
 mod request_settings;
 mod requests_again;
 mod seen;

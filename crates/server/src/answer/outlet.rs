@@ -1,0 +1,379 @@
+//! Large answers on their way out: a client that takes its time keeps neither a database connection nor memory.
+//!
+//! ```text
+//!  the database ──rows──▶ chunk ──▶ a client that takes it at once           nothing in between
+//!        │                             ▲
+//!        └──rows──▶ spool ─────────────┘  once the client has kept it waiting for PATIENCE in all
+//! ```
+//!
+//! From then on the rows go to disk as fast as the database sends them, and the client reads from there at its own pace.
+//! Where the disk has no room the database waits for the client, which then has to keep up a pace.
+
+use crate::answer::body::Torn;
+use crate::spool::{NoRoom, Reader, Spool, Writer};
+use crate::transaction::{Entered, Replies};
+use crate::turns::Turn;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use thalweg_encode::EncodeError;
+use thalweg_wire::{Progress, StepError};
+use tokio::task::AbortHandle;
+
+/// For how long a client may keep the database waiting, in all.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked at most, near the end of that.
+const WATCH_PAUSE_MIN: Duration = Duration::from_millis(50);
+/// Answers larger than this are watched, in bytes; smaller ones are with the HTTP connection anyway.
+const WATCHED_BYTES_MIN: u64 = 128 * 1024;
+/// From so many bytes on that all answers hold in memory, none of them is waited for.
+const HELD_BYTES_PATIENT: u64 = 256 * 1024 * 1024;
+/// From so many on, large ones are refused.
+const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Chunks smaller than this are not counted, in bytes: an answer has one of them at most.
+const COUNTED_BYTES_MIN: usize = 32 * 1024;
+/// How much goes to disk at a time, in bytes.
+const BATCH_BYTES: u64 = 512 * 1024;
+/// How fast a client must read while the database waits for it, in bytes per second, and over which time.
+const PACE_BYTES_PER_S_MIN: u64 = 64 * 1024;
+const PACE_WINDOW: Duration = Duration::from_secs(30);
+
+/// What large answers share.
+#[derive(Clone)]
+pub(crate) struct Outlet {
+    spool: Spool,
+    /// How many bytes of answers are in memory.
+    held: Arc<AtomicU64>,
+}
+
+/// Rows that are still to come, and the transaction they come from.
+pub(crate) struct Flowing {
+    pub(crate) entered: Entered,
+    pub(crate) replies: Replies,
+    /// A turn of those that leave connections to others, which ends with the rows.
+    #[allow(dead_code, reason = "it is kept, not used")]
+    pub(crate) turn: Option<Turn>,
+}
+
+/// An answer that is held until all of it is known.
+pub(crate) struct Held {
+    outlet: Outlet,
+    chunks: VecDeque<Bytes>,
+    bytes: u64,
+    /// What came before the chunks, where memory is no place for it.
+    spooled: Option<(Writer, Reader)>,
+    spooled_bytes: u64,
+}
+
+/// An answer that a client is taking.
+pub(crate) struct Flow {
+    shared: Arc<Mutex<State>>,
+    watching: AbortHandle,
+}
+
+struct State {
+    chunks: VecDeque<Bytes>,
+    source: Source,
+    /// For how long the client has kept it waiting, but for the time since it was given something.
+    waited: Duration,
+    given_at: Option<Instant>,
+}
+
+enum Source {
+    End,
+    Database(Box<Flowing>),
+    Spooled(Reader),
+}
+
+/// A chunk that is counted until the last of it is gone.
+struct Counted {
+    bytes: Vec<u8>,
+    held: Arc<AtomicU64>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Outlet {
+    pub(crate) fn new(spool: Spool) -> Self {
+        Self { spool, held: Arc::default() }
+    }
+
+    /// A chunk of an answer.
+    fn chunk(&self, bytes: Vec<u8>) -> Bytes {
+        if bytes.len() < COUNTED_BYTES_MIN {
+            return bytes.into();
+        }
+        self.held.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Bytes::from_owner(Counted { bytes, held: self.held.clone() })
+    }
+
+    /// An answer of which nothing is there yet.
+    pub(crate) fn hold(&self) -> Held {
+        Held { outlet: self.clone(), chunks: VecDeque::new(), bytes: 0, spooled: None, spooled_bytes: 0 }
+    }
+
+    /// Whether clients that do not read keep so much in memory that no large answer can be taken on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > HELD_BYTES_MAX
+    }
+
+    fn patience(&self) -> Duration {
+        if self.held.load(Ordering::Relaxed) > HELD_BYTES_PATIENT { Duration::ZERO } else { PATIENCE }
+    }
+}
+
+impl Held {
+    /// Puts a chunk behind the others, in memory.
+    pub(crate) fn push(&mut self, chunk: Vec<u8>) {
+        self.bytes += chunk.len() as u64;
+        self.chunks.push_back(self.outlet.chunk(chunk));
+    }
+
+    /// Brings what is in memory to disk, if it is much; whether there was room.
+    pub(crate) async fn spool(&mut self) -> bool {
+        if self.bytes - self.spooled_bytes < BATCH_BYTES {
+            return true;
+        }
+        let batch = std::mem::take(&mut self.chunks).into();
+        let (writer, _) = self.spooled.get_or_insert_with(|| self.outlet.spool.queue());
+        self.spooled_bytes = self.bytes;
+        let written = writer.write(batch).await;
+        written.map_err(|NoRoom(batch)| writer.hold(batch)).is_ok()
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// All of it is there.
+    pub(crate) fn finish(self) -> (VecDeque<Bytes>, Option<Flow>, u64) {
+        let Self { outlet, chunks, bytes, spooled, .. } = self;
+        match spooled {
+            None if bytes <= WATCHED_BYTES_MIN => (chunks, None, bytes),
+            None => (VecDeque::new(), Some(Flow::new(outlet, chunks, Source::End)), bytes),
+            Some((mut writer, reader)) => {
+                writer.hold(chunks.into());
+                writer.finish();
+                (VecDeque::new(), Some(Flow::new(outlet, VecDeque::new(), Source::Spooled(reader))), bytes)
+            }
+        }
+    }
+
+    /// More of it is to come.
+    pub(crate) fn flow(self, flowing: Flowing) -> Flow {
+        Flow::new(self.outlet, self.chunks, Source::Database(Box::new(flowing)))
+    }
+}
+
+impl Flow {
+    fn new(outlet: Outlet, chunks: VecDeque<Bytes>, source: Source) -> Self {
+        let state = State { chunks, source, waited: Duration::ZERO, given_at: Some(Instant::now()) };
+        let shared = Arc::new(Mutex::new(state));
+        let watching = tokio::spawn(watch(Arc::downgrade(&shared), outlet)).abort_handle();
+        Self { shared, watching }
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+        lock(&self.shared).poll_next(cx)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = lock(&self.shared);
+        state.chunks.is_empty() && matches!(state.source, Source::End)
+    }
+}
+
+/// Nobody takes what is left: the transaction that it comes from is given up.
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+        self.waited += self.given_at.take().map_or(Duration::ZERO, |given_at| given_at.elapsed());
+        let next = match self.chunks.pop_front() {
+            Some(chunk) => Some(Ok(chunk)),
+            None => match &mut self.source {
+                Source::End => None,
+                Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
+                Source::Database(flowing) => {
+                    let (chunk, is_last) = match ready!(flowing.poll_chunk(cx)) {
+                        Ok(next) => next,
+                        Err(torn) => {
+                            self.source = Source::End;
+                            return Poll::Ready(Some(Err(torn)));
+                        }
+                    };
+                    if is_last {
+                        self.source = Source::End;
+                    }
+                    (!chunk.is_empty()).then(|| Ok(chunk.into()))
+                }
+            },
+        };
+        if next.is_some() {
+            self.given_at = Some(Instant::now());
+        }
+        Poll::Ready(next)
+    }
+
+    /// How much longer the client may keep it waiting; `None` if it keeps nothing waiting.
+    fn patience_left(&self, patience: Duration) -> Option<Duration> {
+        let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
+        match self.source {
+            Source::Spooled(_) => return None,
+            Source::End if is_little() => return None,
+            Source::End | Source::Database(_) => {}
+        }
+        let waited = self.waited + self.given_at.map_or(Duration::ZERO, |given_at| given_at.elapsed());
+        Some(patience.saturating_sub(waited))
+    }
+
+    /// Gives away all that is left, to come back through a queue.
+    fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<Flowing>>) {
+        let flowing = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
+            Source::Database(flowing) => Some(flowing),
+            Source::End | Source::Spooled(_) => None,
+        };
+        (std::mem::take(&mut self.chunks), flowing)
+    }
+}
+
+impl Flowing {
+    /// The next chunk, and whether it is the last.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
+        let Self { entered, replies, .. } = self;
+        Poll::Ready(match ready!(entered.poll_step(cx, replies)) {
+            Ok(Progress::Paused) => Ok((replies.encoder.take(), false)),
+            // a response that flows is of a pipeline with an end
+            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => Ok((replies.encoder.finish(), true)),
+            Err(error) => Err(torn(&error)),
+        })
+    }
+}
+
+fn torn(error: &StepError<EncodeError>) -> Torn {
+    let cause = match error {
+        StepError::Wire(error) => error.to_string(),
+        StepError::Sink(error) => error.to_string(),
+    };
+    tracing::error!(cause, "a response was cut: its rows broke off");
+    Torn
+}
+
+/// Waits until the client has kept the answer waiting for too long, and brings it to disk then.
+async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
+    let (chunks, flowing, writer) = loop {
+        let pause = {
+            let Some(state) = state.upgrade() else { return };
+            let mut state = lock(&state);
+            match state.patience_left(outlet.patience()) {
+                None => return,
+                Some(Duration::ZERO) => {
+                    let (writer, reader) = outlet.spool.queue();
+                    let (chunks, flowing) = state.take(reader);
+                    break (chunks, flowing, writer);
+                }
+                Some(left) => left.max(WATCH_PAUSE_MIN),
+            }
+        };
+        tokio::time::sleep(pause).await;
+    };
+    if let Err(TooSlow) = spool(&outlet, chunks, flowing, writer).await {
+        tracing::error!("a response was cut: the spool is full, and its client reads too slowly");
+    }
+}
+
+/// The client is too slow for a database that waits.
+struct TooSlow;
+
+/// Brings what is in memory to disk, and then rows as fast as they come. Where they break off, the reader finds that bytes are
+/// missing.
+async fn spool(
+    outlet: &Outlet,
+    chunks: VecDeque<Bytes>,
+    flowing: Option<Box<Flowing>>,
+    mut writer: Writer,
+) -> Result<(), TooSlow> {
+    for batch in batches(chunks) {
+        write_or_hold(&mut writer, batch).await;
+    }
+    let Some(mut flowing) = flowing else {
+        writer.finish();
+        return Ok(());
+    };
+    loop {
+        let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+        while batch_bytes < BATCH_BYTES {
+            let Ok((chunk, is_last)) = poll_fn(|cx| flowing.poll_chunk(cx)).await else { return Ok(()) };
+            batch_bytes += chunk.len() as u64;
+            batch.push(outlet.chunk(chunk));
+            if is_last {
+                drop(flowing);
+                write_or_hold(&mut writer, batch).await;
+                writer.finish();
+                return Ok(());
+            }
+        }
+        put(&mut writer, batch).await?;
+    }
+}
+
+fn batches(chunks: VecDeque<Bytes>) -> Vec<Vec<Bytes>> {
+    let (mut batches, mut bytes) = (vec![Vec::new()], 0);
+    for chunk in chunks {
+        if bytes >= BATCH_BYTES {
+            batches.push(Vec::new());
+            bytes = 0;
+        }
+        bytes += chunk.len() as u64;
+        batches.last_mut().expect("there is one").push(chunk);
+    }
+    batches
+}
+
+/// Puts a batch on disk, or leaves it in memory: it is the last, or has been there all along.
+async fn write_or_hold(writer: &mut Writer, batch: Vec<Bytes>) {
+    if let Err(NoRoom(batch)) = writer.write(batch).await {
+        writer.hold(batch);
+    }
+}
+
+/// Puts a batch on disk; where there is no room, into memory as soon as the one before it is gone from there.
+async fn put(writer: &mut Writer, batch: Vec<Bytes>) -> Result<(), TooSlow> {
+    let Err(NoRoom(batch)) = writer.write(batch).await else { return Ok(()) };
+    let mut since = (Instant::now(), writer.taken_bytes());
+    while writer.memory_bytes() > 0 {
+        let _ = tokio::time::timeout(PACE_WINDOW, writer.taken()).await;
+        if since.0.elapsed() >= PACE_WINDOW {
+            let taken = writer.taken_bytes() - since.1;
+            if taken < PACE_BYTES_PER_S_MIN * PACE_WINDOW.as_secs() {
+                return Err(TooSlow);
+            }
+            since = (Instant::now(), writer.taken_bytes());
+        }
+    }
+    writer.hold(batch);
+    Ok(())
+}

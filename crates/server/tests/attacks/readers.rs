@@ -1,0 +1,110 @@
+//! Clients that read slowly, or not at all: they keep neither connections nor memory, and slow lines get what they asked for.
+
+use crate::served::{GRANTS, Served, config, eventually};
+use std::time::{Duration, Instant};
+use thalweg_server::Config;
+use thalweg_testkit::{Client, Database};
+
+/// A response of about 40 MB, which no socket's buffers can hold.
+const SCHEMA: &str = "
+    create schema api;
+    create table api.numbers as select i as id, repeat('x', 1000) as filler from generate_series(1, 40000) i;
+    alter table api.numbers add primary key (id);
+    create view api.endless as select generate_series(1, 2000000000) as id, repeat('x', 1000) as filler;
+    create table api.files (id int primary key, content bytea);
+    insert into api.files select 1, convert_to(string_agg(repeat(i::text, 1000), ''), 'UTF8') from generate_series(1, 9000) i;
+";
+
+fn active(database: &Database) -> u32 {
+    let count = database.value(&format!(
+        "select count(*) from pg_stat_activity
+         where datname = '{}' and backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()
+           and application_name like 'thalweg%'",
+        database.name()
+    ));
+    count.parse().unwrap()
+}
+
+/// A client that has asked for something, and reads nothing of it yet.
+fn asking(served: &Served, target: &str, headers: &[(&str, &str)]) -> Client {
+    let mut client = Client::connect(served.address);
+    client.send("GET", target, headers);
+    client
+}
+
+#[test]
+fn the_database_is_done_long_before_a_slow_reader() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::start(Config { db_pool: 2, ..config(&database.uri()) });
+    let readers: Vec<Client> = (0..5).map(|_| asking(&served, "/numbers", &[])).collect();
+    // one at a time has a connection, and a second is left to others all the while
+    for id in 1..200 {
+        assert_eq!(served.get(&format!("/numbers?id=eq.{id}")).status, 200);
+    }
+    eventually("the database is done", || active(&database) == 0);
+    for mut reader in readers {
+        let response = reader.receive(false);
+        assert!(response.whole && response.status == 200, "{} {}", response.status, response.whole);
+        let rows = response.json();
+        assert_eq!(rows.as_array().unwrap().len(), 40_000);
+        assert!(rows.as_array().unwrap().iter().enumerate().all(|(at, row)| row["id"] == at + 1));
+    }
+}
+
+#[test]
+fn a_download_does_not_wait_for_its_reader_either() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::start(Config { db_pool: 1, ..config(&database.uri()) });
+    let octets = [("Accept", "application/octet-stream")];
+    let mut reader = asking(&served, "/files?id=eq.1&select=content", &octets);
+    eventually("the download has begun", || active(&database) == 1);
+    eventually("the database is done", || active(&database) == 0);
+    assert_eq!(served.get("/numbers?id=eq.1").status, 200);
+    let response = reader.receive(false);
+    assert!(response.whole);
+    let expected: String = (1..=9000).map(|i: u32| i.to_string().repeat(1000)).collect();
+    assert!(response.body == expected.as_bytes());
+}
+
+#[test]
+fn a_reader_that_leaves_takes_its_rows_along() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::start(Config { db_pool: 1, ..config(&database.uri()) });
+    let client = asking(&served, "/endless", &[]);
+    // long enough for the rows to go to disk
+    let until = Instant::now() + Duration::from_millis(1500);
+    eventually("the rows flow", || active(&database) == 1 && Instant::now() > until);
+    drop(client);
+    eventually("the query is cancelled", || active(&database) == 0);
+    assert_eq!(served.get("/numbers?id=eq.1").status, 200);
+}
+
+/// Linux says that a socket can be written to when a third of its buffer is free: for a line of 64 KB/s that is once a minute.
+#[test]
+fn a_slow_line_makes_progress_between_the_systems_events() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let stall = Duration::from_secs(4);
+    let served = Served::start(Config { client_stall_timeout: stall, ..config(&database.uri()) });
+    let mut reader = asking(&served, "/numbers", &[]);
+    let started = Instant::now();
+    let mut bytes = 0;
+    // three times the stall timeout, at about 160 KB/s: less than a third of the buffer in each
+    while started.elapsed() < 3 * stall {
+        bytes += reader.read_some(16 * 1024).len();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(bytes > 1_000_000, "{bytes}");
+    let mut last = Vec::new();
+    loop {
+        let read = reader.read_some(1024 * 1024);
+        if read.is_empty() {
+            break;
+        }
+        last = [last, read].concat();
+        last.drain(..last.len().saturating_sub(100));
+        if last.ends_with(b"0\r\n\r\n") {
+            return;
+        }
+    }
+    panic!("the response was cut");
+}
