@@ -261,7 +261,12 @@ fn what_cannot_work_ends_with_a_word() {
         (
             vec!["serve"],
             vec![("PGRST_DB_URI", uri.as_str()), ("PGRST_LOG_LEVEL", "loud")],
-            "Invalid logging level: loud",
+            "Error in config: PGRST_LOG_LEVEL = \"loud\": one of crit, error, warn, info, debug is needed",
+        ),
+        (
+            vec!["serve"],
+            vec![("PGRST_DB_URI", uri.as_str()), ("THALWEG_DB_POOL", "abc")],
+            "Error in config: THALWEG_DB_POOL = \"abc\": a number from 1 to 10000 is needed",
         ),
         (vec!["serve"], vec![("PGRST_DB_URI", wrong_password.as_str())], "authentication failed"),
         (

@@ -1,90 +1,78 @@
 //! Configuration: PostgREST's keys from a file, `PGRST_*` and `THALWEG_*` (operations §§1, 4).
+//!
+//! A key is a row of the table in `keys.rs`: the field of [`Config`], its default, how it is read, what is said of a bad value
+//! and of unknown keys follow from it. `docs/configuration.md` is held to that table by a test.
+
+/// Makes [`Config`] of the table of keys. A row is
+///
+/// ```text
+/// /// What it means, in a line.
+/// "key": "default", more => field: Type = how_it_is_read;
+/// ```
+///
+/// where the default is written as it would be in the environment, `more` is none or some of [`keys::Key`]'s methods, and what
+/// reads it is a function of `values.rs`.
+macro_rules! config_of_keys {
+    ($($(#[doc = $meaning:literal])+
+       $name:literal: $default:literal $(, $more:ident $(($older:literal))?)* => $field:ident: $type:ty = $read:expr;)+) => {
+        /// What a server is told.
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct Config {
+            $(
+                #[doc = concat!("`", $name, "`:")]
+                $(#[doc = $meaning])+
+                pub $field: $type,
+            )+
+            /// How long a client may take nothing of a response, or send nothing of a body. No key sets it yet.
+            pub client_stall_timeout: Duration,
+            /// `app.settings.*`: what SQL can read of the configuration.
+            pub app_settings: Vec<(String, String)>,
+            /// What is odd about the configuration, in words for the log.
+            pub warnings: Vec<String>,
+        }
+
+        /// The keys that have an effect. One that sets two fields is named twice.
+        pub(super) const KEYS: &[Key] = &[$(Key::new($name, $default)$(.$more($($older)?))*),+];
+
+        impl Config {
+            /// What the values say, and else the defaults.
+            pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
+                let mut keys = KEYS.iter();
+                Ok(Self {
+                    $($field: values.read(keys.next().expect("there is a key for each field"), $read)?,)+
+                    client_stall_timeout: CLIENT_STALL_TIMEOUT,
+                    app_settings: values.app_settings(),
+                    warnings: values.warnings(),
+                })
+            }
+        }
+
+        impl fmt::Debug for Config {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut all = f.debug_struct("Config");
+                let mut keys = KEYS.iter();
+                $(
+                    if keys.next().is_some_and(Key::is_secret) {
+                        all.field(stringify!($field), &format_args!("…"));
+                    } else {
+                        all.field(stringify!($field), &self.$field);
+                    }
+                )+
+                all.finish_non_exhaustive()
+            }
+        }
+    };
+}
 
 mod file;
+mod keys;
+mod values;
 
-use std::collections::BTreeMap;
+pub use keys::Config;
+
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// What a server is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// `db-uri`: the connection string; `None` where nobody said.
-    pub db_uri: Option<String>,
-    /// `db-schemas`: the exposed schemas, the default one first.
-    pub db_schemas: Vec<String>,
-    /// `db-anon-role`: the role of requests without a token.
-    pub db_anon_role: Option<String>,
-    /// `db-pool`: how many connections are open at most.
-    pub db_pool: usize,
-    /// `db-pool-acquisition-timeout`: how long a request waits for one.
-    pub db_pool_acquisition_timeout: Duration,
-    /// `db-pool-max-idletime`: how long an unused one is kept.
-    pub db_pool_max_idletime: Duration,
-    /// `db-pool-max-lifetime`: how old one gets.
-    pub db_pool_max_lifetime: Duration,
-    /// `db-max-rows`: how many rows any level may return.
-    pub db_max_rows: Option<u64>,
-    /// `db-extra-search-path`: schemas behind the exposed one in the search path.
-    pub db_extra_search_path: Vec<String>,
-    /// `db-channel`: where reloads are notified.
-    pub db_channel: String,
-    /// `db-channel-enabled`: whether to listen there.
-    pub db_channel_enabled: bool,
-    /// `server-host`: the address to listen on.
-    pub server_host: String,
-    /// `server-port`: 0 is any free one.
-    pub server_port: u16,
-    /// `server-unix-socket`: a path to listen on instead.
-    pub server_unix_socket: Option<PathBuf>,
-    /// How long a client may take nothing of a response, or send nothing of a body. No key sets it yet.
-    pub client_stall_timeout: Duration,
-    /// `client-body-max`, a key of Thalweg's own: how large a body may be of which all must be here at once, in bytes.
-    pub client_body_max: u64,
-    /// `client-stream-max`, a key of Thalweg's own: how large a body may be that is read row by row, in bytes.
-    pub client_stream_max: u64,
-    /// `db-aggregates-enabled`: whether requests may aggregate.
-    pub db_aggregates_enabled: bool,
-    /// `db-plan-enabled`: whether requests may ask how they would be run.
-    pub db_plan_enabled: bool,
-    /// `db-root-spec`: the function that answers `/`.
-    pub db_root_spec: Option<String>,
-    /// `db-pre-request`: the function that runs before every request, with its schema if that was said.
-    pub db_pre_request: Option<(Option<String>, String)>,
-    /// `db-hoisted-tx-settings`: the settings of a function that hold for the whole transaction.
-    pub db_hoisted_tx_settings: Vec<String>,
-    /// `db-tx-end`: whether transactions are rolled back.
-    pub db_tx_rolls_back: bool,
-    /// `db-tx-end`: whether requests may say how their transaction ends.
-    pub db_tx_end_is_theirs: bool,
-    /// `db-request-settings`, a key of Thalweg's own: what a session is told of a request.
-    pub db_request_settings: RequestSettings,
-    /// `db-prepared-statements`: whether statements are kept prepared and state is kept in sessions; not behind a pooler.
-    pub db_prepared_statements: bool,
-    /// `app.settings.*`: what SQL can read of the configuration.
-    pub app_settings: Vec<(String, String)>,
-    /// `openapi-mode`: what the description of `/` covers.
-    pub openapi_mode: OpenApiMode,
-    /// `openapi-security-active`: whether it mentions tokens.
-    pub openapi_security_active: bool,
-    /// `openapi-server-proxy-uri`: where clients find the server.
-    pub openapi_server_proxy_uri: Option<String>,
-    /// `server-cors-allowed-origins`: all where it is not set.
-    pub server_cors_allowed_origins: Option<Vec<String>>,
-    /// `server-trace-header`: a header that is sent back as it came.
-    pub server_trace_header: Option<String>,
-    /// `server-timing-enabled`: whether responses tell what they cost; on unless it is turned off.
-    pub server_timing_enabled: bool,
-    /// `client-error-verbosity`: whether errors have details and a hint.
-    pub client_errors_are_verbose: bool,
-    /// `url-use-legacy-target-names`: whether an embed's bare name addresses it although it has an alias.
-    pub url_use_legacy_target_names: bool,
-    /// `log-level`
-    pub log_level: LogLevel,
-    /// What is odd about the configuration, in words for the log.
-    pub warnings: Vec<String>,
-}
+use std::path::Path;
+use values::Values;
 
 /// From which status on requests are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,97 +125,27 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The keys that have an effect, with the older names that are read where the newer is not set.
-const KEYS: [(&str, Option<&str>); 33] = [
-    ("db-uri", None),
-    ("db-schemas", Some("db-schema")),
-    ("db-anon-role", None),
-    ("db-pool", None),
-    ("db-pool-acquisition-timeout", None),
-    ("db-pool-max-idletime", Some("db-pool-timeout")),
-    ("db-pool-max-lifetime", None),
-    ("db-max-rows", Some("max-rows")),
-    ("db-extra-search-path", None),
-    ("db-channel", None),
-    ("db-channel-enabled", None),
-    ("server-host", None),
-    ("server-port", None),
-    ("server-unix-socket", None),
-    ("log-level", None),
-    ("db-aggregates-enabled", None),
-    ("db-plan-enabled", None),
-    ("db-root-spec", Some("root-spec")),
-    ("db-pre-request", Some("pre-request")),
-    ("db-hoisted-tx-settings", None),
-    ("db-tx-end", None),
-    ("db-request-settings", None),
-    ("db-prepared-statements", None),
-    ("openapi-mode", None),
-    ("openapi-security-active", None),
-    ("openapi-server-proxy-uri", None),
-    ("server-cors-allowed-origins", None),
-    ("server-trace-header", None),
-    ("client-error-verbosity", None),
-    ("url-use-legacy-target-names", None),
-    ("server-timing-enabled", None),
-    ("client-body-max", None),
-    ("client-stream-max", None),
-];
-
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            db_uri: None,
-            db_schemas: vec!["public".to_owned()],
-            db_anon_role: None,
-            db_pool: 10,
-            db_pool_acquisition_timeout: Duration::from_secs(10),
-            db_pool_max_idletime: Duration::from_secs(30),
-            db_pool_max_lifetime: Duration::from_secs(1800),
-            db_max_rows: None,
-            db_extra_search_path: vec!["public".to_owned()],
-            db_channel: "pgrst".to_owned(),
-            db_channel_enabled: true,
-            server_host: "!4".to_owned(),
-            server_port: 3000,
-            server_unix_socket: None,
-            client_stall_timeout: Duration::from_secs(30),
-            client_body_max: 256 * 1024 * 1024,
-            client_stream_max: u64::MAX,
-            db_aggregates_enabled: false,
-            db_plan_enabled: false,
-            db_root_spec: None,
-            db_pre_request: None,
-            db_hoisted_tx_settings: [
-                "statement_timeout",
-                "plan_filter.statement_cost_limit",
-                "default_transaction_isolation",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            db_tx_rolls_back: false,
-            db_tx_end_is_theirs: false,
-            db_request_settings: RequestSettings::Auto,
-            db_prepared_statements: true,
-            app_settings: Vec::new(),
-            openapi_mode: OpenApiMode::FollowPrivileges,
-            openapi_security_active: false,
-            openapi_server_proxy_uri: None,
-            server_cors_allowed_origins: None,
-            server_trace_header: None,
-            server_timing_enabled: true,
-            client_errors_are_verbose: true,
-            url_use_legacy_target_names: true,
-            log_level: LogLevel::Error,
-            warnings: Vec::new(),
-        }
+        Self::from_values(&Values::default()).expect("the defaults are valid")
     }
 }
 
 impl Config {
     /// Reads the file, if there is one, and the process's environment.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
-        Self::load_with(file, std::env::vars())
+        let mut environment = Vec::new();
+        for (variable, value) in std::env::vars_os() {
+            match (variable.into_string(), value.into_string()) {
+                (Ok(variable), Ok(value)) => environment.push((variable, value)),
+                (Ok(variable), Err(_)) if values::PREFIXES.iter().any(|prefix| variable.starts_with(prefix)) => {
+                    return Err(ConfigError::new(format!("{variable}: text in UTF-8 is needed")));
+                }
+                // what is not text is not meant for the server
+                _ => {}
+            }
+        }
+        Self::load_with(file, environment.into_iter())
     }
 
     /// [`Config::load`] with another environment. `THALWEG_*` wins over `PGRST_*`, which wins over the file.
@@ -235,175 +153,8 @@ impl Config {
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let mut values = file.map(file::read).transpose()?.unwrap_or_default();
-        let environment: BTreeMap<String, String> = environment.collect();
-        for prefix in ["PGRST_", "THALWEG_"] {
-            for (variable, value) in &environment {
-                let Some(name) = variable.strip_prefix(prefix) else { continue };
-                let key = match name.strip_prefix("APP_SETTINGS_") {
-                    Some(setting) => format!("app.settings.{setting}"),
-                    None => name.to_ascii_lowercase().replace('_', "-"),
-                };
-                // what is not meant for the server: where to find PostgreSQL
-                if prefix == "PGRST_" || !matches!(key.as_str(), "postgres" | "maven-url") {
-                    values.insert(key, value.clone());
-                }
-            }
-        }
-        Self::from_values(&values)
-    }
-
-    fn from_values(values: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
-        let raw = |key: &str| {
-            let older = KEYS.iter().find(|(known, _)| *known == key).and_then(|(_, older)| *older);
-            // of the two names for the idle time, the older wins
-            let (first, second) = if key == "db-pool-max-idletime" { (older, Some(key)) } else { (Some(key), older) };
-            first.and_then(|key| values.get(key)).or_else(|| second.and_then(|key| values.get(key)))
-        };
-        let text = |key: &str| raw(key).filter(|value| !value.is_empty()).cloned();
-        let integer = |key: &str| text(key).and_then(|value| value.trim().parse::<u64>().ok());
-        let seconds = |key: &str, default: Duration| integer(key).map_or(default, Duration::from_secs);
-        let list = |value: &str| -> Vec<String> {
-            value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-        };
-        let default = Self::default();
-        let db_schemas = text("db-schemas").map_or(default.db_schemas, |value| list(&value));
-        for schema in &db_schemas {
-            if matches!(schema.as_str(), "pg_catalog" | "information_schema") {
-                return Err(ConfigError::new(format!("db-schemas does not allow schema: '{schema}'")));
-            }
-        }
-        let db_uri = match text("db-uri") {
-            Some(value) => Some(match value.strip_prefix('@') {
-                Some(path) => std::fs::read_to_string(path)
-                    .map(|text| text.trim_end_matches('\n').to_owned())
-                    .map_err(|cause| ConfigError::new(format!("db-uri: {path}: {cause}")))?,
-                None => value,
-            }),
-            None => None,
-        };
-        let flag = |key: &str, default: bool| text(key).map_or(default, |value| boolean(&value));
-        let choice = |key: &'static str, words: &[&str]| -> Result<usize, ConfigError> {
-            let Some(value) = text(key) else { return Ok(0) };
-            let at = words.iter().position(|word| *word == value);
-            at.ok_or_else(|| ConfigError::new(format!("Invalid {key}: {value}. Check your configuration.")))
-        };
-        let db_request_settings = match choice("db-request-settings", &["auto", "always", "never"])? {
-            1 => RequestSettings::Always,
-            // what code can see is never withheld from it
-            _ => RequestSettings::Auto,
-        };
-        let openapi_mode = match choice("openapi-mode", &["follow-privileges", "ignore-privileges", "disabled"])? {
-            0 => OpenApiMode::FollowPrivileges,
-            1 => OpenApiMode::IgnorePrivileges,
-            _ => OpenApiMode::Disabled,
-        };
-        let ends = ["commit", "rollback", "commit-allow-override", "rollback-allow-override"];
-        let end = choice("db-tx-end", &ends)?;
-        let (db_tx_rolls_back, db_tx_end_is_theirs) = (end % 2 == 1, end >= 2);
-        let client_errors_are_verbose = choice("client-error-verbosity", &["verbose", "minimal"])? == 0;
-        let openapi_server_proxy_uri = text("openapi-server-proxy-uri");
-        if openapi_server_proxy_uri.as_deref().is_some_and(|uri| crate::answer::Proxy::parse(uri).is_none()) {
-            return Err(ConfigError::new("Malformed proxy uri, a correct example: https://example.com:8443/basePath"));
-        }
-        let app_settings = values
-            .iter()
-            .filter(|(key, _)| key.starts_with("app.settings."))
-            .map(|(key, value)| (key.clone(), value.clone()));
-        let log_level = match text("log-level").as_deref() {
-            None | Some("error") => LogLevel::Error,
-            Some("crit") => LogLevel::Crit,
-            Some("warn") => LogLevel::Warn,
-            Some("info") => LogLevel::Info,
-            Some("debug") => LogLevel::Debug,
-            Some(other) => {
-                return Err(ConfigError::new(format!("Invalid logging level: {other}. Check your configuration.")));
-            }
-        };
-        Ok(Self {
-            db_uri,
-            db_schemas,
-            db_anon_role: text("db-anon-role"),
-            db_pool: integer("db-pool").map_or(default.db_pool, |size| size.clamp(1, 10_000) as usize),
-            db_pool_acquisition_timeout: seconds("db-pool-acquisition-timeout", default.db_pool_acquisition_timeout),
-            db_pool_max_idletime: seconds("db-pool-max-idletime", default.db_pool_max_idletime),
-            db_pool_max_lifetime: seconds("db-pool-max-lifetime", default.db_pool_max_lifetime),
-            db_max_rows: integer("db-max-rows"),
-            // here alone the empty string is a value: no schema
-            db_extra_search_path: raw("db-extra-search-path").map_or(default.db_extra_search_path, |value| list(value)),
-            db_channel: text("db-channel").unwrap_or(default.db_channel),
-            db_channel_enabled: text("db-channel-enabled").map_or(default.db_channel_enabled, |value| boolean(&value)),
-            server_host: text("server-host").unwrap_or(default.server_host),
-            server_port: integer("server-port")
-                .and_then(|port| u16::try_from(port).ok())
-                .unwrap_or(default.server_port),
-            server_unix_socket: text("server-unix-socket").map(PathBuf::from),
-            client_stall_timeout: default.client_stall_timeout,
-            client_body_max: integer("client-body-max").unwrap_or(default.client_body_max),
-            client_stream_max: integer("client-stream-max").unwrap_or(default.client_stream_max),
-            db_aggregates_enabled: flag("db-aggregates-enabled", default.db_aggregates_enabled),
-            db_plan_enabled: flag("db-plan-enabled", default.db_plan_enabled),
-            db_root_spec: text("db-root-spec"),
-            db_pre_request: text("db-pre-request").map(|name| match name.split_once('.') {
-                Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
-                None => (None, name),
-            }),
-            db_hoisted_tx_settings: text("db-hoisted-tx-settings")
-                .map_or(default.db_hoisted_tx_settings, |value| list(&value)),
-            db_tx_rolls_back,
-            db_tx_end_is_theirs,
-            db_request_settings,
-            db_prepared_statements: flag("db-prepared-statements", default.db_prepared_statements),
-            app_settings: app_settings.collect(),
-            openapi_mode,
-            openapi_security_active: flag("openapi-security-active", default.openapi_security_active),
-            openapi_server_proxy_uri,
-            server_cors_allowed_origins: text("server-cors-allowed-origins").map(|value| list(&value)),
-            server_trace_header: text("server-trace-header"),
-            server_timing_enabled: flag("server-timing-enabled", default.server_timing_enabled),
-            client_errors_are_verbose,
-            url_use_legacy_target_names: flag("url-use-legacy-target-names", default.url_use_legacy_target_names),
-            log_level,
-            warnings: values.iter().filter_map(|(key, value)| warning(key, value)).collect(),
-        })
-    }
-}
-
-fn boolean(value: &str) -> bool {
-    value.eq_ignore_ascii_case("true") || value.trim().parse::<i64>().is_ok_and(|number| number > 0)
-}
-
-/// PostgREST's keys that are understood as such, and have no effect yet.
-const NOT_YET: [&str; 17] = [
-    "admin-server-host",
-    "admin-server-port",
-    "admin-server-unix-socket",
-    "admin-server-unix-socket-mode",
-    "db-config",
-    "db-pool-automatic-recovery",
-    "db-pre-config",
-    "jwt-aud",
-    "jwt-cache-max-entries",
-    "jwt-role-claim-key",
-    "role-claim-key",
-    "jwt-secret",
-    "jwt-secret-is-base64",
-    "secret-is-base64",
-    "log-query",
-    "server-reuseport",
-    "server-unix-socket-mode",
-];
-
-fn warning(key: &str, value: &str) -> Option<String> {
-    let is_known = KEYS.iter().any(|(known, older)| *known == key || *older == Some(key));
-    if (key, value) == ("db-request-settings", "never") {
-        Some("db-request-settings never is read as auto: what code can see is not withheld from it".to_owned())
-    } else if is_known || key.starts_with("app.settings.") {
-        None
-    } else if NOT_YET.contains(&key) {
-        Some(format!("the configuration key {key} has no effect yet"))
-    } else {
-        Some(format!("unknown configuration key {key}"))
+        let entries = file.map(file::read).transpose()?.unwrap_or_default();
+        Self::from_values(&Values::new(entries, environment))
     }
 }
 
@@ -413,6 +164,10 @@ mod tests {
 
     fn load(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
         Config::load_with(None, environment.iter().map(|(name, value)| (name.to_string(), value.to_string())))
+    }
+
+    fn refused(variable: &str, value: &str) -> String {
+        load(&[(variable, value)]).expect_err(value).to_string()
     }
 
     #[test]
@@ -426,6 +181,7 @@ mod tests {
             ("PGRST_DB_EXTRA_SEARCH_PATH", ""),
             ("PGRST_MAX_ROWS", "5"),
             ("PGRST_DB_CHANNEL_ENABLED", "False"),
+            ("PGRST_APP_SETTINGS_Club", ""),
             ("THALWEG_POSTGRES", "fetch"),
         ])
         .unwrap();
@@ -434,18 +190,116 @@ mod tests {
         assert_eq!((config.db_pool, config.db_max_rows), (10, Some(5)));
         assert_eq!(config.db_extra_search_path, [""; 0]);
         assert!(!config.db_channel_enabled);
+        assert_eq!(config.app_settings, [("app.settings.Club".to_owned(), String::new())]);
         assert_eq!(config.warnings, [""; 0]);
     }
 
+    /// As PostgREST 12.0.2 reads them: an older name counts where the newer says nothing, and of the idle times it wins.
     #[test]
-    fn odd_keys_warn_and_wrong_values_are_errors() {
-        let config = load(&[("PGRST_JWT_SECRET", "x"), ("PGRST_DB_SHEMAS", "x"), ("PGRST_DB_POOL", "many")]).unwrap();
+    fn older_names() {
+        let config = load(&[("PGRST_MAX_ROWS", "5"), ("PGRST_DB_MAX_ROWS", "")]).unwrap();
+        assert_eq!(config.db_max_rows, Some(5));
+        let config = load(&[("PGRST_MAX_ROWS", "x"), ("PGRST_DB_MAX_ROWS", "6")]).unwrap();
+        assert_eq!(config.db_max_rows, Some(6));
+        let idle = |older, newer| {
+            let config = load(&[("PGRST_DB_POOL_TIMEOUT", older), ("PGRST_DB_POOL_MAX_IDLETIME", newer)]);
+            config.unwrap().db_pool_max_idletime.as_secs()
+        };
+        assert_eq!((idle("5", "8"), idle("", "8"), idle("", "")), (5, 8, 30));
+        assert!(refused("PGRST_DB_POOL_TIMEOUT", "x").starts_with("Error in config: PGRST_DB_POOL_TIMEOUT = \"x\": "));
+    }
+
+    #[test]
+    fn a_bad_value_is_an_error_with_key_value_and_what_would_be_right() {
+        let number = "a number from 1 to 10000 is needed";
+        for wrong in ["abc", "0", "-1", "+7", "7.5", "10001", "99999999999999999999", "0x10", "true", "1 2"] {
+            let expected = format!("Error in config: PGRST_DB_POOL = {wrong:?}: {number}");
+            assert_eq!(refused("PGRST_DB_POOL", wrong), expected);
+        }
+        for (variable, value, needed) in [
+            ("THALWEG_SERVER_PORT", "99999", "a number from 0 to 65535 is needed"),
+            ("PGRST_DB_POOL_ACQUISITION_TIMEOUT", "10s", "a number of seconds from 0 to 2147483647 is needed"),
+            ("PGRST_DB_POOL_MAX_LIFETIME", "2147483648", "a number of seconds from 0 to 2147483647 is needed"),
+            ("PGRST_DB_MAX_ROWS", "all", "a number from 0 to 9223372036854775807 is needed"),
+            ("PGRST_DB_PLAN_ENABLED", "yes", "true or false is needed"),
+            ("PGRST_LOG_LEVEL", "Info", "one of crit, error, warn, info, debug is needed"),
+            (
+                "PGRST_DB_TX_END",
+                "Commit",
+                "one of commit, commit-allow-override, rollback, rollback-allow-override is needed",
+            ),
+            ("PGRST_DB_SCHEMAS", " , ", "at least one schema is needed"),
+            ("PGRST_DB_SCHEMAS", "api,pg_catalog", "db-schemas does not allow schema: 'pg_catalog'"),
+            ("PGRST_PRE_REQUEST", "api.", "a function's name is needed, or schema.name"),
+            ("PGRST_SERVER_TRACE_HEADER", "X Id", "the name of a header is needed"),
+            (
+                "PGRST_OPENAPI_SERVER_PROXY_URI",
+                "x",
+                "Malformed proxy uri, a correct example: https://example.com:8443/basePath",
+            ),
+        ] {
+            assert_eq!(refused(variable, value), format!("Error in config: {variable} = {value:?}: {needed}"));
+        }
+    }
+
+    #[test]
+    fn a_bad_value_of_the_file_is_named_by_its_key() {
+        let path = std::env::temp_dir().join(format!("thalweg-config-{}.conf", std::process::id()));
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Config::load_with(Some(&path), std::iter::empty()).map_err(|error| error.to_string())
+        };
+        let needed = "a number from 1 to 10000 is needed";
+        assert_eq!(load("db-pool = \"abc\"").unwrap_err(), format!("Error in config: db-pool = \"abc\": {needed}"));
+        assert_eq!(load("db-pool = 7.5").unwrap_err(), format!("Error in config: db-pool = \"7.5\": {needed}"));
+        let config =
+            load("db-pool = 1e2 server-port = \" 8 \" db-plan-enabled = on db-channel-enabled = \"0\"").unwrap();
+        assert_eq!((config.db_pool, config.server_port), (100, 8));
+        assert_eq!((config.db_plan_enabled, config.db_channel_enabled), (true, false));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// A password with a character that a URI must escape is where a mistake is likely, and parts of it look like something else.
+    #[test]
+    fn no_part_of_a_connection_string_is_shown() {
+        for wrong in [
+            "postgres://gate:Qx/Zk@host/db",
+            "postgres://gate:Qx?Zk@host/db",
+            "postgres://gate:Qx?Zk=x@host/db",
+            "postgres://gate:Qx%Zk@host/db",
+            "postgres://gate:Qx@[::1/db",
+            "host=h password=Qx Zk",
+            "host=h password=Qx Zk=x",
+            "host=h password='Qx Zk",
+            "host=h password=Qx port=Zk",
+        ] {
+            let said = refused("PGRST_DB_URI", wrong);
+            assert!(said.starts_with("Error in config: PGRST_DB_URI: invalid connection string: "), "{said}");
+            assert!(["Qx", "Zk", "gate"].iter().all(|part| !said.contains(part)), "{said}");
+        }
+        let config =
+            load(&[("PGRST_DB_URI", "postgres://gate:Secret@h"), ("PGRST_APP_SETTINGS_KEY", "Secret")]).unwrap();
+        let said = format!("{config:?}");
+        assert!(!said.contains("Secret") && said.contains("db_pool: 10"), "{said}");
+    }
+
+    #[test]
+    fn odd_keys_warn() {
+        let config = load(&[
+            ("PGRST_JWT_SECRET", "x"),
+            ("PGRST_DB_SHEMAS", "x"),
+            ("PGRST_ROOT_SPEC", "x"),
+            ("PGRST_DB_REQUEST_SETTINGS", "never"),
+        ])
+        .unwrap();
         assert_eq!(
             config.warnings,
-            ["unknown configuration key db-shemas", "the configuration key jwt-secret has no effect yet"]
+            [
+                "db-request-settings never is read as auto: what code can see is not withheld from it",
+                "unknown configuration key db-shemas",
+                "the configuration key jwt-secret has no effect yet"
+            ]
         );
-        assert_eq!(config.db_pool, 10);
-        assert!(load(&[("PGRST_LOG_LEVEL", "loud")]).unwrap_err().to_string().starts_with("Error in config"));
-        assert!(load(&[("PGRST_DB_SCHEMAS", "api,pg_catalog")]).is_err());
+        assert_eq!(config.db_root_spec.as_deref(), Some("x"));
     }
 }

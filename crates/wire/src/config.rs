@@ -97,14 +97,17 @@ impl Config {
         Self::parse_with(text, |name| std::env::var(name).ok())
     }
 
-    /// [`Config::parse`] with another source of environment variables.
+    /// [`Config::parse`] with another source of environment variables. Where the text may hold a password, an error quotes
+    /// nothing of it: one with a character that should have been escaped is read as something else.
     pub fn parse_with(text: &str, env: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let text = text.trim();
         let pairs = match text.strip_prefix("postgresql://").or_else(|| text.strip_prefix("postgres://")) {
-            Some(rest) => uri_pairs(rest)?,
-            None => keyword_pairs(text)?,
+            Some(rest) => uri_pairs(rest),
+            None => keyword_pairs(text),
         };
-        Settings { pairs, env: &env }.config()
+        let config = pairs.and_then(|pairs| Settings { pairs, env: &env }.config());
+        let may_hold_a_password = text.contains('@') || text.to_ascii_lowercase().contains("password");
+        if may_hold_a_password { config.map_err(without_quotation) } else { config }
     }
 }
 
@@ -309,6 +312,16 @@ fn invalid(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config(what.into()))
 }
 
+fn without_quotation(error: Error) -> Error {
+    let what = match error.kind() {
+        ErrorKind::Config(what) => what.split('"').next().unwrap_or_default().trim_end_matches([' ', ':']).to_owned(),
+        _ => return error,
+    };
+    invalid(format!(
+        "{what} (what it is is not shown, since it may be of a password; in a URI's, write %25, %2F, %3F and %40 for % / ? and @)"
+    ))
+}
+
 /// The part of a URI behind its scheme: `user:password@host:port,host:port/dbname?key=value&…`.
 fn uri_pairs(rest: &str) -> Result<Pairs, Error> {
     let mut pairs = Pairs::new();
@@ -463,6 +476,12 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(format!("invalid connection string: {what}")), "{text}");
         }
+        // a password whose slash is not escaped ends the hosts
+        let said = parse("postgres://user:pass/word@h").unwrap_err();
+        assert!(
+            said.starts_with("invalid connection string: invalid port number (") && !said.contains("\"pass"),
+            "{said}"
+        );
     }
 
     #[test]

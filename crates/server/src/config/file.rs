@@ -1,6 +1,6 @@
-//! The syntax of a PostgREST configuration file (operations §2).
+//! The syntax of a PostgREST configuration file (operations §2). Errors show no values: they may be secrets.
 
-use crate::config::ConfigError;
+use super::ConfigError;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::path::Path;
@@ -22,6 +22,9 @@ fn import(path: &Path, entries: &mut BTreeMap<String, String>, level: usize) -> 
         return Err(failed(format!("more than {LEVELS_MAX} imports in a row")));
     }
     let text = std::fs::read_to_string(path).map_err(|cause| failed(cause.to_string()))?;
+    if text.contains('\0') {
+        return Err(failed("a NUL is no part of a configuration".to_owned()));
+    }
     let mut parser = Parser { chars: text.chars().peekable(), line: 1, entries, level, path };
     parser.block("", false).map_err(|cause| failed(format!("line {}: {cause}", parser.line)))
 }
@@ -77,7 +80,7 @@ impl Parser<'_> {
             Some('=') => {
                 self.next();
                 self.blanks();
-                let value = self.value()?;
+                let value = self.value().map_err(|cause| format!("{key}: {cause}"))?;
                 self.entries.insert(key, value);
                 Ok(())
             }
@@ -90,13 +93,13 @@ impl Parser<'_> {
                 let beside = self.path.parent().unwrap_or(Path::new(".")).join(file);
                 import(&beside, self.entries, self.level + 1).map_err(|error| error.to_string())
             }
-            _ => Err(format!("\"=\" is missing after {key}")),
+            _ => Err("\"=\" is missing after a key".to_owned()),
         }
     }
 
     fn name(&mut self) -> Result<String, String> {
         let mut name = String::new();
-        while let Some(c) = self.chars.next_if(|&c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) {
+        while let Some(c) = self.chars.next_if(|&c| is_in_names(c)) {
             name.push(c);
         }
         if name.starts_with(char::is_alphabetic) {
@@ -104,7 +107,7 @@ impl Parser<'_> {
         }
         Err(match self.chars.peek() {
             Some(c) if name.is_empty() => format!("a key cannot begin with {c:?}"),
-            _ => format!("{name:?} is not a key"),
+            _ => "a key begins with a letter".to_owned(),
         })
     }
 
@@ -139,10 +142,11 @@ impl Parser<'_> {
                     "off" => Ok("false".to_owned()),
                     "true" | "false" => Ok(word),
                     // 3, 3.0 and 1e3 are integers
-                    _ => match word.parse::<f64>() {
-                        Ok(number) if number.fract() == 0.0 && number.abs() < 1e15 => Ok(format!("{number:.0}")),
-                        Ok(_) => Ok(word),
-                        Err(_) => Err(format!("{word:?} is not a value; text needs double quotes")),
+                    // what Rust reads besides, `inf` and `nan`, is no number here
+                    _ => match word.parse::<f64>().ok().filter(|number| number.is_finite()) {
+                        Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => Ok(format!("{number:.0}")),
+                        Some(_) => Ok(word),
+                        None => Err("neither a number nor true or false; text needs double quotes".to_owned()),
                     },
                 }
             }
@@ -161,8 +165,9 @@ impl Parser<'_> {
                     Some('t') => text.push('\t'),
                     Some('u') => {
                         let digits: String = (0..4).filter_map(|_| self.next()).collect();
-                        let code = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
-                        text.push(code.ok_or_else(|| format!("\\u{digits} is no character"))?);
+                        let code = u32::from_str_radix(&digits, 16).ok().filter(|&code| code > 0);
+                        let c = code.and_then(char::from_u32).ok_or("what stands behind \\u is no character")?;
+                        text.push(c);
                     }
                     Some(c @ ('"' | '\\')) => text.push(c),
                     _ => return Err("unknown escape in a string".to_owned()),
@@ -171,10 +176,12 @@ impl Parser<'_> {
                     Some('$') => text.push('$'),
                     Some('(') => {
                         let mut name = String::new();
-                        while let Some(c) = self.chars.next_if(|&c| c != ')') {
+                        while let Some(c) = self.chars.next_if(|&c| is_in_names(c)) {
                             name.push(c);
                         }
-                        self.next();
+                        if self.next() != Some(')') {
+                            return Err("$( is not followed by a name and )".to_owned());
+                        }
                         let value = self.entries.get(&name).cloned().or_else(|| std::env::var(&name).ok());
                         text.push_str(
                             &value.ok_or_else(|| format!("$({name}) is neither a key nor in the environment"))?,
@@ -187,6 +194,10 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+fn is_in_names(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
 #[cfg(test)]
@@ -219,10 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line() {
-        assert_eq!(parse("a = \"x\"\nb = word"), Err("2: \"word\" is not a value; text needs double quotes".into()));
+    fn errors_name_the_line_and_show_no_value() {
+        let needed = "neither a number nor true or false; text needs double quotes";
+        assert_eq!(parse("a = \"x\"\njwt-secret = abc"), Err(format!("2: jwt-secret: {needed}")));
+        assert_eq!(parse("a = inf"), Err(format!("1: a: {needed}")));
         assert_eq!(parse("a { b = 1"), Err("1: a group is not closed".into()));
-        assert_eq!(parse("a = \"$x\""), Err("1: a single $ in a string; write $$".into()));
+        assert_eq!(parse("a = \"$x\""), Err("1: a: a single $ in a string; write $$".into()));
+        // the rest of a secret behind a quotation mark, and behind what looks like a variable
+        assert_eq!(parse("a = \"se\"cret\""), Err("1: \"=\" is missing after a key".into()));
+        assert_eq!(parse("a = \"$(cret\"\n# )"), Err("1: a: $( is not followed by a name and )".into()));
+        assert_eq!(parse(r#"a = "\u0000""#), Err("1: a: what stands behind \\u is no character".into()));
         assert_eq!(parse("= 1"), Err("1: a key cannot begin with '='".into()));
     }
 }

@@ -1,0 +1,250 @@
+//! The keys, one a row, and those of PostgREST's that have no effect yet.
+//!
+//! To add one, write a row here and a row in `docs/configuration.md`.
+
+use super::values::{
+    Values, boolean, choice, connection, function, list, number, optional, path, proxy, schemas, seconds, text,
+    trace_header,
+};
+use super::{ConfigError, LogLevel, OpenApiMode, RequestSettings};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const CLIENT_STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// PostgreSQL's `bigint` is the type of its limits.
+const ROWS_MAX: u64 = i64::MAX as u64;
+const BYTES_MAX: u64 = u64::MAX;
+const CONNECTIONS_MAX: u64 = 10_000;
+
+config_of_keys! {
+    /// the connection string; `None` where nobody said.
+    "db-uri": "", secret => db_uri: Option<String> = optional(connection);
+    /// the exposed schemas, the default one first.
+    "db-schemas": "public", older("db-schema") => db_schemas: Vec<String> = schemas;
+    /// the role of requests without a token.
+    "db-anon-role": "" => db_anon_role: Option<String> = optional(text);
+    /// how many connections are open at most.
+    "db-pool": "10" => db_pool: usize = number(1, CONNECTIONS_MAX);
+    /// how long a request waits for one.
+    "db-pool-acquisition-timeout": "10" => db_pool_acquisition_timeout: Duration = seconds;
+    /// how long an unused one is kept.
+    "db-pool-max-idletime": "30", older("db-pool-timeout"), older_wins => db_pool_max_idletime: Duration = seconds;
+    /// how old one gets.
+    "db-pool-max-lifetime": "1800" => db_pool_max_lifetime: Duration = seconds;
+    /// how many rows any level may return.
+    "db-max-rows": "", older("max-rows") => db_max_rows: Option<u64> = optional(number(0, ROWS_MAX));
+    /// schemas behind the exposed one in the search path.
+    "db-extra-search-path": "public", may_be_empty => db_extra_search_path: Vec<String> = list;
+    /// where reloads are notified.
+    "db-channel": "pgrst" => db_channel: String = text;
+    /// whether to listen there.
+    "db-channel-enabled": "true" => db_channel_enabled: bool = boolean;
+    /// the address to listen on.
+    "server-host": "!4" => server_host: String = text;
+    /// 0 is any free one.
+    "server-port": "3000" => server_port: u16 = number(0, 65_535);
+    /// a path to listen on instead.
+    "server-unix-socket": "" => server_unix_socket: Option<PathBuf> = optional(path);
+    /// a key of Thalweg's own: how large a body may be of which all must be here at once, in bytes.
+    "client-body-max": "268435456" => client_body_max: u64 = number(0, BYTES_MAX);
+    /// a key of Thalweg's own: how large a body may be that is read row by row, in bytes.
+    "client-stream-max": "" => client_stream_max: u64 = |given: &str| match given {
+        "" => Ok(BYTES_MAX),
+        given => number(0, BYTES_MAX)(given),
+    };
+    /// whether requests may aggregate.
+    "db-aggregates-enabled": "false" => db_aggregates_enabled: bool = boolean;
+    /// whether requests may ask how they would be run.
+    "db-plan-enabled": "false" => db_plan_enabled: bool = boolean;
+    /// the function that answers `/`.
+    "db-root-spec": "", older("root-spec") => db_root_spec: Option<String> = optional(text);
+    /// the function that runs before every request, with its schema if that was said.
+    "db-pre-request": "", older("pre-request") => db_pre_request: Option<(Option<String>, String)> = optional(function);
+    /// the settings of a function that hold for the whole transaction.
+    "db-hoisted-tx-settings": "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation"
+        => db_hoisted_tx_settings: Vec<String> = list;
+    /// whether transactions are rolled back.
+    "db-tx-end": "commit" => db_tx_rolls_back: bool = |given: &str| tx_end(given).map(|(rolls_back, _)| rolls_back);
+    /// whether requests may say how their transaction ends.
+    "db-tx-end": "commit" => db_tx_end_is_theirs: bool = |given: &str| tx_end(given).map(|(_, is_theirs)| is_theirs);
+    /// a key of Thalweg's own: what a session is told of a request.
+    "db-request-settings": "auto" => db_request_settings: RequestSettings = choice(&[
+        ("auto", RequestSettings::Auto),
+        ("always", RequestSettings::Always),
+        // what code can see is never withheld from it
+        (REQUEST_SETTINGS_NEVER, RequestSettings::Auto),
+    ]);
+    /// whether statements are kept prepared and state is kept in sessions; not behind a pooler.
+    "db-prepared-statements": "true" => db_prepared_statements: bool = boolean;
+    /// what the description of `/` covers.
+    "openapi-mode": "follow-privileges" => openapi_mode: OpenApiMode = choice(&[
+        ("follow-privileges", OpenApiMode::FollowPrivileges),
+        ("ignore-privileges", OpenApiMode::IgnorePrivileges),
+        ("disabled", OpenApiMode::Disabled),
+    ]);
+    /// whether it mentions tokens.
+    "openapi-security-active": "false" => openapi_security_active: bool = boolean;
+    /// where clients find the server.
+    "openapi-server-proxy-uri": "" => openapi_server_proxy_uri: Option<String> = optional(proxy);
+    /// all where it is not set.
+    "server-cors-allowed-origins": "" => server_cors_allowed_origins: Option<Vec<String>> = optional(list);
+    /// a header that is sent back as it came.
+    "server-trace-header": "" => server_trace_header: Option<String> = optional(trace_header);
+    /// whether responses tell what they cost; on unless it is turned off.
+    "server-timing-enabled": "true" => server_timing_enabled: bool = boolean;
+    /// whether errors have details and a hint.
+    "client-error-verbosity": "verbose" => client_errors_are_verbose: bool = choice(&[("verbose", true), ("minimal", false)]);
+    /// whether an embed's bare name addresses it although it has an alias.
+    "url-use-legacy-target-names": "true" => url_use_legacy_target_names: bool = boolean;
+    /// from which status on requests are logged.
+    "log-level": "error" => log_level: LogLevel = choice(&[
+        ("crit", LogLevel::Crit),
+        ("error", LogLevel::Error),
+        ("warn", LogLevel::Warn),
+        ("info", LogLevel::Info),
+        ("debug", LogLevel::Debug),
+    ]);
+}
+
+/// PostgREST's keys that are understood as such, and have no effect yet.
+pub(super) const NOT_YET: [&str; 17] = [
+    "admin-server-host",
+    "admin-server-port",
+    "admin-server-unix-socket",
+    "admin-server-unix-socket-mode",
+    "db-config",
+    "db-pool-automatic-recovery",
+    "db-pre-config",
+    "jwt-aud",
+    "jwt-cache-max-entries",
+    "jwt-role-claim-key",
+    "role-claim-key",
+    "jwt-secret",
+    "jwt-secret-is-base64",
+    "secret-is-base64",
+    "log-query",
+    "server-reuseport",
+    "server-unix-socket-mode",
+];
+
+pub(super) const REQUEST_SETTINGS_NEVER: &str = "never";
+
+/// Whether transactions are rolled back, and whether requests may say so.
+fn tx_end(given: &str) -> Result<(bool, bool), String> {
+    choice(&[
+        ("commit", (false, false)),
+        ("commit-allow-override", (false, true)),
+        ("rollback", (true, false)),
+        ("rollback-allow-override", (true, true)),
+    ])(given)
+}
+
+/// One key: its name, its default, and what is particular about it.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    /// As it would be written in the environment; empty where the key is unset.
+    pub(super) default: &'static str,
+    pub(super) older: Option<&'static str>,
+    pub(super) older_wins: bool,
+    pub(super) may_be_empty: bool,
+    is_secret: bool,
+}
+
+impl Key {
+    const fn new(name: &'static str, default: &'static str) -> Self {
+        Self { name, default, older: None, older_wins: false, may_be_empty: false, is_secret: false }
+    }
+
+    /// A name that is read where this one says nothing.
+    const fn older(self, name: &'static str) -> Self {
+        Self { older: Some(name), ..self }
+    }
+
+    /// The older name is read first.
+    const fn older_wins(self) -> Self {
+        Self { older_wins: true, ..self }
+    }
+
+    /// The empty text is a value, and not the same as none.
+    const fn may_be_empty(self) -> Self {
+        Self { may_be_empty: true, ..self }
+    }
+
+    /// Its value is never printed.
+    const fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        self.is_secret
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const DOCS: &str = include_str!("../../../../docs/configuration.md");
+
+    /// The rows of the table of keys: key, default, meaning.
+    fn documented() -> Vec<[&'static str; 3]> {
+        let rows = DOCS.lines().skip_while(|line| *line != "| key | default | meaning |").skip(2);
+        rows.take_while(|line| line.starts_with('|'))
+            .map(|line| {
+                let cells: Vec<&str> = line.trim_matches('|').splitn(3, '|').map(str::trim).collect();
+                cells.try_into().unwrap_or_else(|_| panic!("three cells are needed: {line}"))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_documentation_has_every_key_with_its_default_and_no_other() {
+        let mut rows = BTreeMap::new();
+        for [key, default, meaning] in documented() {
+            let key = key.strip_prefix('`').and_then(|key| key.strip_suffix('`')).expect("a key is code");
+            assert_eq!(rows.insert(key, (default, meaning)), None, "{key} has two rows");
+        }
+        let (_, about_free_settings) = rows.remove("app.settings.*").expect("app.settings.* has a row");
+        assert!(!about_free_settings.is_empty());
+        let known: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
+        assert_eq!(rows.keys().copied().collect::<BTreeSet<_>>(), known);
+        for key in KEYS {
+            let (default, meaning) = rows[key.name];
+            let expected = match key.default {
+                "" => "–".to_owned(),
+                text => format!("`{text}`"),
+            };
+            assert_eq!(default, expected, "the default of {}", key.name);
+            assert!(!meaning.is_empty(), "what {} means", key.name);
+            if let Some(older) = key.older {
+                assert!(meaning.contains(&format!("`{older}`")), "the older name of {} is {older}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_lists_the_keys_without_effect() {
+        let (_, list) = DOCS.split_once("PostgREST's keys without effect yet are ").expect("they are listed");
+        let (list, _) = list.split_once(".\n").expect("the list is a sentence");
+        let listed: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+        assert_eq!(listed, NOT_YET.into_iter().collect());
+    }
+
+    #[test]
+    fn a_name_means_one_thing() {
+        let mut names = BTreeMap::new();
+        for key in KEYS {
+            for name in std::iter::once(key.name).chain(key.older) {
+                let meant = *names.entry(name).or_insert(key.name);
+                assert_eq!(meant, key.name, "{name}");
+                assert!(!NOT_YET.contains(&name), "{name} has an effect");
+            }
+            let twice = KEYS.iter().find(|other| other.name == key.name).unwrap();
+            assert_eq!((twice.default, twice.older), (key.default, key.older), "{}", key.name);
+        }
+    }
+}

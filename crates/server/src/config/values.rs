@@ -1,0 +1,253 @@
+//! Values as they were given, and how each type of them is read (operations §1.1).
+
+use super::ConfigError;
+use super::keys::{KEYS, Key, NOT_YET, REQUEST_SETTINGS_NEVER};
+use hyper::header::HeaderName;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the names of environment variables begin with; the later wins.
+pub(super) const PREFIXES: [&str; 2] = ["PGRST_", "THALWEG_"];
+
+/// As long as a number of seconds in PostgreSQL's settings may be; what is added to the time of day must not overflow.
+const SECONDS_MAX: u64 = i32::MAX as u64;
+
+const FREE_SETTINGS: &str = "app.settings.";
+
+/// The values that were given, by key; each hides those of lower sources.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    given: BTreeMap<String, Value>,
+}
+
+#[derive(Debug)]
+struct Value {
+    text: String,
+    /// Where it came from, unless that is the file.
+    variable: Option<String>,
+}
+
+impl Values {
+    /// The file's entries, and what the environment says instead.
+    pub(super) fn new(entries: BTreeMap<String, String>, environment: impl Iterator<Item = (String, String)>) -> Self {
+        let from_file = |(key, text)| (key, Value { text, variable: None });
+        let mut given: BTreeMap<String, Value> = entries.into_iter().map(from_file).collect();
+        let environment: BTreeMap<String, String> = environment.collect();
+        for prefix in PREFIXES {
+            for (variable, text) in &environment {
+                let Some(name) = variable.strip_prefix(prefix) else { continue };
+                let key = match name.strip_prefix("APP_SETTINGS_") {
+                    Some(setting) => format!("{FREE_SETTINGS}{setting}"),
+                    None => name.to_ascii_lowercase().replace('_', "-"),
+                };
+                // what is not meant for the server: where to find PostgreSQL
+                if prefix == "PGRST_" || !matches!(key.as_str(), "postgres" | "maven-url") {
+                    given.insert(key, Value { text: text.clone(), variable: Some(variable.clone()) });
+                }
+            }
+        }
+        Self { given }
+    }
+
+    /// What a key has been set to, or else its default. `read` says what it needs where it cannot read a text.
+    pub(super) fn read<T>(&self, key: &Key, read: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {
+        let says_something = |value: &&Value| key.may_be_empty || !value.text.is_empty();
+        let value_of = |name: &str| self.given.get_key_value(name).filter(|(_, value)| says_something(value));
+        let (newer, older) = (value_of(key.name), key.older.and_then(value_of));
+        let Some((name, value)) = (if key.older_wins { older.or(newer) } else { newer.or(older) }) else {
+            return read(key.default).map_err(|needed| ConfigError::new(format!("{}: {needed}", key.name)));
+        };
+        read(&value.text).map_err(|needed| {
+            let name = value.variable.as_ref().unwrap_or(name);
+            ConfigError::new(match key.is_secret() {
+                true => format!("{name}: {needed}"),
+                false => format!("{name} = {:?}: {needed}", value.text),
+            })
+        })
+    }
+
+    pub(super) fn app_settings(&self) -> Vec<(String, String)> {
+        let free = self.given.iter().filter(|(key, _)| key.starts_with(FREE_SETTINGS));
+        free.map(|(key, value)| (key.clone(), value.text.clone())).collect()
+    }
+
+    /// What is odd about them, in words for the log.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.given.iter().filter_map(|(key, value)| warning(key, &value.text)).collect()
+    }
+}
+
+fn warning(key: &str, value: &str) -> Option<String> {
+    let is_known = KEYS.iter().any(|known| known.name == key || known.older == Some(key));
+    if (key, value) == ("db-request-settings", REQUEST_SETTINGS_NEVER) {
+        Some("db-request-settings never is read as auto: what code can see is not withheld from it".to_owned())
+    } else if is_known || key.starts_with(FREE_SETTINGS) {
+        None
+    } else if NOT_YET.contains(&key) {
+        Some(format!("the configuration key {key} has no effect yet"))
+    } else {
+        Some(format!("unknown configuration key {key}"))
+    }
+}
+
+/// What `read` reads; nothing where the text is empty.
+pub(super) fn optional<T>(read: impl Fn(&str) -> Result<T, String>) -> impl Fn(&str) -> Result<Option<T>, String> {
+    move |given| if given.is_empty() { Ok(None) } else { read(given).map(Some) }
+}
+
+/// A number in decimal digits, from one to another.
+pub(super) fn number<T: TryFrom<u64>>(min: u64, max: u64) -> impl Fn(&str) -> Result<T, String> {
+    move |given| {
+        let number = digits(given).filter(|number| (min..=max).contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| format!("a number from {min} to {max} is needed"))
+    }
+}
+
+pub(super) fn seconds(given: &str) -> Result<Duration, String> {
+    let seconds = digits(given).filter(|&seconds| seconds <= SECONDS_MAX);
+    let seconds = seconds.ok_or_else(|| format!("a number of seconds from 0 to {SECONDS_MAX} is needed"))?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// `true`, `false`, or an integer, of which those above 0 are true.
+pub(super) fn boolean(given: &str) -> Result<bool, String> {
+    let given = given.trim();
+    if given.eq_ignore_ascii_case("true") {
+        return Ok(true);
+    }
+    if given.eq_ignore_ascii_case("false") {
+        return Ok(false);
+    }
+    let below_zero = given.strip_prefix('-').and_then(digits).is_some();
+    let number = if below_zero { Some(0) } else { digits(given) };
+    number.map(|number| number > 0).ok_or_else(|| "true or false is needed".to_owned())
+}
+
+/// One of these words.
+pub(super) fn choice<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, String> {
+    move |given| {
+        words.iter().find(|(word, _)| *word == given).map(|(_, meant)| *meant).ok_or_else(|| {
+            let words = words.iter().map(|(word, _)| *word).filter(|word| *word != REQUEST_SETTINGS_NEVER);
+            format!("one of {} is needed", words.collect::<Vec<_>>().join(", "))
+        })
+    }
+}
+
+pub(super) fn text(given: &str) -> Result<String, String> {
+    Ok(given.to_owned())
+}
+
+pub(super) fn path(given: &str) -> Result<PathBuf, String> {
+    Ok(given.into())
+}
+
+/// Items between commas, without the blanks around them.
+pub(super) fn list(given: &str) -> Result<Vec<String>, String> {
+    Ok(given.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+}
+
+pub(super) fn schemas(given: &str) -> Result<Vec<String>, String> {
+    let schemas = list(given)?;
+    if schemas.is_empty() {
+        return Err("at least one schema is needed".to_owned());
+    }
+    match schemas.iter().find(|schema| matches!(schema.as_str(), "pg_catalog" | "information_schema")) {
+        Some(schema) => Err(format!("db-schemas does not allow schema: '{schema}'")),
+        None => Ok(schemas),
+    }
+}
+
+/// A function's name, with its schema if there is one; the first dot parts them.
+pub(super) fn function(given: &str) -> Result<(Option<String>, String), String> {
+    match given.split_once('.') {
+        Some(("", _) | (_, "")) => Err("a function's name is needed, or schema.name".to_owned()),
+        Some((schema, name)) => Ok((Some(schema.to_owned()), name.to_owned())),
+        None => Ok((None, given.to_owned())),
+    }
+}
+
+/// A connection string, or after `@` the name of the file that holds it. What is said of it holds none of its values.
+pub(super) fn connection(given: &str) -> Result<String, String> {
+    let uri = match given.strip_prefix('@') {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|cause| format!("{path}: {cause}"))?;
+            text.trim_end_matches('\n').to_owned()
+        }
+        None => given.to_owned(),
+    };
+    thalweg_wire::Config::parse(&uri).map_err(|error| error.to_string())?;
+    Ok(uri)
+}
+
+pub(super) fn proxy(given: &str) -> Result<String, String> {
+    match crate::answer::Proxy::parse(given) {
+        Some(_) => text(given),
+        None => Err("Malformed proxy uri, a correct example: https://example.com:8443/basePath".to_owned()),
+    }
+}
+
+pub(super) fn trace_header(given: &str) -> Result<String, String> {
+    match HeaderName::from_bytes(given.as_bytes()) {
+        Ok(_) => text(given),
+        Err(_) => Err("the name of a header is needed".to_owned()),
+    }
+}
+
+/// Digits with blanks around them, and neither sign nor fraction.
+fn digits(given: &str) -> Option<u64> {
+    let given = given.trim();
+    given.bytes().all(|byte| byte.is_ascii_digit()).then(|| given.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As PostgREST 12.0.2 reads them with `--dump-config`; what it takes for the default in silence is an error here.
+    #[test]
+    fn booleans_as_postgrest_reads_them() {
+        for (given, expected) in [
+            ("true", Ok(true)),
+            ("True", Ok(true)),
+            ("TRUE", Ok(true)),
+            (" true ", Ok(true)),
+            ("1", Ok(true)),
+            ("2", Ok(true)),
+            ("false", Ok(false)),
+            ("FALSE", Ok(false)),
+            ("0", Ok(false)),
+            ("-1", Ok(false)),
+            ("on", Err(())),
+            ("off", Err(())),
+            ("yes", Err(())),
+            ("t", Err(())),
+            ("1.0", Err(())),
+            ("-", Err(())),
+            ("", Err(())),
+        ] {
+            assert_eq!(boolean(given).map_err(drop), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_up_to_their_bounds() {
+        let port = number::<u16>(0, 65_535);
+        assert_eq!((port("0"), port(" 65535 "), port("0080")), (Ok(0), Ok(65_535), Ok(80)));
+        for wrong in ["65536", "-0", "1e3", "", "18446744073709551616"] {
+            assert!(port(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(number::<u64>(0, u64::MAX)("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(seconds("2147483647"), Ok(Duration::from_secs(SECONDS_MAX)));
+        assert!(std::time::Instant::now().checked_add(Duration::from_secs(SECONDS_MAX)).is_some());
+    }
+
+    #[test]
+    fn names_of_functions() {
+        let named = |schema: Option<&str>, name: &str| Ok((schema.map(str::to_owned), name.to_owned()));
+        assert_eq!(function("check"), named(None, "check"));
+        assert_eq!(function("a.b.c"), named(Some("a"), "b.c"));
+        assert!([".x", "x.", "."].iter().all(|wrong| function(wrong).is_err()));
+    }
+}
