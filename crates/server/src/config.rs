@@ -23,8 +23,6 @@ macro_rules! config_of_keys {
                 $(#[doc = $meaning])+
                 pub $field: $type,
             )+
-            /// How long a client may take nothing of a response, or send nothing of a body. No key sets it yet.
-            pub client_stall_timeout: Duration,
             /// `app.settings.*`: what SQL can read of the configuration.
             pub app_settings: Vec<(String, String)>,
             /// What is odd about the configuration, in words for the log.
@@ -40,7 +38,6 @@ macro_rules! config_of_keys {
                 let mut keys = KEYS.iter();
                 Ok(Self {
                     $($field: values.read(keys.next().expect("there is a key for each field"), $read)?,)+
-                    client_stall_timeout: CLIENT_STALL_TIMEOUT,
                     app_settings: values.app_settings(),
                     warnings: values.warnings(),
                 })

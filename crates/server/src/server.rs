@@ -11,28 +11,16 @@ use arc_swap::ArcSwapOption;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
-/// How many clients may be connected. More wait in the operating system's queue.
-const CLIENTS_MAX: usize = 10_000;
 /// How long requests may go on after the server was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// How much clients that are slower than the database may keep on disk, in bytes.
-const SPOOL_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
-
-/// Where that is: not where the system may keep files in memory, if it can be helped.
-fn spool_directory() -> PathBuf {
-    let on_disk = Path::new("/var/tmp");
-    if on_disk.is_dir() { on_disk.to_owned() } else { std::env::temp_dir() }
-}
 
 /// What a [`Server`] is made of.
 #[derive(Debug)]
@@ -102,7 +90,8 @@ impl Server {
     /// Answers requests until `stop` is ready, then lets those in progress finish.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServerError> {
         let (closing, closed) = watch::channel(false);
-        let clients = Arc::new(Semaphore::new(CLIENTS_MAX));
+        let clients_max = self.state.config.server_clients_max;
+        let clients = Arc::new(Semaphore::new(clients_max));
         let mut stop = std::pin::pin!(stop);
         let loaded = self.loaded();
         let mut cannot_load = std::pin::pin!(async move {
@@ -141,9 +130,9 @@ impl Server {
         }
         drop(self.listener);
         let _ = closing.send(true);
-        let all = u32::try_from(CLIENTS_MAX).unwrap_or(u32::MAX);
+        let all = u32::try_from(clients_max).unwrap_or(u32::MAX);
         if tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await.is_err() {
-            let left = CLIENTS_MAX - clients.available_permits();
+            let left = clients_max - clients.available_permits();
             tracing::error!(left, "responses were cut: the server stops, and their clients take too long");
         }
         Ok(())
@@ -172,7 +161,7 @@ impl ServerBuilder {
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
             held_bytes: Arc::default(),
-            outlet: Outlet::new(Spool::new(&spool_directory(), SPOOL_BYTES_MAX)),
+            outlet: Outlet::new(Spool::new(&config.client_spool_dir, config.client_spool_max)),
             turns: Turns::new(config.db_pool, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),
             pre_request: config

@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use tokio::sync::Notify;
@@ -41,6 +41,8 @@ struct Room {
     directory: PathBuf,
     bytes_max: u64,
     bytes: AtomicU64,
+    /// Whether the last write failed, which is said once.
+    is_failing: AtomicBool,
 }
 
 /// A file without a name, and its part of the room.
@@ -112,9 +114,23 @@ pub(crate) struct NoRoom(pub(crate) Vec<Bytes>);
 pub(crate) struct Missing;
 
 impl Spool {
-    /// Room for so many bytes in a directory.
+    /// Room for so many bytes in a directory; none where nothing can be written.
     pub(crate) fn new(directory: &Path, bytes_max: u64) -> Self {
-        Self { room: Arc::new(Room { directory: directory.to_owned(), bytes_max, bytes: AtomicU64::new(0) }) }
+        let bytes_max = match tempfile::tempfile_in(directory) {
+            Ok(_) => bytes_max,
+            Err(error) => {
+                let directory = directory.display();
+                tracing::info!(
+                    target: "notice",
+                    %error,
+                    %directory,
+                    "nothing can be kept on disk for slow clients (client-spool-dir): the database will wait for them"
+                );
+                0
+            }
+        };
+        let (directory, bytes, is_failing) = (directory.to_owned(), AtomicU64::new(0), AtomicBool::new(false));
+        Self { room: Arc::new(Room { directory, bytes_max, bytes, is_failing }) }
     }
 
     /// A queue with nothing in it.
@@ -155,10 +171,15 @@ impl Writer {
         let (room, written) = (self.room.clone(), chunks.clone());
         let writing = tokio::task::spawn_blocking(move || append(segment, &room, &written, bytes));
         let (segment, at) = match writing.await {
-            Ok(Ok(written)) => written,
+            Ok(Ok(written)) => {
+                self.room.is_failing.store(false, Ordering::Relaxed);
+                written
+            }
             Ok(Err(error)) => {
-                let directory = self.room.directory.display();
-                tracing::error!(%error, %directory, "cannot write to the spool");
+                if !self.room.is_failing.swap(true, Ordering::Relaxed) {
+                    let directory = self.room.directory.display();
+                    tracing::error!(%error, %directory, "cannot write to the spool");
+                }
                 return Err(NoRoom(chunks));
             }
             // only a runtime that ends does not let it end

@@ -11,12 +11,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const CLIENT_STALL_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// PostgreSQL's `bigint` is the type of its limits.
 const ROWS_MAX: u64 = i64::MAX as u64;
 const BYTES_MAX: u64 = u64::MAX;
 const CONNECTIONS_MAX: u64 = 10_000;
+const CLIENTS_MAX: u64 = 1_000_000;
 
 config_of_keys! {
     /// the connection string; `None` where nobody said.
@@ -54,6 +53,14 @@ config_of_keys! {
         "" => Ok(BYTES_MAX),
         given => number(0, BYTES_MAX)(given),
     };
+    /// a key of Thalweg's own: how long a client may take nothing of a response, or send nothing of a body.
+    "client-stall-timeout": "30" => client_stall_timeout: Duration = at_least_a_second;
+    /// a key of Thalweg's own: how much clients that are slower than the database may keep on disk, in bytes.
+    "client-spool-max": "4294967296" => client_spool_max: u64 = number(0, BYTES_MAX);
+    /// a key of Thalweg's own: where that is.
+    "client-spool-dir": "/var/tmp" => client_spool_dir: PathBuf = path;
+    /// a key of Thalweg's own: how many clients may be connected.
+    "server-clients-max": "10000" => server_clients_max: usize = number(1, CLIENTS_MAX);
     /// whether requests may aggregate.
     "db-aggregates-enabled": "false" => db_aggregates_enabled: bool = boolean;
     /// whether requests may ask how they would be run.
@@ -139,6 +146,13 @@ fn tx_end(given: &str) -> Result<(bool, bool), String> {
         ("rollback", (true, false)),
         ("rollback-allow-override", (true, true)),
     ])(given)
+}
+
+fn at_least_a_second(given: &str) -> Result<Duration, String> {
+    match seconds(given)? {
+        Duration::ZERO => Err("a number of seconds from 1 on is needed".to_owned()),
+        some => Ok(some),
+    }
 }
 
 /// One key: its name, its default, and what is particular about it.

@@ -108,3 +108,30 @@ fn a_slow_line_makes_progress_between_the_systems_events() {
     }
     panic!("the response was cut");
 }
+
+/// Without room on disk the database waits for its readers, who have turns: others have connections all the same.
+#[test]
+fn without_a_spool_readers_wait_for_turns() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let readers = |directory: &str, spool_max: u64| {
+        let config =
+            Config { client_spool_dir: directory.into(), client_spool_max: spool_max, ..config(&database.uri()) };
+        let wait = Duration::from_secs(1);
+        let served = Served::start(Config { db_pool: 2, db_pool_acquisition_timeout: wait, ..config });
+        let mut first = asking(&served, "/numbers", &[]);
+        eventually("the rows flow", || active(&database) == 1);
+        let refused = served.get("/numbers");
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (504, Some("PGRST003")));
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(active(&database), 1, "the database waits for the first");
+        assert_eq!(served.get("/numbers?id=lt.100").status, 200);
+        let response = first.receive(false);
+        assert!(response.whole);
+        assert_eq!(response.json().as_array().unwrap().len(), 40_000);
+        assert!(served.get("/numbers").whole, "the turn is free again");
+    };
+    readers("/var/tmp", 0);
+    readers("/nonexistent", u64::MAX);
+    // room for the beginning only
+    readers("/var/tmp", 16 * 1024 * 1024);
+}
