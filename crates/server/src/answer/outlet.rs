@@ -19,10 +19,11 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thalweg_encode::EncodeError;
 use thalweg_wire::{Progress, StepError};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 /// For how long a client may keep the database waiting, in all.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -376,4 +377,70 @@ async fn put(writer: &mut Writer, batch: Vec<Bytes>) -> Result<(), TooSlow> {
     }
     writer.hold(batch);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// What becomes of a batch in a queue without room on disk, before which there is another, while the client reads so many
+    /// bytes every ten seconds.
+    async fn put_behind_another(bytes: usize) -> Result<(), TooSlow> {
+        let (mut writer, mut reader) = Spool::new(Path::new("/nonexistent"), 0).queue();
+        let pieces = vec![Bytes::from(vec![0; bytes]); 100];
+        writer.hold(pieces);
+        let client = tokio::spawn(async move {
+            while let Some(Ok(_)) = reader.next().await {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            }
+        });
+        let put = put(&mut writer, vec![Bytes::from_static(b"more")]).await;
+        client.abort();
+        put
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_waits_is_read_at_a_pace() {
+        let least = PACE_BYTES_PER_S_MIN as usize * 10;
+        assert!(put_behind_another(least).await.is_ok());
+        assert!(put_behind_another(least / 2).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_large_is_counted_until_it_is_gone() {
+        let outlet = Outlet::new(Spool::new(&std::env::temp_dir(), 1024 * 1024 * 1024));
+        let held = || outlet.held.load(Ordering::Relaxed);
+        let mut all = outlet.hold();
+        (0..3).for_each(|_| all.push(vec![7; 1024 * 1024]));
+        all.push(vec![7; 100]);
+        assert_eq!((held(), all.bytes()), (3 * 1024 * 1024, 3 * 1024 * 1024 + 100));
+        assert_eq!(outlet.patience(), PATIENCE);
+        let (chunks, flow, _) = all.finish();
+        assert!(chunks.is_empty());
+        let mut flow = flow.expect("it is watched");
+        // nobody reads it: it goes to disk
+        tokio::time::sleep(2 * PATIENCE).await;
+        while held() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let mut read = 0;
+        while let Some(chunk) = poll_fn(|cx| flow.poll_next(cx)).await {
+            let chunk = chunk.expect("all is there");
+            assert!(chunk.iter().all(|&byte| byte == 7));
+            read += chunk.len();
+        }
+        assert_eq!(read, 3 * 1024 * 1024 + 100);
+    }
+
+    #[test]
+    fn without_room_nothing_large_is_taken_on() {
+        let outlet = Outlet::new(Spool::new(Path::new("/nonexistent"), 0));
+        let chunks: Vec<Bytes> = (0..513).map(|_| outlet.chunk(vec![0; 1024 * 1024])).collect();
+        assert!(outlet.is_full());
+        assert_eq!(outlet.patience(), Duration::ZERO);
+        drop(chunks);
+        assert!(!outlet.is_full());
+        assert_eq!(outlet.held.load(Ordering::Relaxed), 0);
+    }
 }

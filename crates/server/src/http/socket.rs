@@ -6,10 +6,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 /// A stream whose other end can be told that what it has is not all.
 pub(crate) trait Reset {
@@ -103,7 +103,7 @@ impl<S: Reset + AsRawFd> Socket<S> {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 // whatever else is wrong with it, the stream says
-                _ => next_try.as_mut().reset(tokio::time::Instant::now() + interval),
+                _ => next_try.as_mut().reset(Instant::now() + interval),
             }
         }
     }
@@ -153,5 +153,46 @@ impl<S: AsyncWrite + AsRawFd + Reset + Unpin> AsyncWrite for Socket<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.has_ended = true;
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    /// What becomes of a response whose client reads so many bytes a second, once it has taken what the system holds.
+    async fn written_to_who_reads(bytes_per_s: usize) -> io::Result<()> {
+        let (stream, mut client) = UnixStream::pair()?;
+        let mut socket = Socket::new(stream, Duration::from_secs(30));
+        let reading = tokio::spawn(async move {
+            let mut piece = vec![0; bytes_per_s];
+            while client.read_exact(&mut piece).await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        let written = socket.write_all(&vec![0; 400 * bytes_per_s]).await;
+        socket.shutdown().await?;
+        drop(socket);
+        reading.await?;
+        written
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_must_keep_a_pace() {
+        assert!(written_to_who_reads(64 * 1024).await.is_ok());
+        assert!(written_to_who_reads(2 * PACE_BYTES_PER_S_MIN as usize).await.is_ok());
+        let error = written_to_who_reads(PACE_BYTES_PER_S_MIN as usize / 2).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_cut() {
+        let (stream, client) = UnixStream::pair().unwrap();
+        let mut socket = Socket::new(stream, Duration::from_secs(30));
+        let started = Instant::now();
+        let error = socket.write_all(&vec![0; 16 * 1024 * 1024]).await.unwrap_err();
+        assert_eq!((error.kind(), started.elapsed().as_secs()), (io::ErrorKind::TimedOut, 30));
+        drop(client);
     }
 }

@@ -66,6 +66,23 @@ fn a_download_does_not_wait_for_its_reader_either() {
     assert!(response.body == expected.as_bytes());
 }
 
+/// What was written can be returned only when all of it has been: it is kept on disk until then, not in memory.
+#[test]
+fn a_large_answer_that_is_held_is_whole() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS} grant update on api.numbers to test_reader;"));
+    let served = Served::database(&database.uri());
+    let headers = [("Prefer", "return=representation"), ("Content-Type", "application/json")];
+    let response = served.send("PATCH", "/numbers?id=gt.0&order=id", &headers, r#"{"filler":"short"}"#);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let response = served.send("PATCH", "/numbers?id=gt.0", &headers, format!(r#"{{"filler":"{}"}}"#, "y".repeat(800)));
+    let length: usize = response.header("content-length").unwrap().parse().unwrap();
+    assert!(response.whole && length == response.body.len() && length > 32_000_000);
+    let rows = response.json();
+    let mut ids: Vec<u64> = rows.as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert!(ids == (1..=40_000).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_reader_that_leaves_takes_its_rows_along() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
