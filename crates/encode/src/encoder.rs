@@ -4,6 +4,7 @@ use crate::csv;
 use crate::error::EncodeError;
 use crate::flat::Joiner;
 use crate::program::Program;
+use crate::stock::Stock;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
 use thalweg_json::append;
@@ -12,7 +13,7 @@ use thalweg_rows::{Demand, Level, RowSink, RowView, Shape};
 /// A chunk is given away when it holds this much; a row is never parted, so that it may hold more.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 /// What a chunk has room for: a last row that is not much larger than others still fits.
-const CHUNK_ROOM_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 8;
+pub(crate) const CHUNK_ROOM_BYTES: usize = CHUNK_BYTES + CHUNK_BYTES / 8;
 /// What a first chunk has room for: most responses are small.
 const FIRST_CHUNK_BYTES: usize = 1024;
 
@@ -53,6 +54,7 @@ pub struct Encoder {
     rows_max: u64,
     joiner: Option<Joiner>,
     level: usize,
+    stock: Stock,
 }
 
 impl Encoder {
@@ -80,6 +82,7 @@ impl Encoder {
             rows_max: u64::MAX,
             joiner: None,
             level: 0,
+            stock: Stock::default(),
         }
     }
 
@@ -88,6 +91,11 @@ impl Encoder {
         let mut encoder = Self::new(&Shape::default(), Target::Array, zone);
         encoder.joiner = Some(Joiner::new(levels, &mut encoder.writer.program.keys));
         encoder
+    }
+
+    /// Takes its chunks from a stock.
+    pub fn set_stock(&mut self, stock: Stock) {
+        self.stock = stock;
     }
 
     /// Leaves out what comes after so many rows of the root.
@@ -117,7 +125,7 @@ impl Encoder {
 
     /// Takes what has been written.
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_ROOM_BYTES))
+        std::mem::replace(&mut self.chunk, self.stock.take())
     }
 
     /// Takes the last of it, once there are no more rows.
@@ -152,7 +160,8 @@ impl RowSink for Encoder {
         }
         // more than a small response: room for a whole chunk at once, not by doubling and copying
         if self.chunk.len() > FIRST_CHUNK_BYTES / 2 && self.chunk.capacity() < CHUNK_BYTES {
-            self.chunk.reserve(CHUNK_ROOM_BYTES);
+            let first = std::mem::replace(&mut self.chunk, self.stock.take());
+            append(&mut self.chunk, &first);
         }
         match self.target {
             Target::Array => {

@@ -22,9 +22,11 @@ mod error;
 mod flat;
 mod number;
 mod program;
+mod stock;
 mod value;
 mod zone;
 
 pub use encoder::{CHUNK_BYTES, Encoder, Target};
 pub use error::EncodeError;
+pub use stock::Stock;
 pub use zone::Zone;

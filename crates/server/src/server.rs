@@ -188,6 +188,7 @@ impl ServerBuilder {
         let (reload_schema, reload_config) = (reload_schema?, reload_config?);
         tracing::info!(target: "notice", "listening on {}", listener.describe());
         tokio::spawn(keep_loaded(state.clone()));
+        tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         if state.config.db_channel_enabled {
             tokio::spawn(listen(state.clone()));
         }

@@ -1,11 +1,12 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
 use crate::answer::outlet::{Flow, Flowing, Held};
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 use hyper::Version;
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,6 +16,68 @@ pub(crate) struct Body {
     left: Option<u64>,
     /// What is behind the chunks.
     flow: Option<Flow>,
+}
+
+/// Chunks that go out by one write.
+#[derive(Default)]
+pub(crate) struct Data {
+    first: Bytes,
+    more: VecDeque<Bytes>,
+}
+
+impl Data {
+    /// How many chunks there are.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(!self.first.is_empty()) + self.more.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        if self.first.is_empty() {
+            self.first = chunk;
+        } else if !chunk.is_empty() {
+            self.more.push_back(chunk);
+        }
+    }
+}
+
+impl From<Bytes> for Data {
+    fn from(first: Bytes) -> Self {
+        Self { first, more: VecDeque::new() }
+    }
+}
+
+impl Buf for Data {
+    fn remaining(&self) -> usize {
+        self.first.len() + self.more.iter().map(Bytes::len).sum::<usize>()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.first
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let chunks = std::iter::once(&self.first).chain(&self.more).filter(|chunk| !chunk.is_empty());
+        slices.iter_mut().zip(chunks).map(|(slice, chunk)| *slice = IoSlice::new(chunk)).count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        while count >= self.first.len() {
+            count -= self.first.len();
+            match self.more.pop_front() {
+                Some(next) => self.first = next,
+                None => {
+                    assert_eq!(count, 0, "no more than there is can be taken");
+                    self.first = Bytes::new();
+                    return;
+                }
+            }
+        }
+        self.first.advance(count);
+    }
 }
 
 /// The rows broke off. The connection to the client is reset (`http/socket.rs`), so that it cannot take what it has for all
@@ -64,17 +127,17 @@ impl Body {
 }
 
 impl http_body::Body for Body {
-    type Data = Bytes;
+    type Data = Data;
     type Error = Torn;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Data>, Torn>>> {
         let next = match (self.chunks.pop_front(), &mut self.flow) {
-            (Some(chunk), _) => (!chunk.is_empty()).then_some(Ok(chunk)),
+            (Some(chunk), _) => (!chunk.is_empty()).then(|| Ok(chunk.into())),
             (None, Some(flow)) => ready!(flow.poll_next(cx)),
             (None, None) => None,
         };
         if let (Some(left), Some(Ok(chunk))) = (&mut self.left, &next) {
-            *left = left.saturating_sub(chunk.len() as u64);
+            *left = left.saturating_sub(chunk.remaining() as u64);
         }
         Poll::Ready(next.map(|next| next.map(Frame::data)))
     }
@@ -85,5 +148,30 @@ impl http_body::Body for Body {
 
     fn size_hint(&self) -> SizeHint {
         self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_taken_in_their_order_in_pieces_of_any_size() {
+        for piece in 1..12 {
+            let mut data = Data::default();
+            ["ab", "", "cde", "f", "ghijk"]
+                .into_iter()
+                .for_each(|chunk| data.push(Bytes::from_static(chunk.as_bytes())));
+            assert_eq!((data.len(), data.remaining()), (4, 11));
+            let mut slices = [IoSlice::new(&[]); 3];
+            assert_eq!(data.chunks_vectored(&mut slices), 3);
+            assert_eq!(slices.map(|slice| slice.to_vec()).concat(), b"abcdef");
+            let mut taken = Vec::new();
+            while data.has_remaining() {
+                taken.extend_from_slice(&data.copy_to_bytes(piece.min(data.remaining())));
+            }
+            assert_eq!(taken, b"abcdefghijk");
+            assert!(data.is_empty() && data.chunk().is_empty());
+        }
     }
 }

@@ -174,6 +174,7 @@ impl Download<'_> {
             ..Query::bare(&statement.text)
         };
         let mut replies = replies(vec![Reply::Of(Purpose::Rows(0))], &statement);
+        replies.encoder.set_stock(outlet.stock().clone());
         let progress = entered.end(&[query], &mut replies).await.map_err(|error| self.failed(error))?;
         bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         if progress == Progress::Done {

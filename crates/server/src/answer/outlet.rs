@@ -9,7 +9,7 @@
 //! From then on the rows go to disk as fast as the database sends them, and the client reads from there at its own pace.
 //! Where the disk has no room the database waits for the client, which then has to keep up a pace.
 
-use crate::answer::body::Torn;
+use crate::answer::body::{Data, Torn};
 use crate::spool::{NoRoom, Reader, Spool, Writer};
 use crate::transaction::{Entered, Replies};
 use crate::turns::Turn;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use thalweg_encode::EncodeError;
+use thalweg_encode::{EncodeError, Stock};
 use thalweg_wire::{Progress, StepError};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -35,8 +35,13 @@ const WATCHED_BYTES_MIN: u64 = 128 * 1024;
 const HELD_BYTES_PATIENT: u64 = 256 * 1024 * 1024;
 /// From so many on, large ones are refused.
 const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// Chunks smaller than this are not counted, in bytes: an answer has one of them at most.
+/// Chunks with less room than this are not counted, in bytes: an answer has one of them at most.
 const COUNTED_BYTES_MIN: usize = 32 * 1024;
+/// How many chunks the HTTP connection is given at once, to be sent by one write. They stay with it until the client has
+/// taken them.
+const GIVEN_CHUNKS_MAX: usize = 4;
+/// How long chunks are kept for the next answers.
+const REST_INTERVAL: Duration = Duration::from_secs(1);
 /// How much goes to disk at a time, in bytes.
 const BATCH_BYTES: u64 = 512 * 1024;
 /// How fast a client must read while the database waits for it, in bytes per second, and over which time.
@@ -49,6 +54,7 @@ pub(crate) struct Outlet {
     spool: Spool,
     /// How many bytes of answers are in memory.
     held: Arc<AtomicU64>,
+    stock: Stock,
 }
 
 /// Rows that are still to come, and the transaction they come from.
@@ -79,6 +85,9 @@ pub(crate) struct Flow {
 struct State {
     chunks: VecDeque<Bytes>,
     source: Source,
+    outlet: Outlet,
+    /// How many chunks are given at once.
+    given_max: usize,
     /// For how long the client has kept it waiting, but for the time since it was given something.
     waited: Duration,
     given_at: Option<Instant>,
@@ -86,14 +95,17 @@ struct State {
 
 enum Source {
     End,
+    /// What is missing will not come.
+    Torn,
     Database(Box<Flowing>),
     Spooled(Reader),
 }
 
-/// A chunk that is counted until the last of it is gone.
+/// A chunk that is counted until the last of it is gone, and is used again then.
 struct Counted {
     bytes: Vec<u8>,
     held: Arc<AtomicU64>,
+    stock: Stock,
 }
 
 impl AsRef<[u8]> for Counted {
@@ -104,22 +116,36 @@ impl AsRef<[u8]> for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+        self.held.fetch_sub(self.bytes.capacity() as u64, Ordering::Relaxed);
+        self.stock.give_back(std::mem::take(&mut self.bytes));
     }
 }
 
 impl Outlet {
     pub(crate) fn new(spool: Spool) -> Self {
-        Self { spool, held: Arc::default() }
+        Self { spool, held: Arc::default(), stock: Stock::default() }
+    }
+
+    /// Where chunks come from.
+    pub(crate) fn stock(&self) -> &Stock {
+        &self.stock
+    }
+
+    /// Gives chunks back to the system when nobody wants them, for ever.
+    pub(crate) async fn rest(stock: Stock) {
+        loop {
+            tokio::time::sleep(REST_INTERVAL).await;
+            stock.rest();
+        }
     }
 
     /// A chunk of an answer.
     fn chunk(&self, bytes: Vec<u8>) -> Bytes {
-        if bytes.len() < COUNTED_BYTES_MIN {
+        if bytes.capacity() < COUNTED_BYTES_MIN {
             return bytes.into();
         }
-        self.held.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Bytes::from_owner(Counted { bytes, held: self.held.clone() })
+        self.held.fetch_add(bytes.capacity() as u64, Ordering::Relaxed);
+        Bytes::from_owner(Counted { bytes, held: self.held.clone(), stock: self.stock.clone() })
     }
 
     /// An answer of which nothing is there yet.
@@ -183,13 +209,15 @@ impl Held {
 
 impl Flow {
     fn new(outlet: Outlet, chunks: VecDeque<Bytes>, source: Source) -> Self {
-        let state = State { chunks, source, waited: Duration::ZERO, given_at: Some(Instant::now()) };
+        let given_max = if outlet.patience().is_zero() { 1 } else { GIVEN_CHUNKS_MAX };
+        let (waited, given_at) = (Duration::ZERO, Some(Instant::now()));
+        let state = State { chunks, source, given_max, waited, given_at, outlet: outlet.clone() };
         let shared = Arc::new(Mutex::new(state));
         let watching = tokio::spawn(watch(Arc::downgrade(&shared), outlet)).abort_handle();
         Self { shared, watching }
     }
 
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
         lock(&self.shared).poll_next(cx)
     }
 
@@ -211,39 +239,51 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+    /// The next chunks: as many as there are, so that they go out by one write, but not more than a slow client may hold.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
         self.waited += self.given_at.take().map_or(Duration::ZERO, |given_at| given_at.elapsed());
-        let next = match self.chunks.pop_front() {
-            Some(chunk) => Some(Ok(chunk)),
-            None => match &mut self.source {
-                Source::End => None,
-                Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
-                Source::Database(flowing) => {
-                    let (chunk, is_last) = match ready!(flowing.poll_chunk(cx)) {
-                        Ok(next) => next,
-                        Err(torn) => {
-                            self.source = Source::End;
-                            return Poll::Ready(Some(Err(torn)));
-                        }
-                    };
+        let mut data = Data::default();
+        while data.len() < self.given_max {
+            match self.poll_chunk(cx) {
+                Poll::Ready(Some(Ok(chunk))) => data.push(chunk),
+                Poll::Ready(Some(Err(torn))) if data.is_empty() => return Poll::Ready(Some(Err(torn))),
+                Poll::Pending if data.is_empty() => return Poll::Pending,
+                Poll::Ready(None) if data.is_empty() => return Poll::Ready(None),
+                Poll::Ready(Some(Err(_)) | None) | Poll::Pending => break,
+            }
+        }
+        self.given_at = Some(Instant::now());
+        Poll::Ready(Some(Ok(data)))
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+        if let Some(chunk) = self.chunks.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        Poll::Ready(match &mut self.source {
+            Source::End => None,
+            Source::Torn => Some(Err(Torn)),
+            Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
+            Source::Database(flowing) => match ready!(flowing.poll_chunk(cx)) {
+                Ok((chunk, is_last)) => {
                     if is_last {
                         self.source = Source::End;
                     }
-                    (!chunk.is_empty()).then(|| Ok(chunk.into()))
+                    (!chunk.is_empty()).then(|| Ok(self.outlet.chunk(chunk)))
+                }
+                Err(torn) => {
+                    self.source = Source::Torn;
+                    Some(Err(torn))
                 }
             },
-        };
-        if next.is_some() {
-            self.given_at = Some(Instant::now());
-        }
-        Poll::Ready(next)
+        })
     }
 
     /// How much longer the client may keep it waiting; `None` if it keeps nothing waiting.
     fn patience_left(&self, patience: Duration) -> Option<Duration> {
         let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
         match self.source {
-            Source::Spooled(_) => return None,
+            Source::Spooled(_) | Source::Torn => return None,
             Source::End if is_little() => return None,
             Source::End | Source::Database(_) => {}
         }
@@ -255,7 +295,7 @@ impl State {
     fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<Flowing>>) {
         let flowing = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
             Source::Database(flowing) => Some(flowing),
-            Source::End | Source::Spooled(_) => None,
+            Source::End | Source::Spooled(_) | Source::Torn => None,
         };
         (std::mem::take(&mut self.chunks), flowing)
     }
@@ -382,6 +422,7 @@ async fn put(writer: &mut Writer, batch: Vec<Bytes>) -> Result<(), TooSlow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Buf;
     use std::path::Path;
 
     /// What becomes of a batch in a queue without room on disk, before which there is another, while the client reads so many
@@ -426,9 +467,10 @@ mod tests {
         }
         let mut read = 0;
         while let Some(chunk) = poll_fn(|cx| flow.poll_next(cx)).await {
-            let chunk = chunk.expect("all is there");
-            assert!(chunk.iter().all(|&byte| byte == 7));
-            read += chunk.len();
+            let mut data = chunk.expect("all is there");
+            let bytes = data.copy_to_bytes(data.remaining());
+            assert!(bytes.iter().all(|&byte| byte == 7));
+            read += bytes.len();
         }
         assert_eq!(read, 3 * 1024 * 1024 + 100);
     }

@@ -271,6 +271,7 @@ impl Run<'_> {
             }
             levels => Encoder::flat(levels, self.zone.clone()),
         };
+        encoder.set_stock(self.outlet.stock().clone());
         if let Some(most) = self.plan.rows_cut {
             encoder.set_rows_max(most);
         }
