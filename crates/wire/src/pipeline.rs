@@ -113,6 +113,16 @@ impl Expected {
     }
 }
 
+/// What has been done about a pipeline's statements before they are run.
+#[derive(Clone, Copy)]
+struct Preparation {
+    /// Whether those that write have the columns that they must have.
+    are_seen: bool,
+    /// Which of them the session holds under no name. PostgreSQL refuses to bind it if it has other columns by then; once
+    /// another has taken its place, it is prepared anew, and what it returns is looked at again.
+    unnamed: Option<usize>,
+}
+
 impl Connection {
     /// Runs statements as one transaction in one round trip, up to its end or until the sink pauses it. A statement
     /// that the server no longer knows, or whose result has other types now, is prepared again unseen.
@@ -163,22 +173,22 @@ impl Connection {
         let (before, writing) = queries.split_at(first_write);
         let is_held = writing.iter().any(|query| self.is_to_be_seen(query));
         if is_held {
-            self.encode(before, false)?;
-            self.prepare(writing)?;
+            self.encode(before)?;
+            let unnamed = self.prepare(writing)?;
             self.open = true;
             frontend::flush(self.output.buffer());
             while poll_fn(|cx| self.poll_step(cx, sink)).await? == Progress::Paused {}
             if self.is_stale {
                 // nothing has been written, and what has been set for the session does not stay either
-                self.encode(&[Query::unnamed("ROLLBACK")], false)?;
+                self.encode(&[Query::unnamed("ROLLBACK")])?;
                 self.open = false;
                 self.sync();
                 self.drain().await?;
                 return Err(Error::new(ErrorKind::Stale).and_nothing_was_written().into());
             }
-            self.encode(writing, true)?;
+            self.encode_with(writing, Preparation { are_seen: true, unnamed })?;
         } else {
-            self.encode(queries, false)?;
+            self.encode(queries)?;
         }
         self.open = open;
         if open {
@@ -255,7 +265,7 @@ impl Connection {
         queries: &[Query<'_>],
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
-        self.encode(queries, false)?;
+        self.encode(queries)?;
         self.open = false;
         self.sync();
         poll_fn(|cx| self.poll_step(cx, sink)).await
@@ -301,12 +311,17 @@ impl Connection {
         known.is_none_or(|known| !fits(expected, known))
     }
 
-    /// Encodes the preparation of statements whose columns have to be seen.
-    fn prepare(&mut self, queries: &[Query<'_>]) -> Result<(), Error> {
-        for query in queries {
+    /// Encodes the preparation of statements whose columns have to be seen. Returns which of them is then the one without
+    /// a name, if any is.
+    fn prepare(&mut self, queries: &[Query<'_>]) -> Result<Option<usize>, Error> {
+        let mut unnamed = None;
+        for (at, query) in queries.iter().enumerate() {
             if self.is_to_be_seen(query) {
                 let (name, unparsed) = self.name(query, true)?;
                 self.describe(&name)?;
+                if name.is_none() {
+                    unnamed = Some(at);
+                }
                 let columns = query.columns.map(Box::from);
                 self.expected.push_back(Expected {
                     name,
@@ -318,17 +333,25 @@ impl Connection {
                 });
             }
         }
-        Ok(())
+        Ok(unnamed)
     }
 
-    /// Encodes statements, each prepared first where it is new. With `are_seen` those that write have been prepared just
-    /// now, and have the columns that they must have.
-    fn encode(&mut self, queries: &[Query<'_>], are_seen: bool) -> Result<(), Error> {
-        for query in queries {
-            let (name, unparsed) = self.name(query, !are_seen)?;
-            let is_new = unparsed && !(are_seen && name.is_none());
-            if is_new {
+    /// Encodes statements, each prepared first where it is new.
+    fn encode(&mut self, queries: &[Query<'_>]) -> Result<(), Error> {
+        self.encode_with(queries, Preparation { are_seen: false, unnamed: None })
+    }
+
+    fn encode_with(&mut self, queries: &[Query<'_>], mut prepared: Preparation) -> Result<(), Error> {
+        for (at, query) in queries.iter().enumerate() {
+            let (name, unparsed) = match prepared.unnamed {
+                Some(unnamed) if unnamed == at => (None, false),
+                _ => self.name(query, !prepared.are_seen)?,
+            };
+            if unparsed {
                 self.describe(&name)?;
+                if name.is_none() {
+                    prepared.unnamed = None;
+                }
             }
             if let Err(error) = bind::bind(&mut self.output, name.as_deref().unwrap_or(""), query.params, query.formats)
             {
@@ -341,7 +364,7 @@ impl Connection {
                 chunks.iter().for_each(|chunk| bind::copy_data(&mut self.output, chunk));
                 frontend::copy_done(self.output.buffer());
             }
-            let columns = query.columns.filter(|_| is_new).map(Box::from);
+            let columns = query.columns.filter(|_| unparsed).map(Box::from);
             let writes = query.writes;
             self.expected.push_back(Expected { name, unparsed, runs: true, has_begun: false, writes, columns });
         }
@@ -351,12 +374,8 @@ impl Connection {
     /// The name of a statement, and whether it is prepared by this pipeline. With `checks`, one whose columns are known to
     /// be others than they must be is prepared anew.
     fn name(&mut self, query: &Query<'_>, checks: bool) -> Result<(Option<Arc<str>>, bool), Error> {
-        if !self.owns_session() || !query.is_named {
-            self.close_unwanted()?;
-            frontend::parse("", query.text, [], self.output.buffer())?;
-            return Ok((None, true));
-        }
-        if let Some(known) = self.statements.find(query.text) {
+        let is_named = query.is_named && self.owns_session();
+        if is_named && let Some(known) = self.statements.find(query.text) {
             let name = known.name.clone();
             let differs = match (query.columns, known.columns.as_deref()) {
                 (Some(expected), Some(known)) => checks && !fits(expected, known),
@@ -367,10 +386,15 @@ impl Connection {
             }
             self.statements.close(&name);
         }
-        let name = self.statements.insert(query.text);
+        let name = if is_named { self.statements.insert(query.text) } else { None };
+        // what made room goes first, so that the server never holds more than it may
         self.close_unwanted()?;
-        frontend::parse(&name, query.text, [], self.output.buffer())?;
-        Ok((Some(name), true))
+        if let Err(error) = frontend::parse(name.as_deref().unwrap_or(""), query.text, [], self.output.buffer()) {
+            // half a message is queued
+            self.broken = true;
+            return Err(error.into());
+        }
+        Ok((name, true))
     }
 
     fn close_unwanted(&mut self) -> Result<(), Error> {

@@ -108,7 +108,7 @@ impl Connection {
             self.reset_behind(false);
             let mut prepared = PreparedBySql { at: 0, ours: 0, others: 0 };
             poll_fn(|cx| self.poll_step(cx, &mut prepared)).await?;
-            if prepared.ours != self.prepared() || prepared.others > 0 {
+            if prepared.ours != self.statements.held_by_server() || prepared.others > 0 {
                 // code has dropped some of ours, or made its own, under our names perhaps
                 self.ask("DEALLOCATE ALL", &mut Texts::default()).await?;
                 self.forget_statements();

@@ -1,4 +1,14 @@
-//! The statements that a connection has prepared, bounded.
+//! The statements that a connection has prepared, bounded in number and in bytes.
+//!
+//! ```text
+//!  by_text   prepared, or about to be by the pipeline that is being sent
+//!     │ makes room for another, means nothing any more, has other columns now
+//!     ▼
+//!  closing   the server may hold them still: told before it is told of a new one, and again if it skipped that after an error
+//! ```
+//!
+//! A backend pays 50 to 115 bytes for each byte of a statement's text, plans included, and 28 KB for the shortest: what it keeps
+//! for one connection is 60 MB at most, whatever clients ask for.
 
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -9,13 +19,22 @@ use thalweg_rows::oid::Oid;
 
 /// How many statements a connection keeps prepared.
 const STATEMENTS_MAX: usize = 256;
+/// How long their texts are together, in bytes.
+const TEXTS_BYTES_MAX: usize = 512 * 1024;
+/// How long a text may be to be kept, in bytes. A longer one is run under no name: to prepare it costs less than to run it, and
+/// nobody asks for it often.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// How much of a text's hash makes its name, in bytes: enough that nobody can make two texts with one name.
 const NAME_HASH_BYTES: usize = 20;
 
 #[derive(Default)]
 pub(crate) struct Statements {
     by_text: HashMap<Arc<str>, Prepared, BuildHasherDefault<TextHasher>>,
+    /// The length of all texts.
+    texts_bytes: usize,
     clock: u64,
+    /// When the current pipeline began. What it has used since is not closed for want of room.
+    pipeline_began: u64,
     /// Names under which the server may hold statements that are not wanted any more, until it says that they are closed.
     closing: VecDeque<Arc<str>>,
     /// How many of them the server has been told of.
@@ -58,6 +77,9 @@ impl Hasher for TextHasher {
 impl Statements {
     /// The statement with this text, marked as used just now.
     pub(crate) fn find(&mut self, text: &str) -> Option<&Prepared> {
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
         self.clock += 1;
         let clock = self.clock;
         self.by_text.get_mut(text).map(|known| {
@@ -66,18 +88,25 @@ impl Statements {
         })
     }
 
-    /// Notes a new statement and names it. Where it has no room, the one unused longest is to be closed.
+    /// Notes a new statement and names it, unless it is too long to be kept. Where it has no room, those unused longest are
+    /// to be closed; where the current pipeline uses what is left, it has none.
     ///
     /// The name is a hash of the text, so that where two sessions' names meet, behind a pooler, they mean the same.
-    pub(crate) fn insert(&mut self, text: &str) -> Arc<str> {
-        if self.by_text.len() >= STATEMENTS_MAX {
-            let oldest = self.by_text.iter().min_by_key(|(_, known)| known.used).map(|(_, known)| known.name.clone());
-            oldest.into_iter().for_each(|name| self.close(&name));
+    pub(crate) fn insert(&mut self, text: &str) -> Option<Arc<str>> {
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        // each that is closed was inserted once, so that the search is paid for by that
+        while self.by_text.len() >= STATEMENTS_MAX || self.texts_bytes + text.len() > TEXTS_BYTES_MAX {
+            let unused = self.by_text.values().filter(|known| known.used <= self.pipeline_began);
+            let oldest = unused.min_by_key(|known| known.used)?.name.clone();
+            self.close(&oldest);
         }
         self.clock += 1;
         let name = name_of(text);
+        self.texts_bytes += text.len();
         self.by_text.insert(text.into(), Prepared { name: name.clone(), columns: None, used: self.clock });
-        name
+        Some(name)
     }
 
     pub(crate) fn described(&mut self, name: &str, columns: Arc<[Oid]>) {
@@ -88,7 +117,12 @@ impl Statements {
 
     /// Forgets a statement that the server has not prepared.
     pub(crate) fn forget(&mut self, name: &str) {
-        self.by_text.retain(|_, known| *known.name != *name);
+        let Self { by_text, texts_bytes, .. } = self;
+        by_text.retain(|text, known| {
+            let stays = *known.name != *name;
+            *texts_bytes -= if stays { 0 } else { text.len() };
+            stays
+        });
     }
 
     /// Forgets a statement that the server may hold, which is then told to close it.
@@ -100,11 +134,13 @@ impl Statements {
     /// The same of all of them.
     pub(crate) fn close_all(&mut self) {
         self.closing.extend(self.by_text.drain().map(|(_, known)| known.name));
+        self.texts_bytes = 0;
     }
 
     /// Forgets all of them: the server has dropped them.
     pub(crate) fn clear(&mut self) {
         self.by_text.clear();
+        self.texts_bytes = 0;
     }
 
     /// The names that the server has to be told to close; it says so of each in turn.
@@ -122,10 +158,16 @@ impl Statements {
     /// The pipeline is over: what was skipped after an error must be told again.
     pub(crate) fn end_of_pipeline(&mut self) {
         self.told = 0;
+        self.pipeline_began = self.clock;
     }
 
     pub(crate) fn len(&self) -> usize {
         self.by_text.len()
+    }
+
+    /// How many the server holds, those included that it has not closed yet, if it has lost none.
+    pub(crate) fn held_by_server(&self) -> usize {
+        self.by_text.len() + self.closing.len()
     }
 }
 
@@ -148,6 +190,7 @@ mod tests {
         for at in 0..STATEMENTS_MAX {
             statements.insert(&format!("select {at}"));
         }
+        statements.end_of_pipeline();
         assert_eq!(statements.not_told_to_close().count(), 0);
         assert!(statements.find("select 0").is_some());
         statements.insert("one more");
@@ -163,6 +206,44 @@ mod tests {
         statements.closed();
         statements.end_of_pipeline();
         assert_eq!(statements.not_told_to_close().count(), 0);
+    }
+
+    #[test]
+    fn texts_are_bounded_together_and_alone() {
+        let mut statements = Statements::default();
+        let text = |at: usize, bytes: usize| format!("{at:0bytes$}");
+        for at in 0..1000 {
+            statements.insert(&text(at, TEXT_BYTES_MAX)).unwrap();
+            statements.end_of_pipeline();
+            assert!(statements.texts_bytes <= TEXTS_BYTES_MAX);
+        }
+        assert_eq!(statements.len(), TEXTS_BYTES_MAX / TEXT_BYTES_MAX);
+        assert_eq!(statements.insert(&text(0, TEXT_BYTES_MAX + 1)), None);
+        assert!(statements.find(&text(0, TEXT_BYTES_MAX + 1)).is_none());
+        // what is forgotten, closed or dropped gives its room back
+        statements.forget(&name_of(&text(999, TEXT_BYTES_MAX)));
+        assert_eq!(statements.texts_bytes, TEXTS_BYTES_MAX - TEXT_BYTES_MAX);
+        statements.close_all();
+        assert_eq!((statements.len(), statements.texts_bytes, statements.closing.len()), (0, 0, 999));
+        statements.insert("select 1").unwrap();
+        statements.clear();
+        assert_eq!(statements.texts_bytes, 0);
+    }
+
+    #[test]
+    fn a_pipeline_closes_nothing_that_it_uses() {
+        let mut statements = Statements::default();
+        statements.insert("select 'before'").unwrap();
+        statements.end_of_pipeline();
+        for at in 1..STATEMENTS_MAX {
+            statements.insert(&format!("select {at}")).unwrap();
+        }
+        assert!(statements.insert("in place of what was before").is_some());
+        assert_eq!(statements.not_told_to_close().collect::<Vec<_>>(), [&name_of("select 'before'")]);
+        assert_eq!(statements.insert("one more"), None);
+        assert_eq!((statements.len(), statements.closing.len()), (STATEMENTS_MAX, 1));
+        statements.end_of_pipeline();
+        assert!(statements.insert("one more").is_some());
     }
 
     #[test]

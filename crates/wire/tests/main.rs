@@ -4,4 +4,5 @@ mod connecting;
 mod pipelines;
 mod pooling;
 mod splitting;
+mod statements;
 mod texts;

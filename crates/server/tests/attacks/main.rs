@@ -13,5 +13,6 @@ mod seen;
 mod smuggling;
 mod stale;
 mod state;
+mod statements;
 mod strictly;
 mod torn;
