@@ -1,8 +1,7 @@
 //! Cancelling a statement over a connection of its own (section "Canceling Requests in Progress").
 
-use crate::config::Host;
-use crate::connect::open_socket;
 use crate::error::Error;
+use crate::way::Way;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::time::Duration;
@@ -11,7 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// What it takes to cancel whatever a connection is doing.
 #[derive(Debug, Clone)]
 pub struct CancelKey {
-    pub(crate) host: Host,
+    /// The way on which the connection was made: whoever reads the secret can cancel too.
+    pub(crate) way: Way,
     pub(crate) process_id: i32,
     pub(crate) secret: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl CancelKey {
         // Protocol 3.0, the only version that is asked for, has secrets of four bytes.
         let Some(secret) = self.secret.first_chunk::<4>() else { return Ok(()) };
         let exchange = async {
-            let mut stream = open_socket(&self.host).await?;
+            let mut stream = self.way.again().await?;
             let mut request = BytesMut::new();
             frontend::cancel_request(self.process_id, i32::from_be_bytes(*secret), &mut request);
             stream.write_all(&request).await?;

@@ -15,8 +15,9 @@ pub struct Config {
     pub password: Option<String>,
     /// The database; the user's name if there is none.
     pub dbname: Option<String>,
-    /// Whether and how to encrypt.
-    pub ssl_mode: SslMode,
+    /// Whether and how to encrypt. Where nothing is said of TLS, that is [`SslMode::Allow`] on this machine (a loopback address, or
+    /// `localhost` where that has no other), and [`SslMode::Prefer`] elsewhere.
+    pub ssl_mode: Option<SslMode>,
     /// The certificates that are trusted: a file, or `system`.
     pub ssl_root_cert: Option<String>,
     /// The client's certificate and key.
@@ -62,7 +63,9 @@ pub enum Host {
 #[allow(missing_docs)]
 pub enum SslMode {
     Disable,
-    /// If the server can, without checking who it is. `allow` is read as this.
+    /// If the server lets nobody in without, and without checking who it is.
+    Allow,
+    /// If the server can, without checking who it is.
     Prefer,
     /// Always; with a root certificate given, as `verify-ca`.
     Require,
@@ -155,6 +158,9 @@ const IGNORED: [&str; 12] = [
     "load_balance_hosts",
 ];
 
+/// Who gives one of these wants TLS where it can be had.
+const SAID_OF_TLS: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
+
 const CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
 impl Settings<'_> {
@@ -180,11 +186,14 @@ impl Settings<'_> {
         let dbname = self.get("dbname");
         let password = self.get("password").or_else(|| self.password_file(&hosts, dbname.as_deref(), &user));
         let ssl_mode = match self.get("sslmode").as_deref() {
-            None | Some("prefer" | "allow") => SslMode::Prefer,
-            Some("disable") => SslMode::Disable,
-            Some("require") => SslMode::Require,
-            Some("verify-ca") => SslMode::VerifyCa,
-            Some("verify-full") => SslMode::VerifyFull,
+            None if SAID_OF_TLS.iter().any(|key| self.get(key).is_some()) => Some(SslMode::Prefer),
+            None => None,
+            Some("disable") => Some(SslMode::Disable),
+            Some("allow") => Some(SslMode::Allow),
+            Some("prefer") => Some(SslMode::Prefer),
+            Some("require") => Some(SslMode::Require),
+            Some("verify-ca") => Some(SslMode::VerifyCa),
+            Some("verify-full") => Some(SslMode::VerifyFull),
             Some(other) => return Err(invalid(format!("invalid sslmode value: \"{other}\""))),
         };
         let target_session = match self.get("target_session_attrs").as_deref() {
@@ -445,7 +454,7 @@ mod tests {
         // a list of ports is as long as the list of hosts, an empty one is the default
         assert_eq!(config.hosts, [tcp("a", 1), tcp("::1", 2), unix]);
         assert_eq!((config.user.as_str(), config.password.as_deref()), ("us@er", Some("p:w")));
-        assert_eq!((config.dbname.as_deref(), config.ssl_mode), (Some("db"), SslMode::VerifyFull));
+        assert_eq!((config.dbname.as_deref(), config.ssl_mode), (Some("db"), Some(SslMode::VerifyFull)));
         assert_eq!((config.target_session, config.connect_timeout.as_secs()), (TargetSession::ReadWrite, 3));
         assert_eq!(parse("postgresql://h").unwrap().user, "env");
         assert_eq!(
@@ -460,6 +469,24 @@ mod tests {
         assert_eq!(config.hosts, [tcp("a", 1), tcp("b", 2)]);
         assert_eq!((config.user.as_str(), config.password.as_deref()), ("o'b", Some("x y")));
         assert_eq!(parse("host=a,b port=9").unwrap().hosts, [tcp("a", 9), tcp("b", 9)]);
+    }
+
+    #[test]
+    fn what_is_said_of_tls() {
+        for (text, mode) in [
+            ("host=h", None),
+            ("host=h sslmode=''", None),
+            ("host=h sslmode=disable", Some(SslMode::Disable)),
+            ("host=h sslmode=allow sslrootcert=x", Some(SslMode::Allow)),
+            ("host=h sslmode=prefer", Some(SslMode::Prefer)),
+            ("host=h sslrootcert=x", Some(SslMode::Prefer)),
+            ("host=h sslcert=x sslkey=y", Some(SslMode::Prefer)),
+            ("postgres://h?ssl=true", Some(SslMode::Require)),
+        ] {
+            assert_eq!(parse(text).unwrap().ssl_mode, mode, "{text}");
+        }
+        let env = |name: &str| (name == "PGSSLMODE").then(|| "verify-ca".to_owned());
+        assert_eq!(Config::parse_with("host=h", env).unwrap().ssl_mode, Some(SslMode::VerifyCa));
     }
 
     #[test]

@@ -1,18 +1,15 @@
-//! Opening a connection: socket, encryption, startup (section "Start-up").
+//! Opening a connection: the way there, startup, authentication (section "Start-up").
 
 use crate::cancel::CancelKey;
 use crate::config::{Config, Host, SslMode, TargetSession};
 use crate::connection::Connection;
 use crate::error::{DbError, Error, ErrorKind};
 use crate::message;
-use crate::stream::Stream;
-use crate::tls;
-use bytes::BytesMut;
+use crate::way::{Encryption, Opened, Way, addresses, is_this_machine};
 use postgres_protocol::message::frontend;
+use std::net::SocketAddr;
 use std::time::Duration;
 use thalweg_rows::Cursor;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
 
 impl Connection {
     /// Connects to the first host that will do.
@@ -45,15 +42,15 @@ impl Connection {
 }
 
 async fn connect_host(config: &Config, host: &Host, target: TargetSession) -> Result<Connection, Error> {
-    let (stream, end_point) = open(config, host).await?;
-    let mut connection = Connection::over(stream);
-    let mut parameters = vec![("client_encoding", "UTF8"), ("user", &config.user)];
-    parameters.push(("database", config.dbname.as_deref().unwrap_or(&config.user)));
-    parameters.extend(config.application_name.as_deref().map(|name| ("application_name", name)));
-    parameters.extend(config.options.as_deref().map(|options| ("options", options)));
-    frontend::startup_message(parameters, connection.output().buffer())?;
-    connection.flush().await?;
-    connection.authenticate(config, end_point).await?;
+    let addresses = addresses(host).await?;
+    let (mut connection, way) = match ssl_mode(config, host, &addresses) {
+        SslMode::Disable => greet(config, host, &addresses, Encryption::No).await?,
+        SslMode::Allow => greet_plain_first(config, host, &addresses).await?,
+        SslMode::Prefer => greet(config, host, &addresses, Encryption::IfOffered).await?,
+        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
+            greet(config, host, &addresses, Encryption::Yes).await?
+        }
+    };
     loop {
         let (tag, body) = connection.read_message().await?;
         match tag {
@@ -61,7 +58,7 @@ async fn connect_host(config: &Config, host: &Host, target: TargetSession) -> Re
                 let mut cursor = Cursor::new(&body);
                 let process_id = cursor.i32()?;
                 let secret = cursor.rest().to_vec();
-                connection.set_cancel_key(CancelKey { host: host.clone(), process_id, secret });
+                connection.set_cancel_key(CancelKey { way: way.clone(), process_id, secret });
             }
             message::READY_FOR_QUERY => break,
             message::ERROR_RESPONSE => {
@@ -73,6 +70,58 @@ async fn connect_host(config: &Config, host: &Host, target: TargetSession) -> Re
     }
     accept_session(&connection, host, target)?;
     Ok(connection)
+}
+
+/// Whether and how to encrypt a connection to these addresses. On this machine encryption costs, and keeps nothing from anybody
+/// who could listen.
+fn ssl_mode(config: &Config, host: &Host, addresses: &[SocketAddr]) -> SslMode {
+    match config.ssl_mode {
+        // a channel can only be bound where there is encryption
+        None | Some(SslMode::Allow) if config.require_channel_binding => SslMode::Prefer,
+        None if is_this_machine(host, addresses) => SslMode::Allow,
+        None => SslMode::Prefer,
+        Some(mode) => mode,
+    }
+}
+
+/// Opens a way, and is let in.
+async fn greet(
+    config: &Config,
+    host: &Host,
+    addresses: &[SocketAddr],
+    encryption: Encryption,
+) -> Result<(Connection, Way), Error> {
+    match Way::open(config, host, addresses, encryption).await? {
+        Some(opened) => start(config, opened).await,
+        None => {
+            let cause = "the server does not support TLS, but sslmode asks for it";
+            Err(Error::caused(ErrorKind::Connect(host.to_string()), cause))
+        }
+    }
+}
+
+/// The same without encryption, unless the server does not let anybody in so: then with it.
+async fn greet_plain_first(config: &Config, host: &Host, addresses: &[SocketAddr]) -> Result<(Connection, Way), Error> {
+    let refused = match greet(config, host, addresses, Encryption::No).await {
+        Err(error) if !matches!((error.kind(), host), (ErrorKind::Connect(_), _) | (_, Host::Unix { .. })) => error,
+        done => return done,
+    };
+    match Way::open(config, host, addresses, Encryption::Yes).await? {
+        Some(opened) => start(config, opened).await,
+        None => Err(refused),
+    }
+}
+
+async fn start(config: &Config, opened: Opened) -> Result<(Connection, Way), Error> {
+    let mut connection = Connection::over(opened.stream);
+    let mut parameters = vec![("client_encoding", "UTF8"), ("user", &config.user)];
+    parameters.push(("database", config.dbname.as_deref().unwrap_or(&config.user)));
+    parameters.extend(config.application_name.as_deref().map(|name| ("application_name", name)));
+    parameters.extend(config.options.as_deref().map(|options| ("options", options)));
+    frontend::startup_message(parameters, connection.output().buffer())?;
+    connection.flush().await?;
+    connection.authenticate(config, opened.end_point).await?;
+    Ok((connection, opened.way))
 }
 
 /// PostgreSQL 14 and later report what is needed to know by themselves.
@@ -87,46 +136,6 @@ fn accept_session(connection: &Connection, host: &Host, target: TargetSession) -
         TargetSession::Standby | TargetSession::PreferStandby => (standby, "server is not in hot standby mode"),
     };
     if wanted { Ok(()) } else { Err(Error::caused(ErrorKind::Connect(host.to_string()), refused)) }
-}
-
-/// The bare socket of a host.
-pub(crate) async fn open_socket(host: &Host) -> Result<Stream, Error> {
-    let refused = |cause| Error::caused(ErrorKind::Connect(host.to_string()), cause);
-    match host {
-        Host::Unix { directory, port } => {
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            Ok(Stream::Unix(UnixStream::connect(path).await.map_err(refused)?))
-        }
-        Host::Tcp { name, address, port } => {
-            let address = address.as_deref().unwrap_or(name);
-            let stream = TcpStream::connect((address, *port)).await.map_err(refused)?;
-            stream.set_nodelay(true).map_err(refused)?;
-            Ok(Stream::Tcp(stream))
-        }
-    }
-}
-
-/// A socket, encrypted if it can or must be, and what SCRAM may bind the channel to.
-async fn open(config: &Config, host: &Host) -> Result<(Stream, Option<Vec<u8>>), Error> {
-    let (mut stream, name) = match (open_socket(host).await?, host) {
-        (Stream::Tcp(stream), Host::Tcp { name, .. }) if config.ssl_mode != SslMode::Disable => (stream, name),
-        (stream, _) => return Ok((stream, None)),
-    };
-    let mut request = BytesMut::new();
-    frontend::ssl_request(&mut request);
-    stream.write_all(&request).await?;
-    // One byte only: whatever follows it must not be read before encryption begins.
-    let mut answer = [0];
-    stream.read_exact(&mut answer).await?;
-    if answer == *b"S" {
-        let encrypted = tls::encrypt(config, name, stream).await?;
-        let end_point = tls::end_point(&encrypted);
-        return Ok((Stream::Other(Box::new(encrypted)), end_point));
-    }
-    if config.ssl_mode == SslMode::Prefer {
-        return Ok((Stream::Tcp(stream), None));
-    }
-    Err(Error::caused(ErrorKind::Connect(host.to_string()), "the server does not support TLS, but sslmode asks for it"))
 }
 
 /// How long a connection that is closed properly may take to say so.

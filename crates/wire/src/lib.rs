@@ -35,6 +35,7 @@ mod simple;
 mod statements;
 mod stream;
 mod tls;
+mod way;
 
 pub use bind::Param;
 pub use cancel::CancelKey;

@@ -15,13 +15,26 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Encrypts a connection on which the server has agreed to it.
-pub(crate) async fn encrypt(config: &Config, host: &str, stream: TcpStream) -> Result<TlsStream<TcpStream>, Error> {
-    let connector = TlsConnector::from(Arc::new(client_config(config)?));
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|cause| Error::caused(ErrorKind::Connect(host.to_owned()), cause))?;
-    let encrypted = connector.connect(name, stream).await;
-    encrypted.map_err(|cause| Error::caused(ErrorKind::Connect(host.to_owned()), cause))
+/// How connections to a host are encrypted.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    pub(crate) fn new(config: &Config, host: &str) -> Result<Self, Error> {
+        let config = Arc::new(client_config(config)?);
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|cause| Error::caused(ErrorKind::Connect(host.to_owned()), cause))?;
+        Ok(Self { config, name })
+    }
+
+    /// Encrypts a connection on which the server has agreed to it.
+    pub(crate) async fn encrypt(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Error> {
+        let encrypted = TlsConnector::from(self.config.clone()).connect(self.name.clone(), stream).await;
+        encrypted.map_err(|cause| Error::caused(ErrorKind::Connect(self.name.to_str().into_owned()), cause))
+    }
 }
 
 /// The hash of the server's certificate that SCRAM binds the channel to (RFC 5929 section 4.1).
@@ -39,9 +52,9 @@ fn client_config(config: &Config) -> Result<ClientConfig, Error> {
     let invalid = |what: String| Error::new(ErrorKind::Config(what));
     let verify = match (config.ssl_mode, &config.ssl_root_cert) {
         // as libpq: with a root certificate given, `require` checks the chain
-        (SslMode::Require, Some(_)) | (SslMode::VerifyCa, _) => Some(false),
-        (SslMode::VerifyFull, _) => Some(true),
-        _ => None,
+        (Some(SslMode::Require), Some(_)) | (Some(SslMode::VerifyCa), _) => Some(false),
+        (Some(SslMode::VerifyFull), _) => Some(true),
+        (None | Some(SslMode::Disable | SslMode::Allow | SslMode::Prefer | SslMode::Require), _) => None,
     };
     let verifier: Arc<dyn ServerCertVerifier> = match verify {
         None => Arc::new(Trust { chain: None, name: false, provider: provider.clone() }),

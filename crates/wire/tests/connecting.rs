@@ -6,7 +6,7 @@ use crate::texts::value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use thalweg_testkit::{Database, data_dir};
+use thalweg_testkit::{Database, Proxy, data_dir};
 use thalweg_wire::{Config, Connection, Error, ErrorKind};
 
 async fn connect(uri: &str) -> Result<Connection, Error> {
@@ -62,13 +62,14 @@ async fn passwords_and_encryption() {
     let database = Database::new(
         "set password_encryption = 'md5'; create role wire_md5 login password 'md5 pass';
          set password_encryption = 'scram-sha-256'; create role wire_scram login password 'scram päss';
-         create role wire_clear login password 'clear';",
+         create role wire_clear login password 'clear'; create role wire_tls login password 'tls';",
     );
     let directory = data_dir();
     let mut hba = fs::read_to_string(directory.join("pg_hba.conf")).unwrap();
     hba.insert_str(
         0,
         "host all wire_md5 127.0.0.1/32 md5\nhost all wire_clear 127.0.0.1/32 password\n\
+         hostssl all wire_tls 127.0.0.1/32 scram-sha-256\nhostnossl all wire_tls 127.0.0.1/32 reject\n\
          hostssl all wire_scram 127.0.0.1/32 scram-sha-256\nhost all wire_scram 127.0.0.1/32 scram-sha-256\n",
     );
     write_for_server(&directory.join("pg_hba.conf"), &hba, 0o600);
@@ -121,6 +122,56 @@ async fn passwords_and_encryption() {
             Err(error) => assert!(!works, "{options}: {error}"),
         }
     }
+    // Where nothing is said of TLS, this machine is reached without, unless PostgreSQL insists.
+    let (tls, local) = ("wire_tls:tls", format!("localhost:{port}"));
+    for (login, host, options, is_encrypted) in [
+        (login, host.clone(), String::new(), Some(false)),
+        (login, local.clone(), String::new(), Some(false)),
+        (login, format!("other:1,{local}"), "hostaddr=127.0.0.1,127.0.0.1".to_owned(), Some(false)),
+        (login, host.clone(), "sslmode=allow".to_owned(), Some(false)),
+        (login, host.clone(), "channel_binding=require".to_owned(), Some(true)),
+        (login, host.clone(), "sslmode=allow&channel_binding=require".to_owned(), Some(true)),
+        (login, host.clone(), format!("sslrootcert={root}"), Some(true)),
+        (tls, host.clone(), String::new(), Some(true)),
+        (tls, local.clone(), String::new(), Some(true)),
+        (tls, format!("127.0.0.1:1,{host}"), String::new(), Some(true)),
+        (tls, host.clone(), "sslmode=allow".to_owned(), Some(true)),
+        (tls, host.clone(), "sslmode=disable".to_owned(), None),
+        ("wire_tls:wrong", host.clone(), String::new(), None),
+    ] {
+        let what = format!("{login} {host} {options}");
+        match connect(&format!("postgresql://{login}@{host}?{options}")).await {
+            Ok(mut connection) => {
+                let found = value(&mut connection, encrypted).await.unwrap();
+                assert_eq!(Some(found == "true"), is_encrypted, "{what}");
+            }
+            Err(error) => {
+                assert_eq!(is_encrypted, None, "{what}: {error}");
+                assert!(matches!(error.kind(), ErrorKind::Authentication(_)), "{what}: {error}");
+            }
+        }
+    }
+    // what cancels is as secret as the connection: who reads it can cancel too
+    for mode in ["disable", "allow", "prefer", "require"] {
+        let (proxy, uri) = Proxy::before(&format!("postgresql://{login}@{host}?sslmode={mode}"));
+        let mut connection = connect(&uri).await.unwrap();
+        let key = connection.cancel_key().unwrap().clone();
+        let is_encrypted = value(&mut connection, encrypted).await.unwrap() == "true";
+        assert_eq!(is_encrypted, matches!(mode, "prefer" | "require"));
+        let sleeping = tokio::spawn(async move { value(&mut connection, "select pg_sleep(60)").await });
+        let sleeps = format!(
+            "select count(*) from pg_stat_activity where pid = {} and wait_event = 'PgSleep'",
+            key.process_id()
+        );
+        while database.value(&sleeps) != "1" {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        proxy.take_recorded();
+        key.cancel().await.unwrap();
+        assert_eq!(sleeping.await.unwrap().unwrap_err().code(), Some("57014"), "{mode}");
+        // the answer to the request for TLS comes before that of the session
+        assert_eq!(proxy.take_recorded().first() == Some(&b'S'), is_encrypted, "{mode}");
+    }
     database.execute("alter system reset ssl");
     database.execute("select pg_reload_conf()");
     let mut unix = connect(&database.unix_uri()).await.unwrap();
@@ -133,5 +184,8 @@ async fn passwords_and_encryption() {
     }
     let refused = connect(&format!("postgresql://{login}@{host}?sslmode=require")).await.err().unwrap();
     assert!(matches!(refused.kind(), ErrorKind::Connect(_)), "{refused}");
-    database.execute("drop role wire_md5; drop role wire_scram; drop role wire_clear");
+    // what PostgreSQL has said is told, not that there is no TLS either
+    let refused = connect(&format!("postgresql://{tls}@{host}")).await.err().unwrap();
+    assert!(matches!(refused.kind(), ErrorKind::Authentication(why) if why.contains("pg_hba.conf")), "{refused}");
+    database.execute("drop role wire_tls; drop role wire_md5; drop role wire_scram; drop role wire_clear");
 }
