@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+/// What PostgreSQL says when a session has begun, or a transaction has ended.
+const READY_FOR_QUERY: &[u8] = b"Z\0\0\0\x05I";
+
 /// A proxy in front of a server.
 #[derive(Debug)]
 pub struct Proxy {
@@ -18,6 +21,8 @@ struct Shared {
     open: AtomicBool,
     /// How many bytes of an answer are handed on at a time; 0 is all there are.
     piece_bytes: AtomicUsize,
+    /// Whether nothing is handed on once a session has begun.
+    stalls: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
     recorded: Mutex<Vec<u8>>,
 }
@@ -34,6 +39,7 @@ impl Proxy {
             target,
             open: AtomicBool::new(true),
             piece_bytes: AtomicUsize::new(0),
+            stalls: AtomicBool::new(false),
             connections: Mutex::default(),
             recorded: Mutex::default(),
         });
@@ -62,6 +68,11 @@ impl Proxy {
     /// Hands answers on in pieces of so many bytes.
     pub fn split(&self, piece_bytes: usize) {
         self.shared.piece_bytes.store(piece_bytes, Ordering::SeqCst);
+    }
+
+    /// Lets sessions begin, and hands nothing on from there.
+    pub fn stall(&self, stalls: bool) {
+        self.shared.stalls.store(stalls, Ordering::SeqCst);
     }
 
     /// What the server has sent since this was last asked.
@@ -99,6 +110,10 @@ impl Shared {
                 _ => count,
             };
             if bytes.chunks(piece_bytes).any(|piece| to.write_all(piece).is_err()) {
+                break;
+            }
+            if answers && self.stalls.load(Ordering::SeqCst) && bytes.ends_with(READY_FOR_QUERY) {
+                while matches!(from.read(&mut buffer), Ok(1..)) {}
                 break;
             }
         }

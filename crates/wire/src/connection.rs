@@ -61,6 +61,10 @@ pub struct Notification {
 
 /// How many notices are kept until somebody asks for them.
 const NOTICES_MAX: usize = 64;
+/// How much is kept of each text of one.
+const NOTICE_TEXT_BYTES_MAX: usize = 1024;
+/// How many notifications are kept until somebody waits for them. PostgreSQL limits each to 8,000 bytes.
+const NOTIFICATIONS_MAX: usize = 256;
 
 impl Connection {
     pub(crate) fn over(stream: Stream) -> Self {
@@ -211,10 +215,13 @@ impl Connection {
                 let mut cursor = Cursor::new(body);
                 cursor.i32()?;
                 let (channel, payload) = (text(cursor.cstr()?), text(cursor.cstr()?));
+                if self.notifications.len() == NOTIFICATIONS_MAX {
+                    self.notifications.pop_front();
+                }
                 self.notifications.push_back(Notification { channel, payload });
             }
             message::NOTICE_RESPONSE => {
-                let notice = DbError::parse(body)?;
+                let notice = DbError::parse(body)?.shortened(NOTICE_TEXT_BYTES_MAX);
                 if self.notices.len() == NOTICES_MAX {
                     self.notices.pop_front();
                 }

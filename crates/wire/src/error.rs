@@ -77,6 +77,19 @@ impl DbError {
             }
         }
     }
+
+    /// The same with texts of at most so many bytes.
+    pub(crate) fn shortened(mut self, bytes_max: usize) -> Self {
+        let others = [&mut self.detail, &mut self.hint, &mut self.context, &mut self.routine];
+        for text in others.into_iter().flatten().chain([&mut self.severity, &mut self.code, &mut self.message]) {
+            if text.len() > bytes_max {
+                let end = (0..=bytes_max).rfind(|&at| text.is_char_boundary(at));
+                text.truncate(end.unwrap_or(0));
+                text.shrink_to_fit();
+            }
+        }
+        self
+    }
 }
 
 impl Error {

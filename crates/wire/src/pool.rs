@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::session::{Identity, SessionState};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -133,15 +133,20 @@ impl Pool {
             }
             pooled.connection = None;
         }
-        let generation = shared.generation.load(Ordering::Relaxed);
-        let connection = open(&shared.config).await.map_err(PoolError::Connect)?;
-        Ok(Pooled {
-            connection: Some(Box::new(connection)),
-            opened: Instant::now(),
-            generation,
-            shared,
-            slot: Some(slot),
-        })
+        // It is opened even if whoever wants it goes away meanwhile, and is the next one's then: else clients that leave at
+        // once would have one opened each, and none would ever be there.
+        let opened = tokio::spawn(async move {
+            let generation = shared.generation.load(Ordering::Relaxed);
+            let connection = open(&shared.config).await?;
+            Ok(Pooled {
+                connection: Some(Box::new(connection)),
+                opened: Instant::now(),
+                generation,
+                shared,
+                slot: Some(slot),
+            })
+        });
+        opened.await.unwrap_or_else(|cause| Err(Error::caused(ErrorKind::Broken, cause))).map_err(PoolError::Connect)
     }
 
     async fn slot(&self) -> Result<OwnedSemaphorePermit, PoolError> {
@@ -219,11 +224,15 @@ fn is_to_be_reset(connection: &Connection) -> bool {
 /// A new connection, of which it is known whose session it is.
 async fn open(config: &Config) -> Result<Connection, Error> {
     let mut connection = Connection::connect(config).await?;
-    match config.prepared_statements {
-        true => connection.find_owner().await?,
-        false => connection.share_session(),
+    if !config.prepared_statements {
+        connection.share_session();
+        return Ok(connection);
     }
-    Ok(connection)
+    // a pooler lets everybody in, and answers once it has a server
+    match tokio::time::timeout(config.connect_timeout, connection.find_owner()).await {
+        Ok(found) => found.map(|()| connection),
+        Err(_) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+    }
 }
 
 /// Closes connections that have been idle or open for too long, while the pool exists.

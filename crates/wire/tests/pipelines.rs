@@ -250,6 +250,24 @@ async fn notices_notifications_and_parameters() {
     assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
 }
 
+/// Nobody may ever ask for what the database says besides.
+#[tokio::test]
+async fn what_nobody_asks_for_is_bounded() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    connection.simple("listen flood").await.unwrap();
+    let flood = "select pg_notify('flood', repeat('x', 7000) || n) from generate_series(1, 1000) n";
+    rows(&mut connection, &[flood, "select pg_notify('flood', 'end')"]).await.unwrap();
+    let mut kept = 1;
+    while connection.notification().await.unwrap().payload != "end" {
+        kept += 1;
+    }
+    assert_eq!(kept, 256);
+    connection.simple("do $$ begin raise notice '%', repeat('ä', 100000); end $$").await.unwrap();
+    let notices = connection.take_notices();
+    assert_eq!((notices[0].message.len(), notices[0].message.capacity()), (1024, 1024));
+}
+
 #[tokio::test]
 async fn values_of_any_size() {
     let database = Database::new("");

@@ -226,3 +226,38 @@ async fn connections_that_died_in_the_pool_are_replaced() {
     let mut connection = pool.get(None).await.unwrap();
     assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
 }
+
+/// A pooler lets everybody in and answers when it has a server: whoever waited for that waited for as long.
+#[tokio::test]
+async fn a_session_that_never_answers_gives_its_place_back() {
+    let database = Database::new("");
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let pool = pool(&format!("{uri}&connect_timeout=1"), PoolLimits { connections_max: 1, ..limits() });
+    proxy.stall(true);
+    let refused = tokio::time::timeout(Duration::from_secs(60), pool.get(None)).await;
+    assert!(matches!(refused.expect("it is given up").err(), Some(PoolError::Connect(_))));
+    proxy.stall(false);
+    let mut connection = pool.get(None).await.unwrap();
+    assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
+}
+
+/// Clients that leave at once had a connection opened each, and none of them was ever there for anybody.
+#[tokio::test]
+async fn a_connection_that_is_being_opened_is_not_lost_with_its_client() {
+    let database = Database::new("");
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let pool = pool(&uri, PoolLimits { wait: Duration::from_secs(20), ..limits() });
+    for _ in 0..20 {
+        let _ = tokio::time::timeout(Duration::from_millis(1), pool.get(None)).await;
+    }
+    for _ in 0..200 {
+        if pool.status().idle > 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!((1..=2).contains(&pool.status().idle), "{} are there", pool.status().idle);
+    // what a session begins with is told once each
+    let sessions = |recorded: Vec<u8>| recorded.windows(14).filter(|bytes| *bytes == b"server_version").count();
+    assert!(sessions(proxy.take_recorded()) <= 2);
+}
