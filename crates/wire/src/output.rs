@@ -11,6 +11,8 @@ use tokio::io::AsyncWrite;
 
 /// How many pieces go into one vectored write.
 const SLICES_MAX: usize = 16;
+/// What was needed for more than this is given back once it has been sent.
+const TAIL_KEPT_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Output {
@@ -59,6 +61,9 @@ impl Output {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into()));
             }
         }
+        if self.tail.try_reclaim(TAIL_KEPT_BYTES_MAX + 1) {
+            self.tail = BytesMut::new();
+        }
         Pin::new(stream).poll_flush(cx).map_err(Error::from)
     }
 
@@ -73,5 +78,33 @@ impl Output {
             self.queue.pop_front();
         }
         self.tail.advance(written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    #[test]
+    fn what_a_large_message_needed_is_given_back() {
+        let mut stream = Stream::Other(Box::new(tokio::io::join(tokio::io::empty(), tokio::io::sink())));
+        let mut output = Output::default();
+        for (bytes, chunk, is_kept) in [
+            (TAIL_KEPT_BYTES_MAX / 2, false, true),
+            (TAIL_KEPT_BYTES_MAX + 1, false, false),
+            (100, false, true),
+            (10 * TAIL_KEPT_BYTES_MAX, true, false),
+        ] {
+            output.buffer().extend_from_slice(&vec![b'x'; bytes]);
+            if chunk {
+                output.chunk(Bytes::from_static(b"chunk"));
+                output.buffer().extend_from_slice(&vec![b'x'; bytes]);
+            }
+            assert!(output.poll_flush(&mut stream, &mut Context::from_waker(Waker::noop())).is_ready());
+            assert!(output.is_empty());
+            assert!(!output.tail.try_reclaim(TAIL_KEPT_BYTES_MAX + 1), "{bytes}");
+            assert_eq!(output.tail.try_reclaim(bytes), is_kept, "{bytes}");
+        }
     }
 }
