@@ -1,0 +1,7 @@
+//! The real program, started as a user starts it.
+
+mod log;
+mod memory;
+mod program;
+mod starting;
+mod stopping;

@@ -1,0 +1,154 @@
+//! How the program starts, is configured and told what to do.
+
+use crate::program::{Directory, Program, get, runs};
+use nix::sys::signal::Signal;
+use std::process::Command;
+use thalweg_testkit::{Client, Database};
+
+#[test]
+fn the_demo_starts_stops_and_recovers() {
+    let directory = Directory::new("demo");
+    let arguments = ["demo", "--data-dir", directory.path(), "--port", "0", "--flights", "30"];
+    let postmaster = || {
+        let pid_file = directory.0.join("cluster/postmaster.pid");
+        std::fs::read_to_string(pid_file).ok().and_then(|text| text.lines().next().map(str::to_owned))
+    };
+
+    let mut first = Program::start(&arguments, &[]);
+    first.line("new cluster");
+    first.line("30 flights");
+    let address = first.address();
+    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
+    let flights = get(address, "/flights?select=id,pilots(name),tracks(fixes)&id=eq.10");
+    assert!(flights[0]["tracks"]["fixes"].as_i64().unwrap() > 10_000, "{flights}");
+    // another start on the same directory says who has it, and does no harm
+    let mut second = Program::start(&arguments, &[]);
+    second.line(&format!("in use by process {}", first.process.id()));
+    assert_eq!(second.wait().code(), Some(1));
+    assert_eq!(get(address, "/flights?select=id&limit=1").as_array().unwrap().len(), 1);
+    // ctrl-C stops both
+    let server = postmaster().unwrap();
+    first.signal(Signal::SIGINT);
+    assert!(first.wait().success());
+    assert!(!runs(&server) && postmaster().is_none());
+
+    let mut third = Program::start(&arguments, &[]);
+    third.line("known cluster");
+    let address = third.address();
+    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
+    third.signal(Signal::SIGKILL);
+    third.wait();
+
+    // whatever the killed one left behind is cleared up
+    let mut fourth = Program::start(&arguments, &[]);
+    fourth.line("known cluster");
+    let address = fourth.address();
+    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
+    fourth.signal(Signal::SIGTERM);
+    assert!(fourth.wait().success());
+
+    let fresh = ["demo", "--data-dir", directory.path(), "--port", "0", "--flights", "3", "--fresh"];
+    let mut fifth = Program::start(&fresh, &[]);
+    fifth.line("new cluster");
+    let address = fifth.address();
+    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 3);
+    fifth.signal(Signal::SIGINT);
+    assert!(fifth.wait().success());
+}
+
+#[test]
+fn serve_without_a_database_serves_its_own() {
+    let directory = Directory::new("own");
+    let environment =
+        [("PGRST_DB_ANON_ROLE", "postgres"), ("PGRST_SERVER_PORT", "0"), ("PGRST_SERVER_HOST", "127.0.0.1")];
+    let mut program = Program::start(&["serve", "--data-dir", directory.path()], &environment);
+    let address = program.address();
+    let response = Client::connect(address).request("GET", "/nothing", &[]);
+    assert_eq!((response.status, response.json()["code"].as_str()), (404, Some("PGRST205")));
+    program.signal(Signal::SIGTERM);
+    assert!(program.wait().success());
+}
+
+#[test]
+fn a_file_configures_and_signals_are_followed() {
+    let database = Database::new("create schema api; create table api.t as select 1 as id;");
+    let directory = Directory::new("file");
+    let file = directory.0.join("thalweg.conf");
+    let socket = directory.0.join("api.sock");
+    std::fs::write(
+        &file,
+        format!(
+            "# a PostgREST file\ndb-uri = \"{}\"\ndb-schemas = \"$(TEST_SCHEMA)\"\ndb-anon-role = \"nobody\"\n\
+             server-unix-socket = \"{}\"\njwt-secret = \"x\"\nno-such-key = 1\nlog-level = \"info\"\n",
+            database.uri(),
+            socket.display()
+        ),
+    )
+    .unwrap();
+    let environment = [("TEST_SCHEMA", "api"), ("PGRST_DB_ANON_ROLE", "someone"), ("THALWEG_DB_ANON_ROLE", "postgres")];
+    let mut program = Program::start(&["serve", file.to_str().unwrap()], &environment);
+    program.line("jwt-secret has no effect yet");
+    program.line("unknown configuration key no-such-key");
+    program.line("listening on");
+    program.line("Schema cache loaded");
+    let ask = |target: &str| {
+        let output =
+            Command::new("curl").arg("-sS").arg("--unix-socket").arg(&socket).arg(format!("http://x{target}")).output();
+        String::from_utf8(output.expect("curl runs").stdout).unwrap()
+    };
+    assert_eq!(ask("/t"), r#"[{"id":1}]"#);
+    assert!(program.line("access").contains("method=\"GET\" path=\"/t\""));
+    database.execute("create table api.new as select 2 as id");
+    assert!(ask("/new").contains("PGRST205"));
+    program.signal(Signal::SIGUSR1);
+    program.line("Schema cache loaded");
+    assert_eq!(ask("/new"), r#"[{"id":2}]"#);
+    // what is not read again yet is said, and does not end the program
+    database.execute("create table api.newer as select 3 as id");
+    program.signal(Signal::SIGUSR2);
+    program.line("reloading the configuration has no effect yet");
+    program.line("Schema cache loaded");
+    assert_eq!(ask("/newer"), r#"[{"id":3}]"#);
+    program.signal(Signal::SIGTERM);
+    assert!(program.wait().success());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn what_cannot_work_ends_with_a_word() {
+    let database = Database::new("");
+    let uri = database.uri();
+    let wrong_password = uri.replacen("://postgres:", "://postgres:x", 1);
+    for (arguments, environment, said) in [
+        (vec!["serve", "/no/such/file"], vec![], "Error in config: /no/such/file"),
+        (vec!["serve"], vec![("PGRST_DB_URI", "postgres://h?x=1")], "invalid connection option \"x\""),
+        (
+            vec!["serve"],
+            vec![("PGRST_DB_URI", uri.as_str()), ("PGRST_LOG_LEVEL", "loud")],
+            "Error in config: PGRST_LOG_LEVEL = \"loud\": one of crit, error, warn, info, debug is needed",
+        ),
+        (
+            vec!["serve"],
+            vec![("PGRST_DB_URI", uri.as_str()), ("THALWEG_DB_POOL", "abc")],
+            "Error in config: THALWEG_DB_POOL = \"abc\": a number from 1 to 10000 is needed",
+        ),
+        (vec!["serve"], vec![("PGRST_DB_URI", wrong_password.as_str())], "authentication failed"),
+        (
+            vec!["serve"],
+            vec![("PGRST_DB_URI", uri.as_str()), ("PGRST_SERVER_HOST", "203.0.113.1")],
+            "cannot listen on 203.0.113.1",
+        ),
+        (vec!["nonsense"], vec![], "unrecognized subcommand"),
+    ] {
+        let mut program = Program::start(&arguments, &environment);
+        program.line(said);
+        assert!(!program.wait().success(), "{said}");
+    }
+}
+
+#[test]
+fn event_trigger_sql_is_printed_for_the_channel_of_the_configuration() {
+    let mut program = Program::start(&["event-trigger-sql"], &[("PGRST_DB_CHANNEL", "the \"channel\"")]);
+    program.line(r#"notify "the ""channel""", 'reload schema';"#);
+    assert!(program.wait().success());
+}
