@@ -1,12 +1,13 @@
 //! `thalweg demo`
 
 use crate::ClusterOptions;
-use crate::serve::{runtime, serve};
+use crate::serve::serve;
+use crate::signals::Signals;
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
-use thalweg_server::{Config, LogLevel};
+use thalweg_server::{Config, LogLevel, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -27,6 +28,7 @@ const HOST: &str = "127.0.0.1";
 
 /// Starts the embedded cluster, loads the flight book, and serves it.
 pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
+    let signals = Signals::listen()?;
     // before anything is started for nothing
     drop(TcpListener::bind((HOST, options.port)).map_err(|cause| {
         format!("cannot listen on {HOST}:{}: {cause}; choose another port with --port", options.port)
@@ -39,12 +41,15 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         settings: Vec::new(),
     })?;
     let made = if cluster.created() { "new" } else { "known" };
-    println!("PostgreSQL {} with a {made} cluster after {:.1?}", cluster.major_version(), started.elapsed());
+    let (version, after) = (cluster.major_version(), started.elapsed());
+    print(format_args!("PostgreSQL {version} with a {made} cluster after {after:.1?}"));
     let uri = cluster.uri("postgres");
-    let runtime = runtime()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if runtime.block_on(thalweg_flightbook::load(&uri, options.flights))? {
-        println!("Flight book with {} flights loaded after {:.1?}", options.flights, started.elapsed());
+        let (flights, after) = (options.flights, started.elapsed());
+        print(format_args!("Flight book with {flights} flights loaded after {after:.1?}"));
     }
+    drop(runtime);
     let config = Config {
         db_uri: Some(uri),
         db_schemas: vec![thalweg_flightbook::SCHEMA.to_owned()],
@@ -58,17 +63,15 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         log_level: LogLevel::Info,
         ..Config::default()
     };
-    runtime.block_on(serve(config, greet))?;
-    // what still runs in the background must not see PostgreSQL go
-    drop(runtime);
-    println!("Stopping PostgreSQL");
+    serve(config, &signals, greet)?;
+    print("Stopping PostgreSQL");
     cluster.stop()?;
     Ok(())
 }
 
 fn greet(address: Option<SocketAddr>) {
     let Some(address) = address else { return };
-    println!(
+    print(format_args!(
         "\nThe flight book is served at http://{address} — ctrl-C stops it. Try:\n\n\
          \x20 curl 'http://{address}/flights?select=id,launched,distance_km&order=distance_km.desc&limit=3'\n\
          \x20 curl 'http://{address}/pilots?name=ilike.*a*&select=name,flights(distance_km,takeoff(name))&flights.limit=2&limit=2'\n\
@@ -77,5 +80,5 @@ fn greet(address: Option<SocketAddr>) {
          \x20 curl -i 'http://{address}/flights?select=id&limit=1' -H 'Prefer: count=exact'\n\
          \x20 curl 'http://{address}/tags' -H 'Prefer: return=representation' -H 'Content-Type: application/json' -d '{{\"id\":100,\"label\":\"first\"}}'\n\
          \x20 curl 'http://{address}/photos' -F flight_id=1 -F image=@photo.jpg\n"
-    );
+    ));
 }

@@ -2,6 +2,7 @@
 
 mod demo;
 mod serve;
+mod signals;
 
 use clap::{Parser, Subcommand};
 use std::error::Error;
@@ -54,6 +55,7 @@ fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
 
 fn main() -> ExitCode {
     thalweg_gauge::give_back_at_once();
+    let _flushed = thalweg_server::FlushedAtEnd::default();
     let outcome = match Arguments::parse().command {
         Command::Demo(options) => demo::run(options),
         Command::Serve { file, cluster } => serve::run(file.as_deref(), cluster.data_dir),
@@ -62,7 +64,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("thalweg: {error}");
+            thalweg_server::print_error(format_args!("thalweg: {error}"));
             ExitCode::FAILURE
         }
     }

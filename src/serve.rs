@@ -1,15 +1,19 @@
 //! `thalweg serve`
 
+use crate::signals::Signals;
 use std::error::Error;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thalweg_embedded_postgres::{Cluster, Options};
 use thalweg_server::{Config, Server};
-use tokio::signal::unix::{SignalKind, signal};
+
+/// How long what runs in the background may take to end, beyond which it is left behind.
+const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves the database of the configuration, or without `db-uri` the embedded cluster's.
 pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let signals = Signals::listen()?;
     let mut config = Config::load(file)?;
     thalweg_server::start_logging(config.log_level);
     let cluster = match config.db_uri {
@@ -20,35 +24,33 @@ pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), 
             Some(cluster)
         }
     };
-    // the runtime ends here: what still runs in the background must not see PostgreSQL go
-    runtime()?.block_on(serve(config, |_| {}))?;
+    serve(config, &signals, |_| {})?;
     if let Some(cluster) = cluster {
         cluster.stop()?;
     }
     Ok(())
 }
 
-pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
-}
-
 /// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where.
-pub(crate) async fn serve(config: Config, ready: impl FnOnce(Option<SocketAddr>)) -> Result<(), Box<dyn Error>> {
-    // from here on ctrl-C is answered by the server, which ends in order
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let stop = async move {
+pub(crate) fn serve(
+    config: Config,
+    signals: &Signals,
+    ready: impl FnOnce(Option<SocketAddr>),
+) -> Result<(), Box<dyn Error>> {
+    let stop = signals.stop();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(async {
+        let server = Server::builder(config).start().await?;
+        let (address, loaded) = (server.local_addr(), server.loaded());
+        let mut serving = std::pin::pin!(server.serve(stop));
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            ended = &mut serving => return ended,
+            // if nothing can be loaded, serving ends with the reason
+            Ok(()) = loaded => ready(address),
         }
-    };
-    let server = Server::builder(config).start().await?;
-    let (address, loaded) = (server.local_addr(), server.loaded());
-    let mut serving = std::pin::pin!(server.serve(stop));
-    tokio::select! {
-        ended = &mut serving => return Ok(ended?),
-        // if nothing can be loaded, serving ends with the reason
-        Ok(()) = loaded => ready(address),
-    }
-    Ok(serving.await?)
+        serving.await
+    });
+    // what still runs in the background must not see PostgreSQL go
+    runtime.shutdown_timeout(BACKGROUND_TIME_MAX);
+    Ok(served?)
 }

@@ -21,8 +21,12 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::launch(Self::command(arguments, environment))
+    }
+
+    /// What starts it, with nothing of the machine's user but where PostgreSQL is.
+    pub(crate) fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-        // what the machine's user has set is no part of a test, but for where PostgreSQL is
         for (name, _) in std::env::vars() {
             let ours = name.starts_with("THALWEG_") && name != "THALWEG_POSTGRES" && name != "THALWEG_MAVEN_URL";
             if ours || name.starts_with("PGRST_") || name.starts_with("PG") {
@@ -30,11 +34,17 @@ impl Program {
             }
         }
         command.args(arguments).envs(environment.iter().copied()).stdin(Stdio::null());
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts it, and reads what is not sent elsewhere.
+    pub(crate) fn launch(mut command: Command) -> Self {
+        let mut process = command.spawn().expect("the program starts");
         let (sender, lines) = channel();
-        let outputs: [Box<dyn Read + Send>; 2] =
-            [Box::new(process.stdout.take().unwrap()), Box::new(process.stderr.take().unwrap())];
-        for output in outputs {
+        let output = process.stdout.take().map(|output| Box::new(output) as Box<dyn Read + Send>);
+        let error = process.stderr.take().map(|output| Box::new(output) as Box<dyn Read + Send>);
+        for output in [output, error].into_iter().flatten() {
             let sender = sender.clone();
             std::thread::spawn(move || {
                 BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
@@ -45,6 +55,11 @@ impl Program {
 
     /// Serves the schema `api` of a database on any free port.
     pub(crate) fn serve(uri: &str) -> Self {
+        Self::launch(Self::serving(uri, &[]))
+    }
+
+    /// The same, not started yet, with more that is said to it.
+    pub(crate) fn serving(uri: &str, more: &[(&str, &str)]) -> Command {
         let environment = [
             ("PGRST_DB_URI", uri),
             ("PGRST_DB_SCHEMAS", "api"),
@@ -52,7 +67,7 @@ impl Program {
             ("PGRST_SERVER_PORT", "0"),
             ("PGRST_SERVER_HOST", "127.0.0.1"),
         ];
-        Self::start(&["serve"], &environment)
+        Self::command(&["serve"], &[&environment, more].concat())
     }
 
     /// Waits for a line with this in it. Lines come by two ways, so that it may have come before one that was waited for.
@@ -68,6 +83,13 @@ impl Program {
                 Err(_) => panic!("no line with {part:?} in:\n{}", self.seen.join("\n")),
             }
         }
+    }
+
+    /// The lines that nobody has waited for, once it has ended.
+    pub(crate) fn rest(mut self) -> Vec<String> {
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.extend(self.lines.iter());
+        seen
     }
 
     pub(crate) fn address(&mut self) -> SocketAddr {

@@ -66,7 +66,7 @@ impl Cluster {
         }
         let binaries = Binaries::find(version)?;
         if version.is_none() {
-            initialise(owner, &binaries, &data_dir, &home)?;
+            initialise(owner, &binaries, &data_dir, &home, &lock)?;
         }
         let password = read_password(&data_dir)?;
         let socket_dir = socket_dir(owner, &data_dir)?;
@@ -206,8 +206,9 @@ fn stop_leftover(owner: Owner, home: &Path, version: Option<u32>) -> Result<(), 
     stopped.map(|_| ()).map_err(|cause| Error::io("cannot run pg_ctl for", home, cause))
 }
 
-/// Makes the cluster beside its place and moves it there whole.
-fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path) -> Result<(), Error> {
+/// Makes the cluster beside its place and moves it there whole. If this process ends meanwhile, `initdb` goes on for a
+/// moment, and holds the lock, so that nobody makes another in its place.
+fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path, lock: &File) -> Result<(), Error> {
     let partial = data_dir.join("cluster.partial");
     for leftover in [&partial, &home.to_path_buf()] {
         if leftover.exists() {
@@ -217,6 +218,7 @@ fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path) -
     make_dir(&partial, 0o700)?;
     owner.own(&partial)?;
     let password_file = write_password(owner, data_dir)?;
+    let held = lock.try_clone().map_err(|cause| Error::io("cannot hold the lock of", data_dir, cause))?;
     let output = owner
         .command(&binaries.directory.join("initdb"))
         .args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
@@ -225,6 +227,7 @@ fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path) -
         .arg("--pgdata")
         .arg(&partial)
         .current_dir(data_dir)
+        .stdin(held)
         .output();
     let said = match output {
         Ok(output) if output.status.success() => None,

@@ -30,6 +30,6 @@ mod turns;
 mod upload;
 
 pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
-pub use log::start as start_logging;
+pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;
 pub use server::{Server, ServerBuilder, ServerError};

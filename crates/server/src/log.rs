@@ -1,9 +1,16 @@
 //! Log lines: one a request on standard output, what happens to the server on standard error (operations §9).
+//!
+//! No request waits for them: what cannot be written soon enough is dropped, and where it would stand a line says how many.
+
+mod queue;
 
 use crate::config::LogLevel;
 use crate::flow::Answer;
 use hyper::http::request::Parts;
+use queue::Queue;
+use std::fmt::Display;
 use std::io;
+use std::time::{Duration, Instant};
 use thalweg_gauge::Stage;
 use tracing::Metadata;
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
@@ -31,17 +38,59 @@ pub fn start(level: LogLevel) {
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
+/// How long the end of a program waits for its last lines to be read.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Writes a text to standard output, in order with the log lines there, and like them without waiting for who reads it.
+pub fn print(text: impl Display) {
+    queue::OUTPUT.push(format!("{text}\n").as_bytes());
+}
+
+/// The same for standard error.
+pub fn print_error(text: impl Display) {
+    queue::ERROR.push(format!("{text}\n").as_bytes());
+}
+
+/// When this is dropped, what has been logged and printed is written: at the end of a program. If nobody reads it, that ends
+/// after a second.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct FlushedAtEnd;
+
+impl Drop for FlushedAtEnd {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + FLUSH_TIME_MAX;
+        queue::OUTPUT.flush(deadline);
+        queue::ERROR.flush(deadline);
+    }
+}
+
+/// Chooses the stream of a line.
 struct ByTarget;
 
-impl MakeWriter<'_> for ByTarget {
-    type Writer = Box<dyn io::Write>;
+/// Takes one line at a time, whole: that is how the subscriber writes them.
+struct Line(&'static Queue);
 
-    fn make_writer(&self) -> Self::Writer {
-        Box::new(io::stderr())
+impl MakeWriter<'_> for ByTarget {
+    type Writer = Line;
+
+    fn make_writer(&self) -> Line {
+        Line(&queue::ERROR)
     }
 
-    fn make_writer_for(&self, metadata: &Metadata<'_>) -> Self::Writer {
-        if metadata.target() == "access" { Box::new(io::stdout()) } else { self.make_writer() }
+    fn make_writer_for(&self, metadata: &Metadata<'_>) -> Line {
+        if metadata.target() == "access" { Line(&queue::OUTPUT) } else { self.make_writer() }
+    }
+}
+
+impl io::Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.push(&queue::one_line(line));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

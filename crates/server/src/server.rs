@@ -12,7 +12,7 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
@@ -21,6 +21,8 @@ use tokio::sync::{Semaphore, watch};
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often failures to accept are told.
+const FAILURES_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a [`Server`] is made of.
 #[derive(Debug)]
@@ -92,6 +94,7 @@ impl Server {
         let (closing, closed) = watch::channel(false);
         let clients_max = self.state.config.server_clients_max;
         let clients = Arc::new(Semaphore::new(clients_max));
+        let mut failures = Failures::default();
         let mut stop = std::pin::pin!(stop);
         let loaded = self.loaded();
         let mut cannot_load = std::pin::pin!(async move {
@@ -122,7 +125,9 @@ impl Server {
                         });
                     }
                     Err(error) => {
-                        tracing::error!(%error, "cannot accept a connection");
+                        if let Some(failures) = failures.another(Instant::now()) {
+                            tracing::error!(%error, failures, "cannot accept connections");
+                        }
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -136,6 +141,25 @@ impl Server {
             tracing::error!(left, "responses were cut: the server stops, and their clients take too long");
         }
         Ok(())
+    }
+}
+
+/// Failures to accept, of which there may be many in a second.
+#[derive(Default)]
+struct Failures {
+    told: Option<Instant>,
+    untold: u64,
+}
+
+impl Failures {
+    /// Counts one more; how many there have been, where that is to be told: of the first, then of all in a minute.
+    fn another(&mut self, now: Instant) -> Option<u64> {
+        self.untold += 1;
+        if self.told.is_some_and(|told| now - told < FAILURES_INTERVAL) {
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
     }
 }
 
@@ -193,5 +217,24 @@ impl ServerBuilder {
             tokio::spawn(listen(state.clone()));
         }
         Ok(Server { state, listener, reload_schema, reload_config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_once_a_minute() {
+        let mut failures = Failures::default();
+        let start = Instant::now();
+        let told = |failures: &mut Failures, from: u64| -> Vec<u64> {
+            (0..1_200)
+                .filter_map(|at| failures.another(start + Duration::from_secs(from) + ACCEPT_PAUSE * at))
+                .collect()
+        };
+        assert_eq!(told(&mut failures, 0), [1]);
+        assert_eq!(told(&mut failures, 60), [1_200]);
+        assert_eq!(told(&mut failures, 3_600), [1_200]);
     }
 }

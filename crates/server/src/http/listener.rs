@@ -1,7 +1,7 @@
 //! The sockets that requests come in on.
 
 use crate::config::Config;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
@@ -34,14 +34,21 @@ impl Listener {
         Ok(Self::Unix(listener, path.clone()))
     }
 
+    /// The next client. An error is one of accepting, not of a client that has gone meanwhile.
     pub(crate) async fn accept(&self) -> io::Result<Accepted> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok(Accepted::Tcp(stream, peer))
+        loop {
+            let accepted = match self {
+                Self::Tcp(listener) => listener.accept().await.map(|(stream, peer)| {
+                    // whoever has gone is noticed when it is read from
+                    let _ = stream.set_nodelay(true);
+                    Accepted::Tcp(stream, peer)
+                }),
+                Self::Unix(listener, _) => listener.accept().await.map(|(stream, _)| Accepted::Unix(stream)),
+            };
+            match accepted {
+                Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+                accepted => return accepted,
             }
-            Self::Unix(listener, _) => Ok(Accepted::Unix(listener.accept().await?.0)),
         }
     }
 
