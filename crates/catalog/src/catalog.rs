@@ -32,6 +32,8 @@ pub struct Catalog {
     pub(crate) own_code: OwnCode,
     /// The schemas that stand behind the chosen one in the search path.
     pub(crate) extra_search_path: Vec<String>,
+    /// Whether something was locked, so that it stands here as it was known before.
+    pub(crate) is_partial: bool,
 }
 
 /// In schemas with this many relations, no nearest name is looked for.
@@ -48,6 +50,11 @@ impl Catalog {
     /// A relation by its place.
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.0 as usize]
+    }
+
+    /// Whether somebody had locked what should have been looked at: soon there may be more to know.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// All relations.

@@ -50,13 +50,17 @@ pub struct Loader {
     views: HashMap<Oid, ViewColumns>,
     keys: Keys,
     code: Code,
+    /// Views that were locked, of which it is not known what can be written.
+    unseen: Vec<RelationId>,
 }
 
 impl Loader {
     /// What a transaction runs before the parts. With an empty search path PostgreSQL writes expressions and types so that
-    /// they mean the same under any other: whatever is not its own has its schema before it. It ends with the transaction,
-    /// since behind a pooler the session is somebody else's afterwards.
-    pub const FIRST: &str = "SELECT pg_catalog.set_config('search_path', '', true)";
+    /// they mean the same under any other: whatever is not its own has its schema before it. What is locked is left out; a
+    /// lock that is taken at the wrong moment, or that lies on a row type within an expression, fails the load rather than
+    /// make it wait. All this ends with the transaction, since behind a pooler the session is somebody else's afterwards.
+    pub const FIRST: &str =
+        "SELECT pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('lock_timeout', '1s', true)";
 
     /// A loader of the `exposed` schemas, with the functions of the `extra` ones.
     pub fn new(exposed: &[String], extra: &[String]) -> Self {
@@ -72,6 +76,7 @@ impl Loader {
             views: HashMap::new(),
             keys: Keys::default(),
             code: Code::default(),
+            unseen: Vec::new(),
         }
     }
 
@@ -94,8 +99,8 @@ impl Loader {
         PartSink { loader: self, part }
     }
 
-    /// The snapshot, once every part has been loaded.
-    pub fn finish(mut self) -> Result<Catalog, LoadError> {
+    /// The snapshot, once every part has been loaded. What was locked is taken from the one that is `known`.
+    pub fn finish(mut self, known: Option<&Catalog>) -> Result<Catalog, LoadError> {
         if let Some(missing) = self.all_schemas.iter().find(|schema| !self.found_schemas.contains(schema.as_str())) {
             return Err(LoadError::MissingSchema(missing.clone()));
         }
@@ -107,6 +112,13 @@ impl Loader {
         self.catalog.own_code = own_code;
         for relation in &mut self.catalog.relations {
             (relation.reading_runs_code, relation.writing_runs_code) = running.of_relation(relation.oid);
+        }
+        self.catalog.is_partial = !self.unseen.is_empty();
+        for id in &self.unseen {
+            let relation = &mut self.catalog.relations[id.0 as usize];
+            let before = known.and_then(|known| Some(known.relation(known.find(&relation.schema, &relation.name)?)));
+            relation.writable =
+                before.filter(|before| before.oid == relation.oid).map_or_else(Default::default, |b| b.writable);
         }
         let views = view::trace(&self.views);
         self.keys.give(&mut self.catalog.relations, &views);
@@ -238,10 +250,14 @@ impl Loader {
         let (schema, name) = (self.intern(schema), self.intern(name));
         let Some(kind) = RelationKind::of(row.text()?.as_bytes()) else { return Ok(()) };
         let comment = row.optional_text()?.map(Into::into);
-        let events = row.i32()?;
+        let events = row.optional_i32()?;
         let pages = row.optional_i32()?;
         let (row_security, has_rules) = (row.bool()?, row.bool()?);
         let id = RelationId(self.catalog.relations.len() as u32);
+        if events.is_none() {
+            self.unseen.push(id);
+        }
+        let events = events.unwrap_or(0);
         self.by_oid.insert(oid, id);
         self.catalog.by_row_type.insert(row_type, id);
         self.catalog.by_name.entry(schema.clone()).or_default().insert(name.clone(), id);

@@ -133,13 +133,21 @@ impl Part {
                 )
             }
             Self::Labels => "select enumtypid, enumlabel from pg_enum order by enumtypid, enumsortorder",
-            // How large a relation is that was never analysed is asked of its files, which waits for who has locked it: what
-            // is locked stays unknown, and so does what is still empty and will not stay so.
+            // How large a relation is that was never analysed is asked of its files, and what can be written of views of
+            // themselves and of the views that they read; both wait for who has locked them: what is locked stays unknown,
+            // and so does how large is what is still empty and will not stay so.
             Self::Relations => {
-                "with locked as materialized (
+                "with recursive locked as materialized (
                    select l.relation from pg_locks l
                    where l.locktype = 'relation' and l.mode = 'AccessExclusiveLock' and l.pid <> pg_backend_pid()
                      and l.database = (select d.oid from pg_database d where d.datname = current_database())
+                 ), waiting (oid) as (
+                   select relation from locked
+                   union
+                   select w.ev_class from waiting
+                   join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = waiting.oid
+                                       and d.classid = 'pg_rewrite'::regclass
+                   join pg_rewrite w on w.oid = d.objid
                  )
                  select c.oid, c.reltype, n.nspname, c.relname, c.relkind::text, d.description,
                         case when c.relkind in ('r', 'p') then 28
@@ -149,6 +157,7 @@ impl Part {
                                select from pg_foreign_table f join pg_foreign_server s on s.oid = f.ftserver
                                join pg_foreign_data_wrapper w on w.oid = s.srvfdw
                                where f.ftrelid = c.oid and w.fdwhandler <> 0) then 0
+                             when c.oid in (select oid from waiting) then null
                              else pg_relation_is_updatable(c.oid, true) end,
                         case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages
                              when files.pages > 0 then least(files.pages, 2147483647)::int end,
@@ -162,10 +171,13 @@ impl Part {
                  where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
                  order by n.nspname, c.relname"
             }
+            // With a relation's name, expressions are shown only once nobody has locked it. What a column is computed from is of
+            // no use to anybody, and other defaults name no columns.
             Self::Columns => {
                 "select a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull or t.typnotnull,
-                        coalesce(case when a.atthasdef then pg_get_expr(e.adbin, e.adrelid) end,
-                                 pg_get_expr(t.typdefaultbin, 0)),
+                        case when a.attgenerated <> '' then null
+                             when a.atthasdef then pg_get_expr(e.adbin, 0)
+                             else pg_get_expr(t.typdefaultbin, 0) end,
                         a.attgenerated <> '' or a.attidentity = 'a', a.attidentity <> '',
                         case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
                         case when a.atttypmod >= 0 and t.typnamespace <> 'pg_catalog'::regnamespace

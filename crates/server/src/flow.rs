@@ -16,6 +16,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
+use std::time::{Duration, Instant};
 use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
@@ -33,25 +34,21 @@ pub(crate) struct Answer {
 /// Answers a request, whatever it is.
 pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody) -> Answer {
     let mut bill = Bill::start();
-    let mut is_flat_allowed = true;
-    let mut answered = attempt(state, parts, body, &mut bill, Try { is_flat_allowed, turn: None }).await;
+    let mut given = Given::default();
+    let mut answered = attempt(state, parts, body, &mut bill, &mut given).await;
     for _ in 1..ATTEMPTS_MAX {
         let Err(error) = &answered else { break };
-        if body.is_consumed() || !is_worth_another(state, error.retry).await {
+        if body.is_consumed() {
             break;
         }
-        let turn = match error.retry {
-            Retry::WithTurn => match state.turns.next().await {
-                Ok(turn) => Some(turn),
-                Err(error) => {
-                    answered = Err(error.into());
-                    break;
-                }
-            },
-            Retry::Never | Retry::AfterLoad | Retry::AfterLoadIfDue | Retry::NotFlat => None,
-        };
-        is_flat_allowed &= error.retry != Retry::NotFlat;
-        answered = attempt(state, parts, body, &mut bill, Try { is_flat_allowed, turn }).await;
+        match given.for_another(state, error.retry).await {
+            Ok(true) => answered = attempt(state, parts, body, &mut bill, &mut given).await,
+            Ok(false) => break,
+            Err(error) => {
+                answered = Err(error);
+                break;
+            }
+        }
     }
     let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
@@ -87,37 +84,51 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
 /// How often a request is tried at most: schemas may change again while they are loaded, and each other reason comes once.
 const ATTEMPTS_MAX: usize = 4;
 
-/// What a try of a request is given.
-struct Try {
-    /// Whether levels may be joined here: relations that have grown since PostgreSQL last looked are joined by it.
-    is_flat_allowed: bool,
+/// How long a request waits for loads of the schema cache, in all.
+const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// What an attempt is given.
+#[derive(Default)]
+struct Given {
+    /// Whether levels must not be joined here: relations that have grown since PostgreSQL last looked are joined by it.
+    is_never_flat: bool,
     /// A turn of requests that keep a connection.
     turn: Option<Turn>,
+    /// How long loads of the schema cache are waited for.
+    waits_until: Option<Instant>,
 }
 
-/// Whether a request that failed is to be tried again, once the schema cache has been loaded where that is why.
-async fn is_worth_another(state: &State, retry: Retry) -> bool {
-    match retry {
-        Retry::Never => return false,
-        Retry::NotFlat | Retry::WithTurn => return true,
-        Retry::AfterLoad => {}
-        Retry::AfterLoadIfDue if state.reloader.may_suspect() => {}
-        Retry::AfterLoadIfDue => return false,
+impl Given {
+    /// What another attempt is given after one that failed, if it is worth one. An error says more than that one's.
+    async fn for_another(&mut self, state: &State, retry: Retry) -> Result<bool, ApiError> {
+        let is_certain = match retry {
+            Retry::Never => return Ok(false),
+            Retry::NotFlat => {
+                self.is_never_flat = true;
+                return Ok(true);
+            }
+            Retry::WithTurn => {
+                self.turn = Some(state.turns.next().await?);
+                return Ok(true);
+            }
+            Retry::AfterLoad => true,
+            Retry::AfterLoadIfDue if state.reloader.may_suspect() => false,
+            Retry::AfterLoadIfDue => return Ok(false),
+        };
+        let deadline = *self.waits_until.get_or_insert_with(|| Instant::now() + LOAD_WAIT_MAX);
+        match state.reloader.load(deadline).await {
+            true => Ok(true),
+            false if is_certain => Err(ApiError::no_schema_cache()),
+            // the database has said what is wrong
+            false => Ok(false),
+        }
     }
-    state.reloader.load().await;
-    true
 }
 
 type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
-async fn attempt(
-    state: &State,
-    parts: &Parts,
-    body: &mut RequestBody,
-    bill: &mut Bill,
-    Try { is_flat_allowed, turn }: Try,
-) -> Answered {
+async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mut Bill, given: &mut Given) -> Answered {
     if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
@@ -137,7 +148,7 @@ async fn attempt(
     let request = ApiRequest::parse(action, target, parts.method == Method::HEAD, &params, &headers(parts))?;
     body.receive(&parts.headers, &request).await?;
     bill.lap(Stage::Parse);
-    let context = context(state, &snapshot, schema, role, &request, is_flat_allowed);
+    let context = context(state, &snapshot, schema, role, &request, !given.is_never_flat);
     if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), context)?.copies() {
         // only rows of a COPY can be written while others are still to come
         body.complete(&request).await?;
@@ -164,14 +175,14 @@ async fn attempt(
         bill.lap(Stage::Plan);
         let session = session.in_one_snapshot(true);
         let download = Download { state, parts, plan: &plan, value, session: &session };
-        return Ok((download.answer(turn, bill).await?, Some(1)));
+        return Ok((download.answer(given.turn.take(), bill).await?, Some(1)));
     }
     let source = copy_source(&plan, received, &request)?;
     bill.lap(Stage::Plan);
     let _turn_of_body = state.turn_of(source.as_ref()).await?;
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (received, incoming), source, turn, bill).await?;
+    let outcome = run.run(entered, (received, incoming), source, given.turn.take(), bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 

@@ -174,6 +174,6 @@ pub(crate) fn catalog_of(uri: &str, extra: &[&str]) -> Catalog {
                 .await
                 .unwrap_or_else(|error| panic!("{part:?}: {error:?}"));
         }
-        loader.finish().unwrap()
+        loader.finish(None).unwrap()
     })
 }

@@ -19,6 +19,8 @@ pub struct Proxy {
 struct Shared {
     target: SocketAddr,
     open: AtomicBool,
+    /// Whether connections are taken that lead nowhere.
+    silent: AtomicBool,
     /// How many bytes of an answer are handed on at a time; 0 is all there are.
     piece_bytes: AtomicUsize,
     /// Whether nothing is handed on once a session has begun.
@@ -38,6 +40,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             target,
             open: AtomicBool::new(true),
+            silent: AtomicBool::new(false),
             piece_bytes: AtomicUsize::new(0),
             stalls: AtomicBool::new(false),
             connections: Mutex::default(),
@@ -65,6 +68,11 @@ impl Proxy {
         self.shared.open.store(true, Ordering::SeqCst);
     }
 
+    /// Leaves the connections that there are, and gives new ones no answer, until it is told otherwise.
+    pub fn set_silent(&self, silent: bool) {
+        self.shared.silent.store(silent, Ordering::SeqCst);
+    }
+
     /// Hands answers on in pieces of so many bytes.
     pub fn split(&self, piece_bytes: usize) {
         self.shared.piece_bytes.store(piece_bytes, Ordering::SeqCst);
@@ -84,6 +92,11 @@ impl Proxy {
 impl Shared {
     fn forward(self: Arc<Self>, client: TcpStream) {
         if !self.open.load(Ordering::SeqCst) {
+            return;
+        }
+        if self.silent.load(Ordering::SeqCst) {
+            // kept open, until all are cut
+            self.connections.lock().expect("no thread panicked").push(client);
             return;
         }
         let Ok(server) = TcpStream::connect(self.target) else { return };

@@ -4,7 +4,7 @@ use super::snapshot::Snapshot;
 use crate::config::Config;
 use std::borrow::Cow;
 use std::fmt;
-use thalweg_catalog::{LoadError, Loader, Part};
+use thalweg_catalog::{Catalog, LoadError, Loader, Part};
 use thalweg_encode::Zone;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
 use thalweg_wire::{Connection, Error, ErrorKind, Param, Query, StepError};
@@ -60,8 +60,13 @@ impl From<LoadError> for LoadFailure {
     }
 }
 
-/// Reads the catalogs. Long and busy with a large schema: not to be run among requests.
-pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result<Snapshot, LoadFailure> {
+/// Reads the catalogs. Long and busy with a large schema: not to be run among requests. What is locked at the moment is taken
+/// from what is known.
+pub(crate) async fn load(
+    wire: &thalweg_wire::Config,
+    config: &Config,
+    known: Option<&Catalog>,
+) -> Result<Snapshot, LoadFailure> {
     let mut connection = Connection::connect(wire).await?;
     // each statement runs once
     connection.share_session();
@@ -73,7 +78,7 @@ pub(crate) async fn load(wire: &thalweg_wire::Config, config: &Config) -> Result
         let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(loader.sql(part)) };
         run(&mut connection, query, &mut loader.sink(part)).await?;
     }
-    let catalog = loader.finish()?;
+    let catalog = loader.finish(known)?;
     let zone = match Zone::named(&catalog.session().time_zone) {
         Some(zone) if zone.is_utc() || agrees(&mut connection, &zone).await? => Some(zone),
         _ => None,

@@ -91,11 +91,13 @@ impl Reloader {
         self.first.subscribe()
     }
 
-    /// Asks for a load, and waits until one that began after that has ended, well or not.
-    pub(crate) async fn load(&self) {
+    /// Asks for a load, and waits until one that began after that has ended, well or not, but not beyond the deadline;
+    /// whether it has.
+    pub(crate) async fn load(&self, deadline: Instant) -> bool {
         let mut attempted = self.attempted.subscribe();
         let asked = self.ask();
-        let _ = attempted.wait_for(|attempted| *attempted >= asked).await;
+        let ended = attempted.wait_for(|attempted| *attempted >= asked);
+        tokio::time::timeout_at(deadline.into(), ended).await.is_ok()
     }
 
     /// Whether a mere suspicion may cause a load now.
@@ -110,9 +112,14 @@ impl Reloader {
 /// Loads the schema cache once, then whenever it is asked to; a failed load is tried again until it succeeds.
 pub(crate) async fn keep_loaded(state: Arc<State>) {
     let first = &state.reloader.first;
+    let mut partial_pause_seconds = 1;
     loop {
         let mut pause_seconds = 1;
-        while let Err(failure) = load(&state).await {
+        let is_partial = loop {
+            let failure = match load(&state).await {
+                Ok(is_partial) => break is_partial,
+                Err(failure) => failure,
+            };
             if *first.borrow() == FirstLoad::Running && failure.is_fatal() {
                 first.send_replace(FirstLoad::Fatal(failure.to_string()));
                 return;
@@ -126,14 +133,25 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
                 () = state.reloader.wanted.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
                 () = state.reloader.hurried.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
             }
-        }
+        };
         first.send_replace(FirstLoad::Ended);
-        state.reloader.wanted.notified().await;
+        if is_partial {
+            // nobody may tell when the lock has gone
+            let pause = Duration::from_secs(partial_pause_seconds);
+            if tokio::time::timeout(pause, state.reloader.wanted.notified()).await.is_err() {
+                partial_pause_seconds = (partial_pause_seconds * 2).min(RETRY_SECONDS_MAX);
+                continue;
+            }
+        } else {
+            partial_pause_seconds = 1;
+            state.reloader.wanted.notified().await;
+        }
         tokio::time::sleep(MERGED_WITHIN).await;
     }
 }
 
-async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
+/// Loads the schema cache; whether somebody had locked a part of it.
+async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     let asked = state.reloader.asked.load(Ordering::Acquire);
     let loading = state.clone();
     // A large catalog is busy work, to make, to compare and to drop: on a thread of its own it does not hold up
@@ -141,12 +159,13 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
     let runtime = tokio::runtime::Handle::current();
     let loaded = tokio::task::spawn_blocking(move || {
         let started = Instant::now();
-        let snapshot = runtime.block_on(load::load(loading.pool.config(), &loading.config))?;
+        let known = loading.snapshot.load_full();
+        let catalog = known.as_ref().map(|known| &known.catalog);
+        let snapshot = runtime.block_on(load::load(loading.pool.config(), &loading.config, catalog))?;
         let catalog = &snapshot.catalog;
         let (relations, relationships) = (catalog.relations().len(), catalog.relationship_count());
-        let functions = catalog.function_count();
+        let (functions, is_partial) = (catalog.function_count(), catalog.is_partial());
         // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed.
-        let known = loading.snapshot.load_full();
         if known.is_none_or(|known| known.catalog != snapshot.catalog) {
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
@@ -157,10 +176,11 @@ async fn load(state: &Arc<State>) -> Result<(), LoadFailure> {
             relations,
             relationships,
             functions,
+            is_partial,
             ms = started.elapsed().as_millis() as u64,
             "Schema cache loaded"
         );
-        Ok(())
+        Ok(is_partial)
     });
     let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
     if let Err(failure) = &loaded {

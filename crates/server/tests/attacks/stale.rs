@@ -2,8 +2,9 @@
 
 use crate::served::{GRANTS, Served, config, eventually};
 use serde_json::json;
+use std::time::Duration;
 use thalweg_server::Config;
-use thalweg_testkit::Database;
+use thalweg_testkit::{Database, Proxy};
 
 const SCHEMA: &str = "
     create schema api;
@@ -118,4 +119,85 @@ fn a_file_is_never_read_as_something_else() {
     let response = upload("2");
     assert_eq!((response.status, response.json()["code"].as_str()), (400, Some("42804")));
     assert_eq!(database.value("select count(*) from api.files"), "1");
+}
+
+/// What a load waited for, and every stale read with it: somebody else's transaction that changes another relation.
+#[test]
+fn a_load_waits_for_nobodys_lock() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.big (id int primary key, doubled int generated always as (id * 2) stored, n int default 1);
+         create view api.over as select id from api.big;
+         create view api.over_over as select id from api.over;
+         create materialized view api.kept as select id from api.big;
+         create table api.t (id int primary key, x int default 7);
+         insert into api.t values (1);
+         create table public.go ();
+         {GRANTS}"
+    ));
+    let served = Served::start(Config { db_channel_enabled: false, ..config(&database.uri()) });
+    let writable = |view: &str| served.request("OPTIONS", view, &[]).header("allow").unwrap().contains("POST");
+    assert!(writable("/over") && writable("/over_over"));
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| {
+            database.execute(
+                "begin;
+                 alter table api.big add column late int;
+                 drop materialized view api.kept;
+                 create or replace view api.over as select distinct id from api.big;
+                 do $$ begin while not exists(select from public.go) loop perform pg_sleep(0.01); end loop; end $$;
+                 commit",
+            );
+        });
+        let locked = "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted
+                      and relation = 'api.over'::regclass";
+        eventually("the relations are locked", || database.value(locked) == "1");
+        for (definition, expected) in [("text using x::text", json!("7")), ("int using x::int", json!(7))] {
+            database.execute(&format!("alter table api.t alter x drop default, alter x type {definition}"));
+            assert_eq!(served.get("/t?select=x").json(), json!([{"x": expected}]));
+        }
+        // what cannot be looked at is as it was
+        assert!(writable("/over") && writable("/over_over"));
+        assert!(!changing.is_finished());
+        database.execute("insert into public.go default values");
+        changing.join().unwrap();
+    });
+    // nobody has told that the transaction has ended
+    eventually("the views are looked at again", || !writable("/over") && !writable("/over_over"));
+}
+
+/// A load that takes for ever: who needs it is told to come again, and nobody else waits.
+#[test]
+fn nobody_waits_for_ever_for_a_load() {
+    let slow = "create view api.slow as select 1 as id, pg_sleep(0.5)::text as x;";
+    let database = Database::new(&format!("{SCHEMA}{slow}{GRANTS}"));
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let uri = format!("{uri}&connect_timeout=600");
+    let served = Served::start(Config { db_channel_enabled: false, db_pool: 4, ..config(&uri) });
+    assert_eq!(served.get("/secrets?select=id&order=tenant").json(), json!([{"id": 1}, {"id": 2}]));
+    // as many connections are open as may be: one will be lost
+    std::thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(|| assert_eq!(served.get("/slow").status, 200))));
+    proxy.set_silent(true);
+    database.execute("alter table api.secrets alter id type text");
+    std::thread::scope(|scope| {
+        let stale = scope.spawn(|| served.get("/secrets?select=id&order=tenant"));
+        let mut others = 0;
+        while !stale.is_finished() {
+            assert_eq!(served.get("/t").status, 200);
+            others += 1;
+            // the session is made as new behind each answer
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let stale = stale.join().unwrap();
+        assert_eq!((stale.status, stale.json()["code"].as_str()), (503, Some("PGRST002")), "{}", stale.text());
+        assert!(others > 1, "{others} others were answered");
+        assert_eq!(stale.header("retry-after"), Some("1"));
+    });
+    proxy.set_silent(false);
+    proxy.close();
+    proxy.open();
+    eventually("the schema cache is loaded", || {
+        let response = served.get("/secrets?select=id&order=tenant");
+        response.status == 200 && response.json() == json!([{"id": "1"}, {"id": "2"}])
+    });
 }
