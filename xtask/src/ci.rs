@@ -1,7 +1,6 @@
 //! The steps of continuous integration, in order; the first that fails ends it.
 
-use crate::{Outcome, root};
-use std::process::Command;
+use crate::{Outcome, cargo};
 
 const STEPS: [(&str, &[&str]); 5] = [
     ("format", &["fmt", "--all", "--check"]),
@@ -14,8 +13,7 @@ const STEPS: [(&str, &[&str]); 5] = [
 pub(crate) fn run() -> Outcome {
     for (name, arguments) in STEPS {
         println!("== {name}: cargo {}", arguments.join(" "));
-        let mut command = Command::new("cargo");
-        command.args(arguments).current_dir(root());
+        let mut command = cargo(arguments);
         if name == "docs" {
             command.env("RUSTDOCFLAGS", "--deny warnings");
         }

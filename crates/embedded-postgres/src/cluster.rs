@@ -3,6 +3,7 @@
 use crate::binaries::Binaries;
 use crate::error::Error;
 use crate::owner::Owner;
+use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, Write};
 use std::net::TcpListener;
@@ -24,8 +25,7 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
 }
 
-/// A running cluster. It is stopped when this is dropped.
-#[derive(Debug)]
+/// A running cluster. It is stopped when this is dropped. `Debug` leaves out the password.
 pub struct Cluster {
     watchdog: Child,
     socket_dir: PathBuf,
@@ -35,6 +35,14 @@ pub struct Cluster {
     major: u32,
     /// Holds the lock.
     _lock: File,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Cluster");
+        shown.field("socket_dir", &self.socket_dir).field("port", &self.port).field("major", &self.major);
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// The cluster's superuser.

@@ -18,6 +18,7 @@
 //! that ends: a shell between the two waits for a pipe to close and then shuts PostgreSQL down.
 //!
 //! Blocking: this is for the start of a program.
+#![doc = include_str!("../README.md")]
 
 mod binaries;
 mod cluster;

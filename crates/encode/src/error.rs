@@ -30,4 +30,11 @@ impl fmt::Display for EncodeError {
     }
 }
 
-impl std::error::Error for EncodeError {}
+impl std::error::Error for EncodeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Malformed(cause) => Some(cause),
+            Self::Stale | Self::HeldTooMuch => None,
+        }
+    }
+}

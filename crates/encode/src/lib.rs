@@ -14,6 +14,7 @@
 //!
 //! Pure: each value is copied once, from the receive buffer into the response's chunk, as PostgreSQL's own
 //! `to_json` would write it. The caller owns the chunks ([`Encoder::take`]).
+#![doc = include_str!("../README.md")]
 
 mod csv;
 mod date_time;
@@ -30,3 +31,8 @@ pub use encoder::{CHUNK_BYTES, Encoder, Target};
 pub use error::EncodeError;
 pub use stock::Stock;
 pub use zone::Zone;
+
+/// What rows are and what they look like, in the words of `thalweg-rows`.
+pub use thalweg_rows::{
+    Codec, Columns, Cursor, Demand, Field, Format, Level, Malformed, Member, RowSink, RowView, Scalar, Shape, oid,
+};

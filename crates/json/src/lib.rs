@@ -15,6 +15,7 @@
 //!
 //! Strings are copied sixteen bytes at a time and escaped where they must be, as PostgreSQL's
 //! `escape_json` does it; numbers take the digits of PostgreSQL's output functions. No I/O, no database.
+#![doc = include_str!("../README.md")]
 
 mod append;
 mod float;
@@ -26,8 +27,11 @@ pub use float::{write_f32, write_f64};
 pub use read::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_string};
 
+/// The integers that [`write_int`] takes: those of Rust, `i8` to `u128`.
+pub use itoa::Integer;
+
 /// Appends an integer.
 #[inline]
-pub fn write_int(out: &mut Vec<u8>, value: impl itoa::Integer) {
+pub fn write_int(out: &mut Vec<u8>, value: impl Integer) {
     append(out, itoa::Buffer::new().format(value).as_bytes());
 }

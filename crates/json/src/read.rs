@@ -113,6 +113,16 @@ impl<E: fmt::Display> fmt::Display for ReadError<E> {
     }
 }
 
+impl<E: std::error::Error + 'static> std::error::Error for ReadError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // its words are the visitor's, and so is what is behind it
+            Self::Visitor(error) => error.source(),
+            Self::Syntax(_) | Self::Nesting | Self::Nul | Self::Surrogate => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// A value must come.

@@ -63,7 +63,15 @@ impl fmt::Display for ServerError {
     }
 }
 
-impl std::error::Error for ServerError {}
+impl std::error::Error for ServerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Listen(_, cause) | Self::Signals(cause) => Some(cause),
+            // its words are its whole
+            Self::Config(_) | Self::Database(_) => None,
+        }
+    }
+}
 
 impl Server {
     /// A server with this configuration.

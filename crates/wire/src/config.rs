@@ -1,11 +1,12 @@
 //! Connection strings as libpq reads them (PostgreSQL's manual, section 34.1.1).
 
 use crate::error::{Error, ErrorKind};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where and as whom to connect.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where and as whom to connect. `Debug` leaves out the password.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Config {
     /// The hosts, tried in order.
     pub hosts: Vec<Host>,
@@ -85,8 +86,20 @@ pub enum TargetSession {
     PreferStandby,
 }
 
-impl std::fmt::Display for Host {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("hosts", &self.hosts)
+            .field("user", &self.user)
+            .field("dbname", &self.dbname)
+            .field("ssl_mode", &self.ssl_mode)
+            .field("target_session", &self.target_session)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { name, port, .. } => write!(f, "{name}:{port}"),
             Self::Unix { directory, port } => write!(f, "{}/.s.PGSQL.{port}", directory.display()),
@@ -454,6 +467,7 @@ mod tests {
         // a list of ports is as long as the list of hosts, an empty one is the default
         assert_eq!(config.hosts, [tcp("a", 1), tcp("::1", 2), unix]);
         assert_eq!((config.user.as_str(), config.password.as_deref()), ("us@er", Some("p:w")));
+        assert!(!format!("{config:?}").contains("p:w"));
         assert_eq!((config.dbname.as_deref(), config.ssl_mode), (Some("db"), Some(SslMode::VerifyFull)));
         assert_eq!((config.target_session, config.connect_timeout.as_secs()), (TargetSession::ReadWrite, 3));
         assert_eq!(parse("postgresql://h").unwrap().user, "env");

@@ -36,6 +36,7 @@ pub enum ErrorKind {
 
 /// An error as PostgreSQL reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DbError {
     /// `ERROR`, `FATAL` or `PANIC`, never translated.
     pub severity: String,
@@ -52,6 +53,14 @@ pub struct DbError {
     /// The source routine that reported it.
     pub routine: Option<String>,
 }
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.severity, self.message, self.code)
+    }
+}
+
+impl std::error::Error for DbError {}
 
 impl DbError {
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Malformed> {
@@ -168,7 +177,7 @@ impl fmt::Display for Error {
             ErrorKind::Protocol(what) => write!(f, "unexpected answer from PostgreSQL: {what}")?,
             ErrorKind::Stale => f.write_str("a result has other columns than the schema cache knows")?,
             ErrorKind::TooLarge => f.write_str("too many or too long parameters")?,
-            ErrorKind::Database(error) => write!(f, "{}: {} ({})", error.severity, error.message, error.code)?,
+            ErrorKind::Database(error) => error.fmt(f)?,
         }
         match &self.cause {
             Some(cause) => write!(f, ": {cause}"),

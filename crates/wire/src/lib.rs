@@ -14,9 +14,10 @@
 //!
 //! One [`Connection`] is owned by the task that uses it: no channel, no second task. Statements of the extended
 //! protocol go out together, end in one `Sync`, and are one transaction; rows are borrowed from the receive
-//! buffer and pushed into a [`RowSink`](thalweg_rows::RowSink), and while the sink wants no more, nothing is read.
+//! buffer and pushed into a [`RowSink`], and while the sink wants no more, nothing is read.
 //!
 //! Source: PostgreSQL's manual, chapter "Frontend/Backend Protocol".
+#![doc = include_str!("../README.md")]
 
 mod authenticate;
 mod bind;
@@ -45,3 +46,8 @@ pub use error::{DbError, Error, ErrorKind};
 pub use pipeline::{Progress, Query, StepError};
 pub use pool::{Pool, PoolError, PoolLimits, PoolStatus, Pooled};
 pub use session::{Identity, KeptIdentity, SessionState};
+
+/// The chunks of a parameter or of a `COPY`.
+pub use bytes::Bytes;
+/// What rows are and who takes them, in the words of `thalweg-rows`.
+pub use thalweg_rows::{Columns, Cursor, Demand, Format, Malformed, RowSink, RowView, oid};

@@ -11,6 +11,7 @@ use crate::message;
 use crate::session::{RESET_STATEMENTS, reset_script};
 use bytes::Bytes;
 use postgres_protocol::message::frontend;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -70,6 +71,25 @@ pub enum StepError<E> {
     Wire(Error),
     /// Of the sink.
     Sink(E),
+}
+
+impl<E: fmt::Display> fmt::Display for StepError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wire(error) => error.fmt(f),
+            Self::Sink(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for StepError<E> {
+    /// What is behind the error of the connection or of the sink, whose words these are.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Wire(error) => error.source(),
+            Self::Sink(error) => error.source(),
+        }
+    }
 }
 
 impl<E> From<Error> for StepError<E> {

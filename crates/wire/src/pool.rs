@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Identity, SessionState};
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -47,6 +48,25 @@ pub enum PoolError {
     QueueFull,
     /// A new one could not be opened.
     Connect(Error),
+}
+
+impl fmt::Display for PoolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("no connection has become free in time"),
+            Self::QueueFull => f.write_str("as many wait for a connection as may"),
+            Self::Connect(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PoolError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Connect(error) => error.source(),
+            Self::Timeout | Self::QueueFull => None,
+        }
+    }
 }
 
 /// What a pool is doing.
