@@ -5,6 +5,7 @@ use thalweg_rows::Malformed;
 
 /// Why a row cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// Its bytes do not have the form of their type.
     Malformed(Malformed),

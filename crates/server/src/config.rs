@@ -256,6 +256,60 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
+    /// What PostgREST 12.0.2 prints with `--dump-config` where nothing is set: every key it has, each with its default.
+    const ALL_KEYS_OF_POSTGREST: &str = r#"
+        db-aggregates-enabled = false
+        db-anon-role = ""
+        db-channel = "pgrst"
+        db-channel-enabled = true
+        db-extra-search-path = "public"
+        db-max-rows = ""
+        db-plan-enabled = false
+        db-pool = 10
+        db-pool-acquisition-timeout = 10
+        db-pool-max-lifetime = 1800
+        db-pool-max-idletime = 30
+        db-pool-automatic-recovery = true
+        db-pre-request = ""
+        db-prepared-statements = true
+        db-root-spec = ""
+        db-schemas = "public"
+        db-config = false
+        db-pre-config = ""
+        db-tx-end = "commit"
+        db-uri = "postgresql://"
+        jwt-aud = ""
+        jwt-role-claim-key = ".\"role\""
+        jwt-secret = ""
+        jwt-secret-is-base64 = false
+        jwt-cache-max-lifetime = 0
+        log-level = "error"
+        openapi-mode = "follow-privileges"
+        openapi-security-active = false
+        openapi-server-proxy-uri = ""
+        server-cors-allowed-origins = ""
+        server-host = "!4"
+        server-port = 3000
+        server-trace-header = ""
+        server-timing-enabled = false
+        server-unix-socket = ""
+        server-unix-socket-mode = "660"
+        admin-server-port = ""
+    "#;
+
+    #[test]
+    fn every_key_of_postgrest_has_its_default_here() {
+        let path = std::env::temp_dir().join(format!("thalweg-config-all-{}.conf", std::process::id()));
+        std::fs::write(&path, ALL_KEYS_OF_POSTGREST).unwrap();
+        let config = Config::load_with(Some(&path), std::iter::empty()).unwrap();
+        std::fs::remove_file(path).unwrap();
+        assert!(config.warnings.iter().all(|warning| warning.ends_with("has no effect yet")), "{:?}", config.warnings);
+        // without an address the embedded cluster is served, and responses say what they cost
+        let default =
+            Config { db_uri: Some("postgresql://".to_owned()), server_timing_enabled: false, ..Config::default() };
+        assert!(config == Config { warnings: config.warnings.clone(), ..default }, "{config:?}");
+    }
+
     /// A password with a character that a URI must escape is where a mistake is likely, and parts of it look like something else.
     #[test]
     fn no_part_of_a_connection_string_is_shown() {

@@ -221,7 +221,10 @@ async fn connections_that_died_in_the_pool_are_replaced() {
     drop(pool.get(None).await.unwrap());
     proxy.close();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(matches!(pool.get(None).await.err(), Some(PoolError::Connect(_))));
+    let refused = pool.get(None).await.err().unwrap();
+    assert!(matches!(&refused, PoolError::Connect(_)));
+    let refused: Box<dyn std::error::Error> = refused.into();
+    assert!(refused.source().is_some(), "{refused}");
     proxy.open();
     let mut connection = pool.get(None).await.unwrap();
     assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");

@@ -116,7 +116,7 @@ config_of_keys! {
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-pub(super) const NOT_YET: [&str; 17] = [
+pub(super) const NOT_YET: [&str; 18] = [
     "admin-server-host",
     "admin-server-port",
     "admin-server-unix-socket",
@@ -126,6 +126,7 @@ pub(super) const NOT_YET: [&str; 17] = [
     "db-pre-config",
     "jwt-aud",
     "jwt-cache-max-entries",
+    "jwt-cache-max-lifetime",
     "jwt-role-claim-key",
     "role-claim-key",
     "jwt-secret",
