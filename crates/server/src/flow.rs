@@ -404,5 +404,7 @@ async fn describe(
     let session = Session::of(state, snapshot, schema, role, false, facts(parts, None, None));
     let document = answer::describe(state, snapshot, &session, schema, bill).await?;
     let profile = shows_profile(state, parts).then_some(schema);
-    Ok((respond::description(document, profile, parts.method == Method::HEAD), None))
+    let mut held = state.outlet.hold();
+    held.push(document.into());
+    Ok((respond::description(held, profile, parts.method == Method::HEAD), None))
 }

@@ -17,6 +17,8 @@ use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
+/// How many descriptions of a schema are made at a time.
+const DESCRIPTIONS_MAX: usize = 1;
 /// How long requests may go on after the server was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
@@ -194,7 +196,8 @@ impl ServerBuilder {
             pool: Pool::new(wire, limits),
             held_bytes: Arc::default(),
             outlet: Outlet::new(Spool::new(&config.client_spool_dir, config.client_spool_max)),
-            turns: Turns::new(config.db_pool, config.db_pool_acquisition_timeout),
+            turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
+            descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),
             pre_request: config
                 .db_pre_request

@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) outlet: Outlet,
     /// Turns of requests that keep a connection while a client sends or reads.
     pub(crate) turns: Turns,
+    /// Turns of descriptions of a schema, each of which takes a hundred times the memory that the schema does.
+    pub(crate) descriptions: Turns,
 }
 
 impl State {

@@ -1,4 +1,5 @@
-//! Turns of requests that may keep a database connection for as long as it takes: they leave some of the pool to others.
+//! Turns of requests that take much or long: those that keep a database connection for as long as it takes leave some of the
+//! pool to others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ const LEFT_PART: usize = 4;
 /// How many requests may wait for a turn.
 const WAITING_MAX: usize = 1000;
 
-/// The turns of a pool.
+/// Turns, of which there are so many at a time.
 pub(crate) struct Turns {
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -22,11 +23,15 @@ pub(crate) struct Turns {
 pub(crate) type Turn = OwnedSemaphorePermit;
 
 impl Turns {
-    /// Those of a pool of so many connections, each waited for as long.
-    pub(crate) fn new(connections: usize, wait: Duration) -> Self {
-        let left = (connections / LEFT_PART).max(1);
-        let turns = connections.saturating_sub(left).max(1);
+    /// So many, each waited for as long.
+    pub(crate) fn new(turns: usize, wait: Duration) -> Self {
         Self { free: Arc::new(Semaphore::new(turns)), waiting: AtomicUsize::new(0), wait }
+    }
+
+    /// Those of a pool of so many connections.
+    pub(crate) fn of_pool(connections: usize, wait: Duration) -> Self {
+        let left = (connections / LEFT_PART).max(1);
+        Self::new(connections.saturating_sub(left).max(1), wait)
     }
 
     /// A turn, if one is free.
@@ -68,7 +73,7 @@ mod tests {
     #[test]
     fn some_connections_are_left() {
         for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 3), (10, 8), (100, 75)] {
-            let all = Turns::new(connections, Duration::ZERO);
+            let all = Turns::of_pool(connections, Duration::ZERO);
             let taken: Vec<Turn> = std::iter::from_fn(|| all.take()).collect();
             assert_eq!(taken.len(), turns, "{connections}");
         }

@@ -1,7 +1,7 @@
 //! Responses that are no errors.
 
-use crate::answer::Body;
 use crate::answer::ContentRange;
+use crate::answer::{Body, Held};
 use crate::error::{ApiError, FINAL_STATUS_MIN};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -253,9 +253,9 @@ fn parse_headers(text: &str) -> Option<Vec<(HeaderName, HeaderValue)>> {
 }
 
 /// The description of the API.
-pub(crate) fn description(document: String, profile: Option<&str>, head_only: bool) -> Response<Body> {
-    let size = document.len();
-    let mut response = Response::new(Body::whole(if head_only { Bytes::new() } else { document.into() }));
+pub(crate) fn description(document: Held, profile: Option<&str>, head_only: bool) -> Response<Body> {
+    let size = document.bytes();
+    let mut response = Response::new(if head_only { Body::whole(Bytes::new()) } else { Body::held(document) });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/openapi+json; charset=utf-8"));
     if !head_only {

@@ -12,6 +12,7 @@ use thalweg_encode::EncodeError;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_rows::{Demand, RowSink, RowView};
 use thalweg_wire::{Param, Query};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// The relations and functions on which the current role has some privilege, and the schema's comment.
 const VISIBLE: &str = "
@@ -29,7 +30,8 @@ const VISIBLE: &str = "
     select 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')
     from pg_catalog.pg_namespace n where n.nspname = $1";
 
-/// The description of a schema, as JSON text.
+/// The description of a schema, as JSON text. That of a large schema takes long to make: it does not hold up requests, and is
+/// made one at a time.
 pub(crate) async fn describe(
     state: &State,
     snapshot: &Snapshot,
@@ -37,6 +39,7 @@ pub(crate) async fn describe(
     schema: &str,
     bill: &mut Bill,
 ) -> Result<String, ApiError> {
+    let _turn = state.descriptions.next().await?;
     let mut entered = enter(state, session).await?;
     bill.lap(Stage::Wait);
     let params = [Param::Text(Cow::Borrowed(schema))];
@@ -61,9 +64,17 @@ pub(crate) async fn describe(
         comment: visible.comment.clone(),
         shows: &shows,
     };
-    let document = described.document().to_string();
+    let document = off_the_worker(|| described.document().to_string());
     bill.lap(Stage::Encode);
     Ok(document)
+}
+
+/// Does what takes long, where the runtime has other threads for requests.
+fn off_the_worker<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
+    }
 }
 
 #[derive(Default)]
