@@ -133,6 +133,7 @@ impl Loader {
         catalog.relate_by_functions(&self.exposed);
         for relation in &mut catalog.relations {
             relation.columns.shrink_to_fit();
+            relation.sort_names();
         }
         Ok(catalog)
     }
@@ -268,6 +269,7 @@ impl Loader {
             name,
             kind,
             columns: Vec::new(),
+            by_name: Vec::new(),
             primary_key: Vec::new(),
             indexed: Vec::new(),
             comment,

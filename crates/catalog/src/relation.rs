@@ -18,6 +18,8 @@ pub struct Relation {
     pub kind: RelationKind,
     /// Its columns in their order, dropped ones left out.
     pub columns: Vec<Column>,
+    /// The indexes into `columns`, by the columns' names.
+    pub(crate) by_name: Vec<u16>,
     /// The primary key's columns as indexes into `columns`; of a view, those that stand for a table's key.
     pub primary_key: Vec<u16>,
     /// The columns that come first in some index, by their indexes in `columns`.
@@ -47,7 +49,16 @@ impl Relation {
 
     /// The index of a column.
     pub fn column(&self, name: &str) -> Option<u16> {
-        self.columns.iter().position(|column| *column.name == *name).map(|at| at as u16)
+        let name_of = |at: &u16| &*self.columns[usize::from(*at)].name;
+        let place = self.by_name.binary_search_by(|at| name_of(at).cmp(name)).ok()?;
+        Some(self.by_name[place])
+    }
+
+    /// Lets columns be found, once all are there.
+    pub(crate) fn sort_names(&mut self) {
+        self.by_name = (0..self.columns.len() as u16).collect();
+        self.by_name
+            .sort_unstable_by(|&a, &b| self.columns[usize::from(a)].name.cmp(&self.columns[usize::from(b)].name));
     }
 }
 
