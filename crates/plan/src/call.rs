@@ -4,6 +4,7 @@ use crate::columns::Columns;
 use crate::error::{ErrorKind, PlanError};
 use crate::plan::Context;
 use crate::write::{Bound, Class, bound, class, type_name};
+use std::collections::{HashMap, HashSet};
 use thalweg_catalog::{Catalog, Function, Parameter, Relation, Returns, TypeKind};
 use thalweg_request::{ApiRequest, Payload, Raw, Rows};
 use thalweg_rows::oid::{self, Oid};
@@ -117,8 +118,11 @@ pub(crate) fn resolve<'a>(
     brings: Brings,
 ) -> Result<&'a Function, PlanError> {
     let candidates: Vec<&Function> = catalog.callable(schema, name).collect();
+    // as often as a name may be given, it is looked for once
+    let given_once: HashSet<&str> = given.iter().copied().collect();
     let fits = |function: &&&Function| {
-        let named = |parameter: &Parameter| given.contains(&&*parameter.name) || optional.contains(&&*parameter.name);
+        let is_given = |name: &str| given_once.contains(name) || optional.contains(&name);
+        let named = |parameter: &Parameter| is_given(&parameter.name);
         // the empty name is that of the argument without one, which takes the body that has the name
         let known = |name: &str| {
             (!name.is_empty() || brings != Brings::Names)
@@ -126,7 +130,8 @@ pub(crate) fn resolve<'a>(
         };
         !matches!(brings, Brings::Raw(_))
             && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
-            && given.iter().all(|name| known(name))
+            && given_once.len() <= function.parameters.len()
+            && given_once.iter().all(|name| known(name))
     };
     let mut fitting: Vec<&Function> = candidates.iter().filter(fits).copied().collect();
     if fitting.is_empty() {
@@ -210,13 +215,17 @@ pub(crate) fn call<'a>(
         None => Brings::Names,
     };
     let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
-    let mut arguments = Vec::with_capacity(names.len());
+    let mut arguments = Vec::with_capacity(function.parameters.len());
+    let mut texts = by_name(texts);
+    let mut of_body = by_name(keys.iter().map(|key| (key.name, key)));
     for parameter in &function.parameters {
-        let mut values = texts.iter().filter(|(name, _)| *name == &*parameter.name).map(|&(_, value)| value);
-        let values: Vec<&str> =
-            if parameter.variadic { values.collect() } else { values.next_back().into_iter().collect() };
+        let mut values = texts.remove(&*parameter.name).unwrap_or_default();
+        if !parameter.variadic {
+            values.drain(..values.len().saturating_sub(1));
+        }
         // what is sent counts before what is derived from it
-        let key = keys.iter().find(|key| *key.name == *parameter.name && (!key.is_optional || values.is_empty()));
+        let keys = of_body.remove(&*parameter.name).unwrap_or_default();
+        let key = keys.into_iter().find(|key| !key.is_optional || values.is_empty());
         let given = if parameter.name.is_empty() && brings != Brings::Names {
             let is_text = !matches!(brings, Brings::Raw(_));
             if is_text && parameter.type_oid == oid::BYTEA { Given::BytesOfBody } else { Given::Body }
@@ -238,6 +247,13 @@ pub(crate) fn call<'a>(
         arguments.push(Argument { name: &parameter.name, type_schema, type_name, variadic: parameter.variadic, given });
     }
     Ok(Call { function, arguments, relation: relation_of(context, function) })
+}
+
+/// What belongs to each name, in its order.
+fn by_name<'a, T>(named: impl IntoIterator<Item = (&'a str, T)>) -> HashMap<&'a str, Vec<T>> {
+    let mut found: HashMap<&str, Vec<T>> = HashMap::new();
+    named.into_iter().for_each(|(name, value)| found.entry(name).or_default().push(value));
+    found
 }
 
 /// The relation whose rows a function returns: one of its own schema with the name of its row type.

@@ -80,6 +80,15 @@ impl<'a> Columns<'a> {
         (Value::Column { column, shown_by, cast }, travels)
     }
 
+    /// How many there are, as far as that is known.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Relation(relation) => relation.columns.len(),
+            Self::Attributes(attributes) => attributes.len(),
+            Self::Unknown => 1,
+        }
+    }
+
     /// Appends what `*` stands for.
     pub(crate) fn all(self, context: &Context<'a>, outputs: &mut Vec<Output<'a>>) {
         let output = |name: &'a Arc<str>, type_oid: Oid| {

@@ -2,6 +2,7 @@
 
 use crate::call::Brings;
 use std::fmt;
+use thalweg_request::VALUES_MAX;
 
 /// Why no plan can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,11 @@ pub enum ErrorKind {
     },
     /// Two embeds of one level have the same key (42712).
     DuplicateEmbed(String),
+    /// More values are selected than [`VALUES_MAX`] (`TWG02`): an asterisk stands for all columns of a relation, and each
+    /// level that is lifted repeats what is below it.
+    Values,
+    /// What is asked for of embeds has more conditions than these (`TWG03`).
+    AskedConditions(usize),
     /// No function of the name takes these arguments (`PGRST202`).
     Function {
         /// The schema that was searched.
@@ -138,6 +144,10 @@ impl fmt::Display for PlanError {
             }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
             ErrorKind::DuplicateEmbed(name) => write!(f, "table name \"{name}\" specified more than once"),
+            ErrorKind::Values => write!(f, "The request selects more than {VALUES_MAX} values"),
+            ErrorKind::AskedConditions(most) => {
+                write!(f, "The request asks for the rows of embeds under more than {most} conditions")
+            }
             ErrorKind::Function { schema, name, arguments, brings, .. } => {
                 write!(f, "Could not find the function {schema}.{name}")?;
                 match arguments.as_slice() {

@@ -7,25 +7,16 @@ use crate::embed;
 use crate::error::{ErrorKind, PlanError};
 use crate::plan::{Context, shared};
 use crate::read::{Condition, EmbedRead, Fetch, From, Order, OrderKey, Output, Read, Value};
+use crate::said::{BareNames, Said};
+use std::collections::HashMap;
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Relation, RelationId, Returns};
 use thalweg_request::{
-    Aggregate, ApiRequest, At, Embed, EmbedWindow, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm,
-    Payload, Query, Target, Tree,
+    Aggregate, ApiRequest, Embed, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm, Payload, Query,
+    Target, Tree, VALUES_MAX,
 };
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Scalar};
-
-/// What a request says of one level.
-struct Level<'q> {
-    filters: Vec<&'q Filter<'q>>,
-    trees: Vec<&'q Tree<'q>>,
-    order: Option<&'q [OrderTerm<'q>]>,
-    window: EmbedWindow,
-}
-
-/// Bare names that address embeds with an alias, each with the alias.
-pub(crate) type BareNames = Vec<(String, String)>;
 
 /// The key in a result of a value that has no name.
 const SCALAR_KEY: &str = "pgrst_scalar";
@@ -46,8 +37,8 @@ pub(crate) fn root<'a>(
             (From::Call(call), form)
         }
     };
-    let deprecated = check_paths(context, query)?;
-    let mut read = level(context, from, &query.select, &mut Vec::new(), query)?;
+    let (said, deprecated) = Said::of(context, query)?;
+    let mut read = level(context, from, &query.select, (&said, 0), &mut Limits::default())?;
     if request.action.is_write() {
         read.forget_windows();
         return Ok((read, form, deprecated));
@@ -78,78 +69,18 @@ fn as_sql(rows: u64) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// Every level that a parameter names must be embedded; returns the bare names that were used where there is an alias,
-/// each with the alias.
-fn check_paths(context: &Context<'_>, query: &Query<'_>) -> Result<BareNames, PlanError> {
-    let filters = query.filters.iter().map(|at| &at.path);
-    let trees = query.trees.iter().map(|at| &at.path);
-    let orders = query.orders.iter().map(|at| &at.path);
-    let windows = query.windows.iter().map(|at| &at.path);
-    let mut deprecated = Vec::new();
-    for path in orders.chain(trees).chain(filters).chain(windows) {
-        let mut items = query.select.as_slice();
-        for name in path {
-            let found = find_embed(items, name).ok_or_else(|| ErrorKind::NotEmbedded(name.to_string()))?;
-            if found.key() != name {
-                let pair = (name.to_string(), found.key().to_owned());
-                if !context.legacy_target_names {
-                    return Err(ErrorKind::TargetName { name: pair.0, alias: pair.1 }.into());
-                }
-                if !deprecated.contains(&pair) {
-                    deprecated.push(pair);
-                }
-            }
-            items = &found.items;
-        }
-    }
-    Ok(deprecated)
-}
-
-/// The embed that a name addresses: by its alias or name, else by the bare name of an aliased one.
-fn find_embed<'q>(items: &'q [Item<'q>], name: &str) -> Option<&'q Embed<'q>> {
-    let embeds = || {
-        items.iter().filter_map(|item| match item {
-            Item::Embed(embed) => Some(embed),
-            _ => None,
-        })
-    };
-    embeds().find(|embed| embed.key() == name).or_else(|| embeds().find(|embed| embed.target == name))
-}
-
-/// What the request says of the level that `path` leads to.
-fn at_level<'a>(query: &'a Query<'a>, path: &[&Embed<'_>]) -> Level<'a> {
-    fn here<T>(query: &Query<'_>, at: &At<'_, T>, path: &[&Embed<'_>]) -> bool {
-        at.path.len() == path.len() && {
-            let mut items = query.select.as_slice();
-            at.path.iter().zip(path).all(|(name, embed)| match find_embed(items, name) {
-                Some(found) => {
-                    items = &found.items;
-                    std::ptr::eq(found, *embed)
-                }
-                None => false,
-            })
-        }
-    }
-    Level {
-        filters: query.filters.iter().filter(|at| here(query, at, path)).map(|at| &at.what).collect(),
-        trees: query.trees.iter().filter(|at| here(query, at, path)).map(|at| &at.what).collect(),
-        order: query.orders.iter().find(|at| here(query, at, path)).map(|at| at.what.as_slice()),
-        window: query.windows.iter().find(|at| here(query, at, path)).map(|at| at.what).unwrap_or_default(),
-    }
-}
-
 fn level<'a>(
     context: &Context<'a>,
     from: From<'a>,
     items: &'a [Item<'a>],
-    path: &mut Vec<&'a Embed<'a>>,
-    query: &'a Query<'a>,
+    (said, depth): (&Said<'a>, usize),
+    limits: &mut Limits,
 ) -> Result<Read<'a>, PlanError> {
     let columns = match &from {
         From::Relation(relation) => Columns::Relation(relation),
         From::Call(call) => call::columns(context, call),
     };
-    let Selected { outputs, embeds, keys } = select(context, &from, columns, items, path, query)?;
+    let Selected { outputs, embeds, keys } = select(context, &from, columns, items, (said, depth), limits)?;
     let mut read = Read {
         from,
         outputs,
@@ -160,14 +91,14 @@ fn level<'a>(
         embeds,
         found_first: None,
     };
-    let said = at_level(query, path);
-    read.conditions = conditions(context, columns, &keys, &said);
-    for term in said.order.unwrap_or_default() {
-        read.order.push(order(context, columns, &read, &keys, term)?);
-    }
-    if !path.is_empty() {
-        read.offset_rows = said.window.offset_rows;
-        read.limit_rows = capped(context, said.window.limit_rows);
+    read.conditions = conditions(context, columns, &keys, said);
+    let mut related = RelatedOutputs { read: &read, keys: &keys, by_name: HashMap::new() };
+    let terms = said.order.unwrap_or_default().iter();
+    read.order = terms.map(|term| order(context, columns, &mut related, term)).collect::<Result<_, _>>()?;
+    if depth > 0 {
+        let window = said.window.unwrap_or_default();
+        read.offset_rows = window.offset_rows;
+        read.limit_rows = capped(context, window.limit_rows);
     }
     Ok(read)
 }
@@ -176,7 +107,23 @@ fn level<'a>(
 struct Selected<'a> {
     outputs: Vec<Output<'a>>,
     embeds: Vec<EmbedRead<'a>>,
-    keys: Vec<(&'a str, usize)>,
+    keys: Keys<'a>,
+}
+
+/// The embeds of a level, by what they are called in the result.
+type Keys<'a> = HashMap<&'a str, usize>;
+
+/// How much of what a request may have at all levels together has been used up.
+#[derive(Default)]
+struct Limits {
+    values: usize,
+}
+
+impl Limits {
+    fn take_values(&mut self, count: usize) -> Result<(), PlanError> {
+        self.values += count;
+        if self.values > VALUES_MAX { Err(ErrorKind::Values.into()) } else { Ok(()) }
+    }
 }
 
 fn select<'a>(
@@ -184,28 +131,31 @@ fn select<'a>(
     from: &From<'a>,
     columns: Columns<'a>,
     items: &'a [Item<'a>],
-    path: &mut Vec<&'a Embed<'a>>,
-    query: &'a Query<'a>,
+    (said, depth): (&Said<'a>, usize),
+    limits: &mut Limits,
 ) -> Result<Selected<'a>, PlanError> {
-    let mut outputs = Vec::with_capacity(items.len());
+    let mut outputs = Vec::with_capacity(items.len().min(VALUES_MAX));
     let mut embeds: Vec<EmbedRead<'a>> = Vec::new();
-    let mut keys: Vec<(&str, usize)> = Vec::new();
+    let mut keys: Keys<'a> = HashMap::new();
     for item in items {
+        limits.take_values(match item {
+            Item::All => columns.count(),
+            Item::Embed(_) => 0,
+            Item::CountRows { .. } | Item::Column { .. } => 1,
+        })?;
         match item {
             Item::All => match from {
                 From::Call(call) => all_of_call(context, call, columns, &mut outputs),
                 From::Relation(_) => columns.all(context, &mut outputs),
             },
             Item::Embed(embed) => {
-                path.push(embed);
-                let below = self::embed(context, from, embed, path, query);
-                path.pop();
-                let below = below?;
-                if keys.iter().any(|(key, _)| *key == embed.key()) {
-                    let name = format!("{}_{}_{}", from.name(), embed.key(), path.len() + 1);
+                let said = &said.below[embeds.len()].said;
+                let below = self::embed(context, from, embed, (said, depth + 1), limits)?;
+                if keys.insert(embed.key(), embeds.len()).is_some() {
+                    let name = format!("{}_{}_{}", from.name(), embed.key(), depth + 1);
                     return Err(ErrorKind::DuplicateEmbed(name).into());
                 }
-                keys.push((embed.key(), embeds.len()));
+                limits.take_values(if embed.spread { below.read.outputs.len() } else { 1 })?;
                 embeds.push(below);
             }
             Item::CountRows { cast, .. } => {
@@ -293,8 +243,8 @@ fn embed<'a>(
     context: &Context<'a>,
     outer: &From<'a>,
     embed: &'a Embed<'a>,
-    path: &mut Vec<&'a Embed<'a>>,
-    query: &'a Query<'a>,
+    said: (&Said<'a>, usize),
+    limits: &mut Limits,
 ) -> Result<EmbedRead<'a>, PlanError> {
     let catalog = context.catalog;
     let origin: Option<(RelationId, &Relation)> =
@@ -304,7 +254,7 @@ fn embed<'a>(
     };
     let relationship = embed::choose(context, origin, embed)?;
     let target = catalog.relation(relationship.target);
-    let mut read = level(context, From::Relation(target), &embed.items, path, query)?;
+    let mut read = level(context, From::Relation(target), &embed.items, said, limits)?;
     let is_to_one = relationship.cardinality.is_to_one();
     if embed.spread && !is_to_one && read.is_grouped() {
         return Err(ErrorKind::NotImplemented(
@@ -418,8 +368,8 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
 fn conditions<'a>(
     context: &Context<'a>,
     columns: Columns<'a>,
-    embeds: &[(&str, usize)],
-    said: &Level<'a>,
+    embeds: &Keys<'_>,
+    said: &Said<'a>,
 ) -> Vec<Condition<'a>> {
     let trees = said.trees.iter().map(|tree| group(context, columns, embeds, tree));
     trees.chain(said.filters.iter().map(|filter| condition(context, columns, embeds, filter))).collect()
@@ -427,19 +377,19 @@ fn conditions<'a>(
 
 /// What the rows of a relation must satisfy to be written to, whatever is embedded in what is returned of them.
 pub(crate) fn written<'a>(context: &Context<'a>, relation: &'a Relation, query: &'a Query<'a>) -> Vec<Condition<'a>> {
-    conditions(context, Columns::Relation(relation), &[], &at_level(query, &[]))
+    conditions(context, Columns::Relation(relation), &Keys::new(), &Said::of_root(query))
 }
 
 fn condition<'a>(
     context: &Context<'a>,
     columns: Columns<'a>,
-    embeds: &[(&str, usize)],
+    embeds: &Keys<'_>,
     filter: &'a Filter<'a>,
 ) -> Condition<'a> {
     let field = &filter.field;
     if field.path.is_empty()
         && filter.operation == Operation::Is(IsWord::Null)
-        && let Some(&(_, index)) = embeds.iter().find(|(key, _)| *key == field.name)
+        && let Some(&index) = embeds.get(&*field.name)
     {
         return Condition::Found(index, filter.negated);
     }
@@ -461,12 +411,7 @@ fn condition<'a>(
     Condition::Filter { column, filter, to_tsvector, read_by }
 }
 
-fn group<'a>(
-    context: &Context<'a>,
-    columns: Columns<'a>,
-    embeds: &[(&str, usize)],
-    tree: &'a Tree<'a>,
-) -> Condition<'a> {
+fn group<'a>(context: &Context<'a>, columns: Columns<'a>, embeds: &Keys<'_>, tree: &'a Tree<'a>) -> Condition<'a> {
     match tree {
         Tree::Filter(filter) => condition(context, columns, embeds, filter),
         Tree::Node { negated, all, children } => Condition::Group {
@@ -477,25 +422,42 @@ fn group<'a>(
     }
 }
 
+/// The outputs of the embeds of a level, by their names, of those that have been asked for.
+struct RelatedOutputs<'r, 'a> {
+    read: &'r Read<'a>,
+    keys: &'r Keys<'a>,
+    by_name: HashMap<usize, HashMap<&'r str, usize>>,
+}
+
+impl RelatedOutputs<'_, '_> {
+    /// The first output of an embed that has this name.
+    fn find(&mut self, index: usize, name: &str) -> Option<usize> {
+        let read = self.read;
+        let outputs = self.by_name.entry(index).or_insert_with(|| {
+            let outputs = read.embeds[index].read.outputs.iter().enumerate().rev();
+            outputs.map(|(at, output)| (&*output.key, at)).collect()
+        });
+        outputs.get(name).copied()
+    }
+}
+
 fn order<'a>(
     context: &Context<'a>,
     columns: Columns<'a>,
-    read: &Read<'a>,
-    embeds: &[(&str, usize)],
+    related: &mut RelatedOutputs<'_, 'a>,
     term: &'a OrderTerm<'a>,
 ) -> Result<Order<'a>, PlanError> {
     let key = match &term.by {
         OrderBy::Field(field) => OrderKey::Column(columns.refer(context, &field.name, &field.path).0),
         OrderBy::Related(name, field) => {
-            let Some(&(_, index)) = embeds.iter().find(|(key, _)| key == name) else {
+            let Some(&index) = related.keys.get(&**name) else {
                 return Err(ErrorKind::NotEmbedded(name.to_string()).into());
             };
-            let below = &read.embeds[index];
-            if !below.is_to_one() {
-                let origin = read.from.name().to_owned();
+            if !related.read.embeds[index].is_to_one() {
+                let origin = related.read.from.name().to_owned();
                 return Err(ErrorKind::RelatedOrder { origin, target: name.to_string() }.into());
             }
-            match below.read.outputs.iter().position(|output| *output.key == *field.name) {
+            match related.find(index, &field.name) {
                 Some(at) => OrderKey::Related(index, at, &field.path),
                 None => OrderKey::Unselected(index, &field.name),
             }

@@ -27,6 +27,8 @@ mod media;
 mod once_per_key;
 mod plan;
 mod read;
+mod said;
+mod weight;
 mod write;
 
 pub use call::{Argument, Brings, Call, Form, Given, function};

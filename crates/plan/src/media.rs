@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, PlanError};
 use crate::plan::Context;
 use crate::read::{From, Read, Value};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use thalweg_catalog::{Catalog, MediaHandler, Relation, RelationKind, Returns, Type, TypeKind};
 use thalweg_request::{Action, ApiRequest, Item, MediaType};
 use thalweg_rows::Format;
@@ -88,11 +89,13 @@ pub enum Delivery {
 }
 
 /// What the choice of a media type depends on.
-struct Choice<'c, 'a> {
+struct Choice<'c, 'a, Find: FnOnce() -> Option<OneValue<'a>>> {
     context: &'c Context<'a>,
     read: &'c Read<'a>,
     /// Whether all columns and nothing else are selected, so that the rows are the relation's.
     is_whole: bool,
+    /// The one value that is selected, if it can be sent as it is; looked for once, whatever is accepted.
+    value: LazyCell<Option<OneValue<'a>>, Find>,
 }
 
 impl<'a> Media<'a> {
@@ -104,7 +107,8 @@ impl<'a> Media<'a> {
         form: Form,
     ) -> Result<Self, PlanError> {
         let is_whole = matches!(request.query.select.as_slice(), [Item::All]);
-        let choice = Choice { context, read, is_whole };
+        let choice =
+            Choice { context, read, is_whole, value: LazyCell::new(|| selected_value(context, request, read)) };
         let first = request.accept.iter().find_map(|media| choice.make(media).or_else(|| choice.value(request, media)));
         // a function that returns nothing answers nothing, whatever is accepted
         let media = first.or((form == Form::Nothing).then_some(Self::Json { stripped: false }));
@@ -178,7 +182,7 @@ impl<'a> Media<'a> {
     }
 }
 
-impl<'a> Choice<'_, 'a> {
+impl<'a, Find: FnOnce() -> Option<OneValue<'a>>> Choice<'_, 'a, Find> {
     fn make(&self, media: &MediaType<'a>) -> Option<Media<'a>> {
         let is_any = |names: &[&str]| names.iter().any(|name| media.is(name));
         let plan_json = is_any(&["application/vnd.pgrst.plan+json"]);
@@ -220,39 +224,15 @@ impl<'a> Choice<'_, 'a> {
 
     /// The one value that is selected of a relation, if it can be of this type.
     fn value(&self, request: &ApiRequest<'a>, media: &MediaType<'a>) -> Option<Media<'a>> {
-        let (From::Relation(relation), Action::Read) = (&self.read.from, request.action) else { return None };
-        let [output] = self.read.outputs.as_slice() else { return None };
-        let Value::Column { column, shown_by: None, cast: None } = &output.value else { return None };
-        if !column.path.is_empty() || column.computed.is_some() || output.aggregate.is_some() {
-            return None;
-        }
-        let known = &relation.columns[usize::from(relation.column(column.name)?)];
-        let base = self.context.catalog.base_type(known.type_oid);
-        if !matches!(base, oid::BYTEA | oid::TEXT | oid::VARCHAR) {
-            return None;
-        }
-        let beside = |suffix: &str| {
-            let name = format!("{}_{suffix}", known.name);
-            let at = relation.columns.iter().find(|column| *column.name == *name)?;
-            let base = self.context.catalog.base_type(at.type_oid);
-            matches!(base, oid::TEXT | oid::VARCHAR).then_some(&*at.name)
-        };
-        let (type_column, name_column) = (beside("type"), beside("name"));
+        let value = self.value.as_ref()?;
         let is_octets = media.is(OCTETS);
         // whatever else is accepted can only be what the value says that it is
-        if !is_octets && (type_column.is_none() || media.is("*/*")) {
+        if !is_octets && (value.type_column.is_none() || media.is("*/*")) {
             return None;
         }
         let all: Vec<&str> = request.accept.iter().map(|media| media.name).collect();
         let is_any = all.iter().any(|name| matches!(*name, OCTETS | "*/*"));
-        Some(Media::Value(OneValue {
-            column: &known.name,
-            is_text: base != oid::BYTEA,
-            type_column,
-            name_column,
-            has_versions: relation.kind == RelationKind::Table,
-            accepted: if is_any { Vec::new() } else { all },
-        }))
+        Some(Media::Value(OneValue { accepted: if is_any { Vec::new() } else { all }, ..value.clone() }))
     }
 
     /// A handler of the relation or function for any type, for this one, or of any rows for this one.
@@ -283,6 +263,34 @@ impl<'a> Choice<'_, 'a> {
             (known.of == of.map(|relation| relation.row_type)).then(|| handler(catalog, domain, Some((known, of))))
         })
     }
+}
+
+/// The one value that is selected of a relation, if it is of a type that can be sent as it is.
+fn selected_value<'a>(context: &Context<'a>, request: &ApiRequest<'a>, read: &Read<'a>) -> Option<OneValue<'a>> {
+    let (From::Relation(relation), Action::Read) = (&read.from, request.action) else { return None };
+    let [output] = read.outputs.as_slice() else { return None };
+    let Value::Column { column, shown_by: None, cast: None } = &output.value else { return None };
+    if !column.path.is_empty() || column.computed.is_some() || output.aggregate.is_some() {
+        return None;
+    }
+    let known = &relation.columns[usize::from(relation.column(column.name)?)];
+    let base = context.catalog.base_type(known.type_oid);
+    if !matches!(base, oid::BYTEA | oid::TEXT | oid::VARCHAR) {
+        return None;
+    }
+    let beside = |suffix: &str| {
+        let at = &relation.columns[usize::from(relation.column(&format!("{}_{suffix}", known.name))?)];
+        let base = context.catalog.base_type(at.type_oid);
+        matches!(base, oid::TEXT | oid::VARCHAR).then_some(&*at.name)
+    };
+    Some(OneValue {
+        column: &known.name,
+        is_text: base != oid::BYTEA,
+        type_column: beside("type"),
+        name_column: beside("name"),
+        has_versions: relation.kind == RelationKind::Table,
+        accepted: Vec::new(),
+    })
 }
 
 /// The domain, if its name is this media type.

@@ -8,6 +8,7 @@ use crate::level;
 use crate::media::{Delivery, Media};
 use crate::once_per_key;
 use crate::read::{EmbedRead, Fetch, From, Output, Read, Value};
+use crate::weight;
 use crate::write::{self, Source, Write};
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Volatility};
@@ -80,6 +81,7 @@ pub fn plan<'a>(
     context: Context<'a>,
 ) -> Result<Plan<'a>, PlanError> {
     let (mut read, form, deprecated_names) = level::root(&context, request, payload)?;
+    weight::check(&read)?;
     let mut write = match read.from {
         From::Relation(relation) if request.action.is_write() => {
             let conditions = level::written(&context, relation, &request.query);

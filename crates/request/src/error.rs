@@ -1,5 +1,6 @@
 //! What can be wrong with a request's text.
 
+use crate::{EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, VALUES_MAX};
 use std::fmt;
 
 /// Why a request is refused before anything is looked up.
@@ -22,6 +23,14 @@ pub enum ErrorKind {
         /// What was found and what was expected.
         details: String,
     },
+    /// More embeds than [`EMBEDS_MAX`](crate::EMBEDS_MAX) (`TWG01`).
+    Embeds,
+    /// More levels of embeds than [`EMBED_LEVELS_MAX`](crate::EMBED_LEVELS_MAX) (`TWG05`).
+    EmbedLevels,
+    /// More values than [`VALUES_MAX`](crate::VALUES_MAX) (`TWG02`).
+    Values,
+    /// More terms of orders than [`ORDER_TERMS_MAX`](crate::ORDER_TERMS_MAX) (`TWG04`).
+    OrderTerms,
     /// A window that cannot exist (`PGRST103`).
     Range(&'static str),
     /// A path of no known shape (`PGRST125`).
@@ -62,6 +71,10 @@ impl fmt::Display for RequestError {
             ErrorKind::Syntax { parameter, text, column, .. } => {
                 write!(f, "\"failed to parse {parameter} ({text})\" (line 1, column {column})")
             }
+            ErrorKind::Embeds => write!(f, "The request has more than {EMBEDS_MAX} embeds"),
+            ErrorKind::EmbedLevels => write!(f, "The request has more than {EMBED_LEVELS_MAX} levels of embeds"),
+            ErrorKind::Values => write!(f, "The request selects more than {VALUES_MAX} values"),
+            ErrorKind::OrderTerms => write!(f, "The request orders by more than {ORDER_TERMS_MAX} terms"),
             ErrorKind::Range(_) => f.write_str("Requested range not satisfiable"),
             ErrorKind::Path => f.write_str("Invalid path specified in request URL"),
             ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),

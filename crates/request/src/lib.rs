@@ -43,8 +43,23 @@ pub use query::{At, Query, Unreserved};
 pub use select::{Aggregate, Embed, Item, Join};
 pub use window::{EmbedWindow, Window};
 
-/// How many levels of embeds or of parentheses a request may have.
+use std::collections::{HashMap, HashSet};
+
+/// How many levels of parentheses a tree of conditions may have.
 pub const NESTING_LEVELS_MAX: usize = 100;
+
+/// How many levels of embeds a request may have. Each may return as many times the rows of the one above it, and what must
+/// be there is looked for once more at each level.
+pub const EMBED_LEVELS_MAX: usize = 20;
+
+/// How many embeds a request may have, at all levels together.
+pub const EMBEDS_MAX: usize = 100;
+
+/// How many values a request may select, at all levels together.
+pub const VALUES_MAX: usize = 10_000;
+
+/// How many terms the orders of a request may have, at all levels together. PostgreSQL sorts by 1,664 columns at most.
+pub const ORDER_TERMS_MAX: usize = 1_000;
 
 /// What a request asks for rows of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,13 +139,11 @@ impl<'a> ApiRequest<'a> {
         let found = payload.map(|payload| payload.keys.as_slice()).unwrap_or_default();
         let named = self.query.columns.as_ref().filter(|_| payload.is_some() && self.names_keys());
         let Some(named) = named else { return found.to_vec() };
-        let mut keys: Vec<Key<'a>> = Vec::with_capacity(named.len());
-        for name in named {
-            if !keys.iter().any(|known| *known.name == **name) {
-                let member = found.iter().find(|known| *known.name == **name).copied();
-                keys.push(member.unwrap_or(Key { name, member: None, form: Form::Null, is_optional: false }));
-            }
-        }
-        keys
+        // of equal names in the body the first counts
+        let members: HashMap<&str, Key<'a>> = found.iter().rev().map(|known| (known.name, *known)).collect();
+        let mut seen = HashSet::with_capacity(named.len());
+        let once = named.iter().filter(|name| seen.insert(&***name));
+        let absent = |name| Key { name, member: None, form: Form::Null, is_optional: false };
+        once.map(|name| members.get(&**name).copied().unwrap_or_else(|| absent(&**name))).collect()
     }
 }

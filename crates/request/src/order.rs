@@ -1,6 +1,6 @@
 //! Ordering (url-grammar §6).
 
-use crate::error::RequestError;
+use crate::error::{ErrorKind, RequestError};
 use crate::filter::Field;
 use crate::scanner::Scanner;
 use std::borrow::Cow;
@@ -42,10 +42,11 @@ pub enum Nulls {
 }
 
 /// Reads the value of an `order`.
-pub(crate) fn order(text: &str) -> Result<Vec<OrderTerm<'_>>, RequestError> {
+pub(crate) fn order<'a>(text: &'a str, terms_left: &mut usize) -> Result<Vec<OrderTerm<'a>>, RequestError> {
     let mut scanner = Scanner::new("order", text);
     let mut terms = Vec::new();
     loop {
+        *terms_left = terms_left.checked_sub(1).ok_or(ErrorKind::OrderTerms)?;
         scanner.blanks();
         terms.push(term(&mut scanner)?);
         scanner.blanks();

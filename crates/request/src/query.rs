@@ -1,5 +1,6 @@
 //! The whole query string, each parameter at the level it belongs to (url-grammar §2.2).
 
+use crate::ORDER_TERMS_MAX;
 use crate::error::RequestError;
 use crate::filter::{self, Filter, Tree};
 use crate::order::{self, OrderTerm};
@@ -8,6 +9,7 @@ use crate::scanner::Scanner;
 use crate::select::{self, Item};
 use crate::window::EmbedWindow;
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// Something that belongs to the level which `path` names; the root where it is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +60,7 @@ impl<'a> Query<'a> {
         let (mut select_text, mut filters) = (None, Vec::new());
         let (mut columns, mut on_conflict) = (None, None);
         let (mut orders, mut trees) = (Vec::new(), Vec::new());
+        let mut windows = Windows::default();
         for (key, value) in params.iter() {
             let (level, last) = match key.rsplit_once('.') {
                 Some((level, last)) => (Some(level), last),
@@ -68,16 +71,19 @@ impl<'a> Query<'a> {
                 ("columns", _) => columns = columns.or(Some(value)),
                 ("on_conflict", _) => on_conflict = on_conflict.or(Some(value)),
                 (_, "order") => orders.push((level, value)),
-                (_, "limit") => window(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?,
-                (_, "offset") => window(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?,
+                (_, "limit") => windows.set(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?,
+                (_, "offset") => {
+                    windows.set(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?
+                }
                 (_, "and" | "or") => trees.push((level, last == "and", value)),
                 _ => filters.push((key, value)),
             }
         }
+        let (mut ordered, mut terms_left) = (HashSet::new(), ORDER_TERMS_MAX);
         for (level, value) in orders {
             let path = level_path("tree path", level)?;
-            if !query.orders.iter().any(|known| known.path == path) {
-                query.orders.push(At { path, what: order::order(value)? });
+            if ordered.insert(path.clone()) {
+                query.orders.push(At { path, what: order::order(value, &mut terms_left)? });
             }
         }
         for (level, all, value) in trees {
@@ -106,27 +112,31 @@ impl<'a> Query<'a> {
     }
 }
 
-fn window<'a>(
-    query: &mut Query<'a>,
-    level: Option<&'a str>,
-    set: impl Fn(&mut EmbedWindow, i64),
-    value: &str,
-) -> Result<(), RequestError> {
-    let Ok(rows) = value.parse::<i64>() else { return Ok(()) };
-    let Some(_) = level else {
-        set(&mut query.root_window, rows);
-        return Ok(());
-    };
-    let path = level_path("tree path", level)?;
-    match query.windows.iter_mut().find(|known| known.path == path) {
-        Some(known) => set(&mut known.what, rows),
-        None => {
-            let mut what = EmbedWindow::default();
-            set(&mut what, rows);
-            query.windows.push(At { path, what });
-        }
+/// Where the windows of embeds stand in a query, by their paths.
+#[derive(Default)]
+struct Windows<'a>(HashMap<Vec<Cow<'a, str>>, usize>);
+
+impl<'a> Windows<'a> {
+    fn set(
+        &mut self,
+        query: &mut Query<'a>,
+        level: Option<&'a str>,
+        set: impl Fn(&mut EmbedWindow, i64),
+        value: &str,
+    ) -> Result<(), RequestError> {
+        let Ok(rows) = value.parse::<i64>() else { return Ok(()) };
+        let Some(_) = level else {
+            set(&mut query.root_window, rows);
+            return Ok(());
+        };
+        let path = level_path("tree path", level)?;
+        let at = *self.0.entry(path).or_insert_with_key(|path| {
+            query.windows.push(At { path: path.clone(), what: EmbedWindow::default() });
+            query.windows.len() - 1
+        });
+        set(&mut query.windows[at].what, rows);
+        Ok(())
     }
-    Ok(())
 }
 
 fn level_path<'a>(parameter: &'static str, level: Option<&'a str>) -> Result<Vec<Cow<'a, str>>, RequestError> {
@@ -170,7 +180,7 @@ fn filter_key(key: &str) -> Result<(Vec<Cow<'_, str>>, filter::Field<'_>), Reque
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Comparison, ErrorKind, Item, Operation};
+    use crate::{Comparison, EMBED_LEVELS_MAX, EMBEDS_MAX, ErrorKind, Item, NESTING_LEVELS_MAX, Operation, VALUES_MAX};
     use proptest::prelude::*;
 
     fn error(query: &str) -> (String, String) {
@@ -217,6 +227,30 @@ mod tests {
         assert_eq!(keys, [Some("a-b"), Some("x,\"y"), Some("n"), Some("count"), Some("s"), None, None]);
         assert_eq!(crate::select::select("").unwrap(), [Item::All]);
         assert_eq!(crate::select::select(",x").unwrap(), [Item::All]);
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_a_bound() {
+        let read = |query: String| {
+            let params = Params::decode(&query).unwrap();
+            Query::parse(&params, Unreserved::Filters).map(|_| ()).map_err(|error| error.kind().clone())
+        };
+        let list = |part: &str, count: usize| vec![part; count].join(",");
+        // at all levels together
+        let embeds = |count: usize| read(format!("select=a(b(),c()),{}", list("d()", count - 3)));
+        assert_eq!((embeds(EMBEDS_MAX), embeds(EMBEDS_MAX + 1)), (Ok(()), Err(ErrorKind::Embeds)));
+        let values = |count: usize| read(format!("select=a(b,c),{}", list("*", count - 3)));
+        assert_eq!((values(VALUES_MAX), values(VALUES_MAX + 1)), (Ok(()), Err(ErrorKind::Values)));
+        let terms = |count: usize| read(format!("order=a,b&c.order={}", list("d", count - 2)));
+        assert_eq!((terms(ORDER_TERMS_MAX), terms(ORDER_TERMS_MAX + 1)), (Ok(()), Err(ErrorKind::OrderTerms)));
+        let levels = |count: usize| read(format!("select={}x{}", "a(".repeat(count), ")".repeat(count)));
+        assert_eq!(levels(EMBED_LEVELS_MAX), Ok(()));
+        assert_eq!(levels(EMBED_LEVELS_MAX + 1), Err(ErrorKind::EmbedLevels));
+        let tree = |count: usize| read(format!("and={}(a.eq.1){}", "(and".repeat(count - 1), ")".repeat(count - 1)));
+        assert_eq!(tree(NESTING_LEVELS_MAX), Ok(()));
+        assert!(matches!(tree(NESTING_LEVELS_MAX + 1), Err(ErrorKind::Syntax { .. })));
+        // what is left there is read no further: it would be a fault itself
+        assert_eq!(read(format!("select={},!!", list("a()", EMBEDS_MAX + 1))), Err(ErrorKind::Embeds));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The shape of the response (url-grammar §5).
 
-use crate::NESTING_LEVELS_MAX;
-use crate::error::RequestError;
+use crate::error::{ErrorKind, RequestError};
 use crate::filter::{Field, Operand};
 use crate::scanner::{Scanner, is_name_char};
+use crate::{EMBED_LEVELS_MAX, EMBEDS_MAX, VALUES_MAX};
 use std::borrow::Cow;
 
 /// One item of a select list.
@@ -116,7 +116,7 @@ pub(crate) fn select(text: &str) -> Result<Vec<Item<'_>>, RequestError> {
     if scanner.at_end() || scanner.peek() == Some(',') {
         return Ok(vec![Item::All]);
     }
-    let items = items(&mut scanner, 0)?;
+    let items = items(&mut scanner, &mut Place::default())?;
     // text directly behind an embed's parenthesis is ignored, and behind an asterisk, and behind a parenthesis that
     // closes nothing
     let is_closed = matches!(items.last(), Some(Item::Embed(_) | Item::All)) && scanner.is_behind(&[')', '*']);
@@ -126,14 +126,26 @@ pub(crate) fn select(text: &str) -> Result<Vec<Item<'_>>, RequestError> {
     Ok(items)
 }
 
-fn items<'a>(scanner: &mut Scanner<'a>, depth: usize) -> Result<Vec<Item<'a>>, RequestError> {
-    if depth >= NESTING_LEVELS_MAX {
-        return Err(scanner.error(format!("more than {NESTING_LEVELS_MAX} levels of embedding")));
-    }
+/// How far a select list has been read.
+#[derive(Default)]
+struct Place {
+    /// How many embeds are around it.
+    depth: usize,
+    /// How many embeds have begun, at all levels.
+    embeds: usize,
+    /// How many items have begun, at all levels.
+    items: usize,
+}
+
+fn items<'a>(scanner: &mut Scanner<'a>, place: &mut Place) -> Result<Vec<Item<'a>>, RequestError> {
     let mut items = Vec::new();
     loop {
+        place.items += 1;
+        if place.items > VALUES_MAX {
+            return Err(ErrorKind::Values.into());
+        }
         scanner.blanks();
-        items.push(item(scanner, depth)?);
+        items.push(item(scanner, place)?);
         scanner.blanks();
         if !scanner.eat(",") {
             return Ok(items);
@@ -141,13 +153,13 @@ fn items<'a>(scanner: &mut Scanner<'a>, depth: usize) -> Result<Vec<Item<'a>>, R
     }
 }
 
-fn item<'a>(scanner: &mut Scanner<'a>, depth: usize) -> Result<Item<'a>, RequestError> {
+fn item<'a>(scanner: &mut Scanner<'a>, place: &mut Place) -> Result<Item<'a>, RequestError> {
     if scanner.eat("*") {
         return Ok(Item::All);
     }
     if scanner.eat("...") {
         let target = scanner.name()?;
-        return embed(scanner, None, target, true, depth);
+        return embed(scanner, None, target, true, place);
     }
     let mut ahead = scanner.clone();
     let first = ahead.name()?;
@@ -167,7 +179,7 @@ fn item<'a>(scanner: &mut Scanner<'a>, depth: usize) -> Result<Item<'a>, Request
     }
     if matches!(ahead.peek(), Some('!' | '(')) {
         *scanner = ahead;
-        return embed(scanner, alias, name, false, depth);
+        return embed(scanner, alias, name, false, place);
     }
     let field = scanner.field()?;
     let inner_cast = cast(scanner)?;
@@ -183,7 +195,7 @@ fn embed<'a>(
     alias: Option<Cow<'a, str>>,
     target: Cow<'a, str>,
     spread: bool,
-    depth: usize,
+    place: &mut Place,
 ) -> Result<Item<'a>, RequestError> {
     let (mut hint, mut join) = (None, None);
     for _ in 0..PARAMETERS_MAX {
@@ -200,7 +212,16 @@ fn embed<'a>(
     }
     scanner.expect("(")?;
     scanner.blanks();
-    let items = if scanner.peek() == Some(')') { Vec::new() } else { items(scanner, depth + 1)? };
+    place.embeds += 1;
+    if place.embeds > EMBEDS_MAX {
+        return Err(ErrorKind::Embeds.into());
+    }
+    place.depth += 1;
+    if place.depth > EMBED_LEVELS_MAX {
+        return Err(ErrorKind::EmbedLevels.into());
+    }
+    let items = if scanner.peek() == Some(')') { Vec::new() } else { items(scanner, place)? };
+    place.depth -= 1;
     if !scanner.eat(")") {
         return Err(scanner.expected("\",\" or \")\""));
     }

@@ -37,11 +37,11 @@ impl<'a> Writer<'a> {
                 // An index is a number of its own alphabet; brackets keep a sign from joining the arrow.
                 Operand::Index(index) => self.text.push_str(&format!("({index})")),
                 Operand::Key(key) => {
-                    match self.path_keys.iter().find(|(known, _)| known == key) {
-                        Some((_, number)) => _ = write!(self.text, "${number}"),
+                    match self.path_keys.get(&**key) {
+                        Some(number) => _ = write!(self.text, "${number}"),
                         None => {
                             self.param(Cow::Borrowed(key));
-                            self.path_keys.push((key, self.params.len()));
+                            self.path_keys.insert(key, self.params.len());
                         }
                     }
                     self.text.push_str("::pg_catalog.text");
@@ -201,6 +201,7 @@ impl<'a> Writer<'a> {
 
     /// The terms of the order; what says so, or separates them from others, comes before the first.
     pub(crate) fn order_after(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str) {
+        let is_grouped = read.is_grouped();
         for term in &read.order {
             self.text.push_str(before);
             before = ", ";
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
                     }
                     self.embed_alias(scope, *embed);
                     // rows are grouped by what is lifted
-                    let column = if read.is_grouped() && read.embeds[*embed].spread { 'c' } else { 'o' };
+                    let column = if is_grouped && read.embeds[*embed].spread { 'c' } else { 'o' };
                     let _ = write!(self.text, ".{column}{output}");
                     if !path.is_empty() {
                         self.text.push(')');

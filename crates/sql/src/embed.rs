@@ -2,12 +2,57 @@
 
 use crate::quote::quote;
 use crate::read::{List, Scope, Writer};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use thalweg_catalog::{Key, Link, Relation};
-use thalweg_plan::{EmbedRead, Fetch, OrderKey, Read, Value};
+use thalweg_plan::{Condition, EmbedRead, Fetch, OrderKey, Output, Read, Value};
 use thalweg_rows::Codec;
 
+/// How many embeds of one query are joined so that PostgreSQL may change their order. What it takes to choose among orders
+/// grows faster than their number: of 30 joins by one column it needs 2.9 s and a gigabyte.
+const ORDERED_JOINS_MAX: usize = 7;
+/// The same of embeds that are joined by one key of the outer level, which PostgreSQL joins with each other too.
+const ORDERED_JOINS_OF_KEY_MAX: usize = 2;
+/// The same of subqueries that ask if there is a row, which become joins.
+const ORDERED_SEARCHES_MAX: usize = 4;
+
+/// How PostgreSQL is kept from changing the order of joins: what has it is planned by itself.
+const FENCE: &str = " OFFSET 0";
+
+/// The joins of a query that PostgreSQL may put into any order, and what it could make such of.
+#[derive(Default)]
+pub(crate) struct Joins {
+    joined: usize,
+    by_key: HashMap<(usize, u16), usize>,
+    searches: usize,
+}
+
+impl Joins {
+    /// Counts an embed that is joined to one row of a level; whether it must be fenced.
+    fn fences(&mut self, outer: Scope<'_>, embed: &EmbedRead<'_>) -> bool {
+        let (Link::Key(key) | Link::Junction { near: key, .. }) = &embed.relationship.link else { return false };
+        let column = key.columns.first().map_or(0, |&(column, _)| column);
+        let of_key = self.by_key.entry((outer.number, column)).or_default();
+        *of_key += 1;
+        self.joined += 1;
+        self.joined > ORDERED_JOINS_MAX || *of_key > ORDERED_JOINS_OF_KEY_MAX
+    }
+
+    /// Counts a subquery that asks if there is a row; whether it must be fenced.
+    fn fences_search(&mut self) -> bool {
+        self.searches += 1;
+        self.searches > ORDERED_SEARCHES_MAX
+    }
+}
+
 impl<'a> Writer<'a> {
+    /// Writes a query that PostgreSQL plans by itself.
+    fn apart(&mut self, write: impl FnOnce(&mut Self)) {
+        let outer = std::mem::take(&mut self.joins);
+        write(self);
+        self.joins = outer;
+    }
+
     /// The rows of a to-many embed for one outer row, as one value.
     pub(crate) fn array(&mut self, scope: Scope<'a>, embed: &'a EmbedRead<'a>) {
         let inner = self.scope(&embed.read, Some(scope));
@@ -16,7 +61,7 @@ impl<'a> Writer<'a> {
             true => "(SELECT coalesce(pg_catalog.jsonb_agg(thalweg_array.o), '[]') FROM (",
             false => "ARRAY(",
         });
-        self.select(inner, &embed.read, List::Row { json }, Some((scope, embed)));
+        self.apart(|writer| writer.select(inner, &embed.read, List::Row { json }, Some((scope, embed))));
         self.text.push_str(if json { ") AS thalweg_array)" } else { ")" });
     }
 
@@ -37,8 +82,9 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn joins(&mut self, scope: Scope<'a>, read: &'a Read<'a>, returning: bool) {
+        let asked_for = asked_for(read);
         for (index, embed) in read.embeds.iter().enumerate() {
-            let decides = embed.inner || mentions(read, index);
+            let decides = embed.inner || asked_for.contains(&index);
             let is_lifted = embed.spread && !embed.read.outputs.is_empty();
             if embed.is_to_one() && (decides || returning) {
                 self.text.push_str(if embed.inner { " INNER JOIN LATERAL (" } else { " LEFT JOIN LATERAL (" });
@@ -46,7 +92,7 @@ impl<'a> Writer<'a> {
             } else if embed.fetch == Fetch::OncePerKey && returning {
                 // what is found for the kept rows comes after them
                 if read.found_first.is_none() || self.kept.is_some() {
-                    self.join_once_per_key(scope, read, index);
+                    self.apart(|writer| writer.join_once_per_key(scope, read, index));
                 }
                 continue;
             } else if is_lifted && !embed.is_to_one() && returning {
@@ -64,6 +110,19 @@ impl<'a> Writer<'a> {
     fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
         let embed = &read.embeds[index];
         let inner = self.scope(&embed.read, Some(outer));
+        let is_fenced = self.joins.fences(outer, embed);
+        if is_fenced {
+            self.apart(|writer| writer.joined_to_one(outer, inner, read, index, returning));
+        } else {
+            self.joined_to_one(outer, inner, read, index, returning);
+        }
+        if is_fenced && embed.read.offset_rows.is_none() {
+            self.text.push_str(FENCE);
+        }
+    }
+
+    fn joined_to_one(&mut self, outer: Scope<'a>, inner: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
+        let embed = &read.embeds[index];
         if !returning {
             self.text.push_str("SELECT TRUE AS found");
             self.related(outer, inner, embed);
@@ -73,7 +132,9 @@ impl<'a> Writer<'a> {
             OrderKey::Related(of, at, _) if *of == index => Some(*at),
             _ => None,
         };
-        let ordered_by: Vec<usize> = read.order.iter().filter_map(|term| by(&term.key)).collect();
+        let mut ordered_by: Vec<usize> = read.order.iter().filter_map(|term| by(&term.key)).collect();
+        ordered_by.sort_unstable();
+        ordered_by.dedup();
         let list = List::Joined { lifted: embed.spread, json: embed.as_json, ordered_by: &ordered_by };
         self.select(inner, &embed.read, list, Some((outer, embed)));
     }
@@ -87,16 +148,16 @@ impl<'a> Writer<'a> {
         self.arrays(read, index, "thalweg_array");
         self.text.push_str(" FROM (");
         let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
-        self.select(inner, &embed.read, list, Some((outer, embed)));
+        self.apart(|writer| writer.select(inner, &embed.read, list, Some((outer, embed))));
         self.text.push_str(") AS thalweg_array");
     }
 
     /// An array for each output of a to-many spread, in binary where the outer level expects it so.
     fn arrays(&mut self, read: &'a Read<'a>, index: usize, from: &str) {
+        let lifted = lifted_arrays(read, index);
         for at in 0..read.embeds[index].read.outputs.len() {
             self.text.push_str(if at == 0 { "" } else { ", " });
-            let (aggregate, none) =
-                if lifts_arrays(read, index, at) { ("array_agg", "{}") } else { ("json_agg", "[]") };
+            let (aggregate, none) = if lifted.contains(&at) { ("array_agg", "{}") } else { ("json_agg", "[]") };
             let _ = write!(self.text, "coalesce(pg_catalog.{aggregate}({from}.c{at}), '{none}') AS c{at}");
         }
     }
@@ -174,7 +235,11 @@ impl<'a> Writer<'a> {
     pub(crate) fn exists(&mut self, outer: Scope<'a>, embed: &'a EmbedRead<'a>) {
         let inner = self.scope(&embed.read, Some(outer));
         self.text.push_str("EXISTS (SELECT 1");
-        self.related(outer, inner, embed);
+        let is_fenced = self.joins.fences_search();
+        self.apart(|writer| writer.related(outer, inner, embed));
+        if is_fenced && embed.read.offset_rows.is_none() {
+            self.text.push_str(FENCE);
+        }
         self.text.push(')');
     }
 
@@ -221,13 +286,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether the outer level expects an output of a to-many spread as an array in binary, and not as JSON.
-pub(crate) fn lifts_arrays(read: &Read<'_>, index: usize, at: usize) -> bool {
-    let is_array = |output: &thalweg_plan::Output<'_>| {
-        matches!(output.value, Value::Lifted(of, place) if (of, place) == (index, at))
-            && matches!(output.codec, Codec::Array(_))
+/// The outputs of a to-many spread that the outer level expects as arrays in binary, and not as JSON.
+fn lifted_arrays(read: &Read<'_>, index: usize) -> HashSet<usize> {
+    let array = |output: &Output<'_>| match output.value {
+        Value::Lifted(of, at) if of == index && matches!(output.codec, Codec::Array(_)) => Some(at),
+        _ => None,
     };
-    !read.embeds[index].as_json && read.outputs.iter().any(is_array)
+    if read.embeds[index].as_json { HashSet::new() } else { read.outputs.iter().filter_map(array).collect() }
 }
 
 /// Whether an embed returns all columns of its relation's primary key.
@@ -240,14 +305,18 @@ fn selects_key(embed: &EmbedRead<'_>) -> bool {
     embed.target.primary_key.iter().all(|&at| selected(&embed.target.columns[usize::from(at)].name))
 }
 
-/// Whether a condition of the level asks if the embed finds a row.
-fn mentions(read: &Read<'_>, index: usize) -> bool {
-    fn within(condition: &thalweg_plan::Condition<'_>, index: usize) -> bool {
+/// The embeds of which a condition of the level asks if they find a row.
+fn asked_for(read: &Read<'_>) -> HashSet<usize> {
+    fn within(condition: &Condition<'_>, found: &mut HashSet<usize>) {
         match condition {
-            thalweg_plan::Condition::Found(of, _) => *of == index,
-            thalweg_plan::Condition::Group { children, .. } => children.iter().any(|child| within(child, index)),
-            thalweg_plan::Condition::Filter { .. } => false,
+            Condition::Found(of, _) => _ = found.insert(*of),
+            Condition::Group { children, .. } => children.iter().for_each(|child| within(child, found)),
+            Condition::Filter { .. } => {}
         }
     }
-    read.conditions.iter().any(|condition| within(condition, index))
+    let mut found = HashSet::new();
+    if !read.embeds.is_empty() {
+        read.conditions.iter().for_each(|condition| within(condition, &mut found));
+    }
+    found
 }

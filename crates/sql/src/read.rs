@@ -1,13 +1,14 @@
 //! Statements that read.
 
-use crate::embed::lifts_arrays;
+use crate::embed::Joins;
 use crate::quote::quote;
 use crate::{Param, Statement};
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_plan::{ColumnRef, EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Value};
+use thalweg_plan::{EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
 /// The statement for a plan's rows.
@@ -90,9 +91,11 @@ pub(crate) struct Writer<'a> {
     pub(crate) params: Vec<Param<'a>>,
     /// The keys of JSON paths among the parameters: the same key is the same parameter, so that PostgreSQL can tell
     /// that two expressions are equal.
-    pub(crate) path_keys: Vec<(&'a str, usize)>,
+    pub(crate) path_keys: HashMap<&'a str, usize>,
     /// The name by which the statement keeps the root's rows, once it does.
     pub(crate) kept: Option<&'static str>,
+    /// What PostgreSQL has to put into an order by now.
+    pub(crate) joins: Joins,
     next: usize,
 }
 
@@ -139,7 +142,14 @@ const TEXT_BYTES: usize = 512;
 
 impl<'a> Writer<'a> {
     pub(crate) fn new() -> Self {
-        Self { text: String::with_capacity(TEXT_BYTES), params: Vec::new(), path_keys: Vec::new(), kept: None, next: 0 }
+        Self {
+            text: String::with_capacity(TEXT_BYTES),
+            params: Vec::new(),
+            path_keys: HashMap::new(),
+            kept: None,
+            joins: Joins::default(),
+            next: 0,
+        }
     }
 
     pub(crate) fn param(&mut self, value: Cow<'a, str>) {
@@ -200,6 +210,7 @@ impl<'a> Writer<'a> {
     /// Lets the root's rows be those that the statement keeps under this name, which go by their own name again.
     pub(crate) fn keep(&mut self, name: &'static str) {
         self.kept = Some(name);
+        self.joins = Joins::default();
         self.next = 0;
     }
 
@@ -273,6 +284,7 @@ impl<'a> Writer<'a> {
         self.window(read);
         self.text.push_str(") SELECT ");
         self.kept = Some("thalweg_root");
+        self.joins = Joins::default();
         let scope = self.scope(read, None);
         self.list(scope, read, list, None);
         self.source(scope, read);
@@ -318,9 +330,14 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.text, "{}", at + 1);
             }
             // what is selected with a cast may be ordered by without it: then it groups too
-            for column in read.order.iter().filter_map(|term| cast_of(read, &term.key)) {
-                self.text.push_str(", ");
-                self.column(scope, column);
+            let casts = if read.order.is_empty() { HashSet::new() } else { selected_casts(read) };
+            for term in &read.order {
+                if let OrderKey::Column(column) = &term.key
+                    && casts.contains(column.name)
+                {
+                    self.text.push_str(", ");
+                    self.column(scope, column);
+                }
             }
         }
         self.order(scope, read);
@@ -453,17 +470,17 @@ impl<'a> Writer<'a> {
 
     /// An output as an expression over the level's rows.
     fn ungrouped(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
-        let Some((aggregate, cast)) = output.aggregate else { return self.base(scope, read, &output.value) };
+        let Some((aggregate, cast)) = output.aggregate else { return self.base(scope, read, output) };
         self.cast(cast, |writer| {
             writer.text.push_str(aggregate.name());
             writer.text.push('(');
-            writer.base(scope, read, &output.value);
+            writer.base(scope, read, output);
             writer.text.push(')');
         });
     }
 
-    fn base(&mut self, scope: Scope<'a>, read: &'a Read<'a>, value: &'a Value<'a>) {
-        match value {
+    fn base(&mut self, scope: Scope<'a>, read: &'a Read<'a>, output: &'a Output<'a>) {
+        match &output.value {
             // the function that shows it is applied outside, and so is a cast of what that returns
             Value::Column { column, shown_by: Some(_), .. } => self.column(scope, column),
             Value::Column { column, cast, shown_by: None } => {
@@ -488,7 +505,8 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.text, ".c{at}");
                 if is_once_per_key {
                     // rows that have none are not in what is joined
-                    self.text.push_str(if lifts_arrays(read, *index, *at) { ", '{}')" } else { ", '[]')" });
+                    let is_array = !read.embeds[*index].as_json && matches!(output.codec, Codec::Array(_));
+                    self.text.push_str(if is_array { ", '{}')" } else { ", '[]')" });
                 }
             }
         }
@@ -540,12 +558,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The column that is ordered by, if it is selected only with a cast.
-fn cast_of<'a>(read: &'a Read<'a>, key: &'a OrderKey<'a>) -> Option<&'a ColumnRef<'a>> {
-    let OrderKey::Column(by) = key else { return None };
-    let is_cast = |output: &Output<'_>| {
-        matches!(&output.value, Value::Column { column, cast: Some(_), .. } if column.name == by.name)
-            && output.aggregate.is_none()
+/// The columns that are selected with a cast.
+fn selected_casts<'a>(read: &'a Read<'a>) -> HashSet<&'a str> {
+    let cast_of = |output: &'a Output<'a>| match &output.value {
+        Value::Column { column, cast: Some(_), .. } if output.aggregate.is_none() => Some(column.name),
+        _ => None,
     };
-    read.outputs.iter().any(is_cast).then_some(by)
+    read.outputs.iter().filter_map(cast_of).collect()
 }

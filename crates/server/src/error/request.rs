@@ -4,7 +4,7 @@ use super::{ApiError, Details};
 use thalweg_decode::{DecodeError, Problem};
 use thalweg_json::write_string;
 use thalweg_plan::{Brings, PlanError};
-use thalweg_request::{Raw, RequestError};
+use thalweg_request::{EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
 
 impl From<DecodeError> for ApiError {
     /// Texts that clients know stand alone; of others the row and column are told.
@@ -47,6 +47,16 @@ impl From<RequestError> for ApiError {
         let message = error.to_string();
         match error.kind() {
             Kind::Syntax { details, .. } => Self::new(400, "PGRST100", message).details(details.clone()),
+            Kind::Embeds => Self::new(400, "TWG01", message)
+                .details(format!("At all levels together there may be {EMBEDS_MAX}."))
+                .hint("Ask for some of them in a request of its own."),
+            Kind::EmbedLevels => Self::new(400, "TWG05", message)
+                .details(format!("There may be {EMBED_LEVELS_MAX}."))
+                .hint("Ask for what lies deeper in a request of its own."),
+            Kind::Values => Self::values(message),
+            Kind::OrderTerms => Self::new(400, "TWG04", message)
+                .details(format!("At all levels together there may be {ORDER_TERMS_MAX}."))
+                .hint("Order by what tells rows apart."),
             Kind::Range(details) => Self::new(416, "PGRST103", message).details(*details),
             Kind::Path => Self::new(404, "PGRST125", message),
             Kind::ContentType(_) => Self::new(400, "PGRST102", message),
@@ -57,6 +67,17 @@ impl From<RequestError> for ApiError {
             Kind::Nul(place) => Self::new(400, "PGRST100", message).details(format!("There is a NUL in {place}.")),
             Kind::Encoding => Self::new(400, "PGRST100", message),
         }
+    }
+}
+
+impl ApiError {
+    /// The error for a request that selects too much, whether that was written or is what asterisks stand for.
+    fn values(message: String) -> Self {
+        Self::new(400, "TWG02", message)
+            .details(format!(
+                "At all levels together there may be {VALUES_MAX}. An asterisk selects all columns of a relation."
+            ))
+            .hint("Select only the columns that are wanted.")
     }
 }
 
@@ -76,6 +97,13 @@ impl From<PlanError> for ApiError {
                 .details("Target names are not allowed in filters if they have an alias")
                 .hint(format!("Change '{name}' to '{alias}' in filters, orders or limits.")),
             Kind::DuplicateEmbed(_) => Self::new(400, "42712", message),
+            Kind::Values => Self::values(message),
+            Kind::AskedConditions(most) => Self::new(400, "TWG03", message)
+                .details(format!(
+                    "There may be {most}. Each time that a condition or '!inner' asks whether a to-many embed has rows, the \
+                     embed's own conditions count, and one for itself."
+                ))
+                .hint("Ask once whether an embed has rows."),
             Kind::Function { schema, name, arguments, brings, nearest } => {
                 let mut with = match arguments.as_slice() {
                     [] => "without parameters".to_owned(),
