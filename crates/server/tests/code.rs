@@ -3,7 +3,7 @@
 //! A plan that is said to run none relies on the role and the search path that a connection was left in: what is wrongly
 //! said of a relation here lets a request run as another.
 
-use crate::cases::{catalog, context, payload, request};
+use crate::planned::{catalog, context, payload, request};
 use crate::served::{GRANTS, Served};
 use thalweg_catalog::Catalog;
 use thalweg_plan::{Context, plan};
@@ -558,7 +558,7 @@ fn extensions_are_code_where_they_are_used() {
 #[test]
 fn a_search_path_that_names_pg_catalog_is_not_relied_on() {
     let database = Database::new(MUSIC);
-    let catalog = crate::cases::catalog_of(&database.uri(), &["public", "pg_catalog"]);
+    let catalog = crate::planned::catalog_of(&database.uri(), &["public", "pg_catalog"]);
     assert!(runs(&catalog, Action::Read, "artist"));
 }
 

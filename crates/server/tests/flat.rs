@@ -1,6 +1,7 @@
 //! Levels that are fetched flat and joined by the server are what PostgreSQL joins itself.
 
-use crate::cases::{CASES, catalog, context, request};
+use crate::cases::CASES;
+use crate::planned::{catalog, context, request};
 use crate::served::{GRANTS, Served};
 use std::path::Path;
 use thalweg_plan::plan;

@@ -1,6 +1,7 @@
 //! Whatever a request says, it is in the SQL as a quoted identifier, as a parameter, or as the name of a type.
 
-use crate::cases::{CASES, catalog, context, request};
+use crate::cases::CASES;
+use crate::planned::{catalog, context, request};
 use crate::served::GRANTS;
 use proptest::prelude::*;
 use std::path::Path;

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod flat;
 mod injection;
+mod planned;
 mod reading;
 mod reload;
 mod representation;

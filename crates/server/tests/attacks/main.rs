@@ -1,6 +1,8 @@
 //! What clients, schemas and faults have done to the server, each attack with its story. Nothing here needs rights that a
 //! client or the owner of a schema does not have.
 
+#[path = "../planned.rs"]
+mod planned;
 #[path = "../served.rs"]
 mod served;
 
@@ -16,3 +18,4 @@ mod state;
 mod statements;
 mod strictly;
 mod torn;
+mod urls;
