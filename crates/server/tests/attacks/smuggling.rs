@@ -172,6 +172,66 @@ fn every_pair_of_framing_headers() {
     check(&served, stream.as_bytes(), &[]);
 }
 
+/// A body that has been coded in a way that nobody undoes here must not be taken for the rows themselves, nor what follows
+/// it for a request.
+#[test]
+fn every_coding_but_chunks_is_refused() {
+    let (_database, served) = served();
+    let body = "5\r\nhello\r\n0\r\n\r\n";
+    for coding in [
+        "gzip, chunked",
+        "gzip,chunked",
+        "chunked, gzip",
+        "GZIP, Chunked",
+        "deflate, chunked",
+        "compress, chunked",
+        "identity, chunked",
+        "trailers, chunked",
+        "gzip",
+        "x-gzip",
+        "br",
+        "zstd",
+        ", chunked",
+        "chunked,",
+        "chunked, ",
+        "chunked;",
+        "chunked; q=1",
+        "chunked chunked",
+        "chun ked",
+        "chunke",
+        "\"gzip, chunked\"",
+        "gzip\r\nTransfer-Encoding: chunked",
+        "chunked\r\nTransfer-Encoding: gzip",
+        "chunked\r\ntransfer-encoding: chunked",
+        "chunked\r\nX: y\r\nTransfer-encoding:",
+        "gzip\r\n chunked",
+    ] {
+        for framing in ["", "Content-Length: 5\r\n"] {
+            for version in ["/1.1", "/1.0"] {
+                let head = ECHO.replace("/1.1", version);
+                let stream = format!("{head}{framing}Transfer-Encoding: {coding}\r\n\r\n{body}{HIDDEN}{LAST}");
+                let answered = exchange(served.address, &[stream.as_bytes()]);
+                assert!(matches!(answered[..], [(400, _)]), "{coding:?} {framing:?} {version}: {answered:?}");
+            }
+        }
+    }
+    assert_eq!(rows(&served), "1,2,3,4,5,6,7,8,9");
+    // what a client takes says nothing of what it sends, and nobody has to send it that
+    for te in ["gzip, chunked", "trailers, deflate;q=0.5", "chunked", "", "trailers\r\nTE: gzip", "\"\\"] {
+        for connection in ["", "Connection: TE\r\n", "Connection: te, keep-alive\r\n"] {
+            let coded = format!("{ECHO}TE: {te}\r\n{connection}Transfer-Encoding: chunked\r\n\r\n{body}");
+            let sized = format!("{ECHO}TE: {te}\r\n{connection}Content-Length: 5\r\n\r\nhello");
+            let answered = exchange(served.address, &[format!("{coded}{sized}{LAST}").as_bytes()]);
+            let told: Vec<_> = answered.iter().map(|(status, text)| (*status, String::from_utf8_lossy(text))).collect();
+            assert!(
+                matches!(&told[..], [(200, first), (200, second), (200, _)]
+                if first == "\"hello\"" && second == "\"hello\""),
+                "{te:?} {connection:?}: {told:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn every_malformed_chunk() {
     let (_database, served) = served();

@@ -145,7 +145,7 @@ fn a_load_waits_for_nobodys_lock() {
                  alter table api.big add column late int;
                  drop materialized view api.kept;
                  create or replace view api.over as select distinct id from api.big;
-                 do $$ begin while not exists(select from public.go) loop perform pg_sleep(0.01); end loop; end $$;
+                 do $$ begin while not exists(select from public.go) and clock_timestamp() < now() + interval '90 s' loop perform pg_sleep(0.01); end loop; end $$;
                  commit",
             );
         });
