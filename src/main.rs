@@ -5,6 +5,7 @@ mod serve;
 mod signals;
 
 use clap::{Parser, Subcommand};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,8 +54,17 @@ fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Lets as many files be open as the machine allows: each client is one, and what is usual is there for programs of old.
+fn open_many_files() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // what remains is what was
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 fn main() -> ExitCode {
     thalweg_gauge::give_back_at_once();
+    open_many_files();
     let _flushed = thalweg_server::FlushedAtEnd::default();
     let outcome = match Arguments::parse().command {
         Command::Demo(options) => demo::run(options),

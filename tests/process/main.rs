@@ -1,5 +1,6 @@
 //! The real program, started as a user starts it.
 
+mod clients;
 mod log;
 mod memory;
 mod program;

@@ -38,6 +38,19 @@ impl Program {
         command
     }
 
+    /// Another program, started as this one would be, but for its arguments.
+    pub(crate) fn retargeted(command: &Command, program: &Path) -> Command {
+        let mut other = Command::new(program);
+        other.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => other.env(name, value),
+                None => other.env_remove(name),
+            };
+        }
+        other
+    }
+
     /// Starts it, and reads what is not sent elsewhere.
     pub(crate) fn launch(mut command: Command) -> Self {
         let mut process = command.spawn().expect("the program starts");
@@ -119,8 +132,16 @@ impl Program {
     }
 
     pub(crate) fn peak_bytes(&self) -> u64 {
+        self.memory_bytes("VmHWM:")
+    }
+
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.memory_bytes("VmRSS:")
+    }
+
+    fn memory_bytes(&self, of: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(of)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 }
@@ -161,4 +182,13 @@ pub(crate) fn get(address: SocketAddr, target: &str) -> serde_json::Value {
 
 pub(crate) fn runs(process: &str) -> bool {
     Path::new("/proc").join(process).exists()
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -1,15 +1,14 @@
 //! How the program ends, and what then ends with it.
 
-use crate::program::{Directory, Program, TIMEOUT};
+use crate::program::{Directory, Program, eventually};
 use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 use thalweg_testkit::{Client, Database};
 
 /// Requests in progress are finished when the program is told to stop.
@@ -34,14 +33,6 @@ fn processes_of(directory: &Directory) -> usize {
     let names = |process: &PathBuf| std::fs::read(process.join("cmdline")).unwrap_or_default();
     let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     processes.filter(|process| names(process).windows(directory.len()).any(|part| part == directory)).count()
-}
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// What was ignored for half a minute, in which requests may finish.
@@ -148,7 +139,9 @@ fn a_signal_while_postgresql_is_fetched() {
         let copy = directory.0.join("copy");
         std::fs::copy(command.get_program(), &copy).unwrap();
         chown(&directory.0, Some(nobody.uid.as_raw()), Some(nobody.gid.as_raw())).unwrap();
-        command = retargeted(&command, &copy);
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        command = Program::retargeted(&command, &copy);
+        command.args(arguments);
         command.uid(nobody.uid.as_raw()).gid(nobody.gid.as_raw());
     }
     let mut program = Program::launch(command);
@@ -166,17 +159,4 @@ fn a_signal_while_postgresql_is_fetched() {
     program.signal(Signal::SIGUSR1);
     program.signal(Signal::SIGTERM);
     assert_eq!(program.wait().code(), Some(143));
-}
-
-/// The same command of another copy of the program.
-fn retargeted(command: &Command, program: &Path) -> Command {
-    let mut other = Command::new(program);
-    other.args(command.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => other.env(name, value),
-            None => other.env_remove(name),
-        };
-    }
-    other
 }

@@ -8,6 +8,7 @@ use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
 use arc_swap::ArcSwapOption;
+use nix::sys::resource::{Resource, getrlimit};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -19,6 +20,9 @@ use tokio::sync::{Semaphore, watch};
 
 /// How many descriptions of a schema are made at a time.
 const DESCRIPTIONS_MAX: usize = 1;
+/// How many descriptors are kept for what is neither a client nor a connection of the pool, nor what one of these has kept of a
+/// response: loads, cancellations, the log.
+const OTHER_DESCRIPTORS: usize = 32;
 /// How long requests may go on after the server was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
@@ -102,7 +106,7 @@ impl Server {
     /// Answers requests until `stop` is ready, then lets those in progress finish.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServerError> {
         let (closing, closed) = watch::channel(false);
-        let clients_max = self.state.config.server_clients_max;
+        let clients_max = clients_max(&self.state.config);
         let clients = Arc::new(Semaphore::new(clients_max));
         let mut failures = Failures::default();
         let mut stop = std::pin::pin!(stop);
@@ -152,6 +156,13 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// How many clients may be connected: those that the configuration allows, but no more than leave descriptors for the database.
+fn clients_max(config: &Config) -> usize {
+    let open = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
+    let kept = 2 * config.db_pool + OTHER_DESCRIPTORS;
+    usize::try_from(open).unwrap_or(usize::MAX).saturating_sub(kept).clamp(1, config.server_clients_max)
 }
 
 /// Failures to accept, of which there may be many in a second.
