@@ -1,6 +1,7 @@
 //! The real program, started as a user starts it.
 
 mod clients;
+mod kills;
 mod log;
 mod memory;
 mod program;

@@ -53,6 +53,18 @@ impl Client {
         self.stream.get_mut().write_all(bytes).is_ok()
     }
 
+    /// Sends as many of the bytes as are taken without anybody waiting for them; how many.
+    pub fn send_some(&mut self, bytes: &[u8]) -> usize {
+        let stream = self.stream.get_mut();
+        stream.set_nonblocking(true).expect("a socket can be told not to block");
+        let mut sent = 0;
+        while let Ok(count @ 1..) = stream.write(&bytes[sent..]) {
+            sent += count;
+        }
+        stream.set_nonblocking(false).expect("a socket can be told to block");
+        sent
+    }
+
     /// Sends the head of a request.
     pub fn send(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) {
         let mut head = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n");
