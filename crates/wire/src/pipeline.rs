@@ -37,12 +37,24 @@ pub struct Query<'a> {
     /// Whether it is prepared under a name. What follows code in its transaction is not, since that could have given the
     /// name to another statement.
     pub is_named: bool,
+    /// Whether its columns are asked for each time it runs: of a function that returns rows of a table, PostgreSQL does not notice
+    /// that they have changed since the statement was prepared.
+    pub may_change: bool,
 }
 
 impl<'a> Query<'a> {
     /// A statement without parameters that only reads, and whose results are text.
     pub fn bare(text: &'a str) -> Self {
-        Self { text, params: &[], formats: &[Format::Text], copy: None, columns: None, writes: false, is_named: true }
+        Self {
+            text,
+            params: &[],
+            formats: &[Format::Text],
+            copy: None,
+            columns: None,
+            writes: false,
+            is_named: true,
+            may_change: false,
+        }
     }
 
     /// The same under no name.
@@ -379,12 +391,15 @@ impl Connection {
                 self.broken = true;
                 return Err(error);
             }
+            if query.may_change {
+                frontend::describe(b'P', "", self.output.buffer())?;
+            }
             frontend::execute("", 0, self.output.buffer())?;
             if let Some(chunks) = query.copy {
                 chunks.iter().for_each(|chunk| bind::copy_data(&mut self.output, chunk));
                 frontend::copy_done(self.output.buffer());
             }
-            let columns = query.columns.filter(|_| unparsed).map(Box::from);
+            let columns = query.columns.filter(|_| unparsed || query.may_change).map(Box::from);
             let writes = query.writes;
             self.expected.push_back(Expected { name, unparsed, runs: true, has_begun: false, writes, columns });
         }

@@ -173,6 +173,7 @@ impl Run<'_> {
                     columns: columns.types.as_deref(),
                     writes: !self.plan.is_read_only,
                     is_named: true,
+                    may_change: self.plan.is_read_only && self.plan.call().is_some(),
                 });
                 params = others;
             }

@@ -6,6 +6,7 @@ mod planned;
 #[path = "../served.rs"]
 mod served;
 
+mod ddl;
 mod pooler;
 mod random;
 mod readers;
