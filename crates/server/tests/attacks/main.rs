@@ -7,6 +7,7 @@ mod planned;
 mod served;
 
 mod ddl;
+mod disk;
 mod pooler;
 mod random;
 mod readers;
