@@ -109,13 +109,12 @@ impl Search<'_, '_> {
     /// Whether a reference to a column is one to something else, or a step into it is an operator of the database's own.
     fn column(self, relation: &Relation, column: &ColumnRef<'_>) -> bool {
         let ColumnRef { name, computed, path, via_jsonb, known } = column;
-        let Some(type_oid) = type_of(relation, name) else { return true };
         // both sides of a step have types that PostgreSQL's own operators take exactly, unless the first is a domain
-        let is_domain = self.base(type_oid) != type_oid;
-        computed.is_some()
-            || !known
-            || (!path.is_empty() && !via_jsonb && is_domain)
-                && ["->", "->>"].into_iter().any(|name| self.operator(name, type_oid))
+        let steps_run_code = || {
+            let Some(type_oid) = type_of(relation, name) else { return true };
+            self.base(type_oid) != type_oid && ["->", "->>"].into_iter().any(|name| self.operator(name, type_oid))
+        };
+        computed.is_some() || !known || (!path.is_empty() && !via_jsonb && steps_run_code())
     }
 
     fn order(self, relation: &Relation, term: &Order<'_>) -> bool {
