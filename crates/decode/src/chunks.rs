@@ -7,19 +7,20 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default)]
 pub struct Chunks {
     list: Vec<Bytes>,
-    size_bytes: u64,
+    /// Where each ends, from the start of the body.
+    ends: Vec<u64>,
 }
 
 impl Chunks {
     /// Adds a chunk.
     pub fn push(&mut self, chunk: Bytes) {
-        self.size_bytes += chunk.len() as u64;
+        self.ends.push(self.size_bytes() + chunk.len() as u64);
         self.list.push(chunk);
     }
 
     /// The size of all together, in bytes.
     pub fn size_bytes(&self) -> u64 {
-        self.size_bytes
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// The chunks.
@@ -27,23 +28,21 @@ impl Chunks {
         &self.list
     }
 
-    /// Gives the chunks away.
-    pub fn take(&mut self) -> Vec<Bytes> {
-        self.size_bytes = 0;
-        std::mem::take(&mut self.list)
-    }
-
     /// Part of the body, without copying it.
     pub fn slice(&self, range: Range<u64>) -> Vec<Bytes> {
-        let (mut at, mut found) = (0, Vec::new());
-        for chunk in &self.list {
-            let end = at + chunk.len() as u64;
-            if end > range.start && at < range.end && range.start < range.end {
-                let from = range.start.saturating_sub(at) as usize;
-                let to = (range.end.min(end) - at) as usize;
+        let mut found = Vec::new();
+        let first = self.ends.partition_point(|&end| end <= range.start);
+        let mut start = first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        for (chunk, &end) in self.list[first..].iter().zip(&self.ends[first..]) {
+            if start >= range.end {
+                break;
+            }
+            let from = range.start.saturating_sub(start) as usize;
+            let to = (range.end.min(end) - start) as usize;
+            if from < to {
                 found.push(chunk.slice(from..to));
             }
-            at = end;
+            start = end;
         }
         found
     }

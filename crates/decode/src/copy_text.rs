@@ -22,6 +22,11 @@ impl RowBuffer {
         self.row_start
     }
 
+    /// How many bytes there are of the row that is begun.
+    pub(crate) fn begun_bytes(&self) -> usize {
+        self.out.len() - self.row_start
+    }
+
     /// Takes the rows that are whole, and leaves the one that is begun at the start of another buffer.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let begun = &self.out[self.row_start..];

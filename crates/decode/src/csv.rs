@@ -2,20 +2,23 @@
 
 use crate::copy_text::{NULL, RowBuffer, append_escaped};
 use crate::error::{DecodeError, Problem};
-use crate::scan::KEY_BYTES_MAX;
+use crate::rewrite::Rewrite;
+use std::collections::HashMap;
 use std::ops::Range;
-use thalweg_json::write_string;
+use thalweg_json::{write_inside, write_string};
+
+/// How many columns a header may name: PostgreSQL's own bound on what a table can have (its manual, appendix "PostgreSQL
+/// Limits").
+pub const COLUMNS_MAX: usize = 1_600;
+/// How long a name in a header may be, in bytes. PostgreSQL's are far shorter; a document repeats each name in every row.
+pub const COLUMN_NAME_BYTES_MAX: usize = 256;
 
 /// Is told what has been read, in order. The parser knows which field it is, and whether of the header, which is no row.
 trait Fields {
     /// Bytes of a field.
     fn piece(&mut self, at: Place, bytes: &[u8]);
     /// A field ends; whether it was between quotes.
-    fn field(&mut self, at: Place, is_quoted: bool);
-    /// The header ends.
-    fn header(&mut self) -> Result<(), DecodeError> {
-        Ok(())
-    }
+    fn field(&mut self, at: Place, is_quoted: bool) -> Result<(), DecodeError>;
     /// A row ends that has as many fields as the header.
     fn row(&mut self) {}
 }
@@ -94,11 +97,11 @@ impl Parser {
                     continue;
                 }
                 (_, b',') => {
-                    self.field(fields);
+                    self.field(fields)?;
                     self.state = State::Field;
                 }
                 (_, b'\n' | b'\r') => {
-                    self.field(fields);
+                    self.field(fields)?;
                     self.record(fields)?;
                     self.state = if byte == b'\r' { State::Return } else { State::Record };
                 }
@@ -120,18 +123,19 @@ impl Parser {
         Ok(())
     }
 
-    fn field(&mut self, fields: &mut impl Fields) {
-        fields.field(self.place(), self.state == State::Quote);
+    fn field(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
+        if self.header_fields == Some(self.fields) {
+            return Err(self.error(Problem::Fields));
+        }
+        fields.field(self.place(), self.state == State::Quote)?;
         self.fields += 1;
+        Ok(())
     }
 
     fn record(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
         let found = std::mem::take(&mut self.fields);
         match self.header_fields {
-            None => {
-                fields.header()?;
-                self.header_fields = Some(found);
-            }
+            None => self.header_fields = Some(found),
             Some(wanted) if found == wanted => fields.row(),
             Some(_) => return Err(self.error(Problem::Fields)),
         }
@@ -144,7 +148,7 @@ impl Parser {
             State::Quoted => Err(self.error(Problem::Quotes)),
             State::Record | State::Return => Ok(()),
             State::Field | State::Bare | State::Quote => {
-                self.field(fields);
+                self.field(fields)?;
                 self.state = State::Record;
                 self.record(fields)
             }
@@ -169,21 +173,26 @@ struct Header {
 impl Fields for Header {
     fn piece(&mut self, at: Place, bytes: &[u8]) {
         if at == Place::Header {
-            self.name_is_too_long |= self.name.len() + bytes.len() > KEY_BYTES_MAX;
+            self.name_is_too_long |= self.name.len() + bytes.len() > COLUMN_NAME_BYTES_MAX;
             if !self.name_is_too_long {
                 self.name.extend_from_slice(bytes);
             }
         }
     }
 
-    fn field(&mut self, at: Place, _: bool) {
-        if at == Place::Header {
-            self.names.push(String::from_utf8_lossy(&std::mem::take(&mut self.name)).into_owned());
+    fn field(&mut self, at: Place, _: bool) -> Result<(), DecodeError> {
+        if at != Place::Header {
+            return Ok(());
         }
-    }
-
-    fn header(&mut self) -> Result<(), DecodeError> {
-        if self.name_is_too_long { Err(DecodeError::at(Problem::TooLong, 0)) } else { Ok(()) }
+        if self.name_is_too_long {
+            return Err(DecodeError::at(Problem::TooLong, 0));
+        }
+        if self.names.len() == COLUMNS_MAX {
+            return Err(DecodeError::at(Problem::TooManyColumns, 0));
+        }
+        self.names.push(String::from_utf8_lossy(&self.name).into_owned());
+        self.name.clear();
+        Ok(())
     }
 }
 
@@ -236,31 +245,33 @@ struct Writer {
 impl CsvRows {
     /// For columns, of records whose header is known.
     pub fn new(columns: &[String], header: &[String]) -> Self {
-        let places: Vec<Option<usize>> =
-            header.iter().map(|name| columns.iter().position(|column| column == name)).collect();
+        let known: HashMap<&String, usize> = columns.iter().enumerate().map(|(at, name)| (name, at)).collect();
+        let places: Vec<Option<usize>> = header.iter().map(|name| known.get(name).copied()).collect();
         let in_order = places.iter().copied().eq((0..columns.len()).map(Some));
         let ranges = vec![None; columns.len()];
         let writer = Writer { places, in_order, rows: RowBuffer::default(), field_start: 0, ranges };
         Self { parser: Parser::new(), writer }
     }
+}
 
-    /// Reads a chunk.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+impl Rewrite for CsvRows {
+    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         self.parser.feed(chunk, &mut self.writer)
     }
 
-    /// The body has ended.
-    pub fn finish(&mut self) -> Result<(), DecodeError> {
+    fn finish(&mut self) -> Result<(), DecodeError> {
         self.parser.finish(&mut self.writer)
     }
 
-    /// How many bytes of whole rows there are.
-    pub fn ready_bytes(&self) -> usize {
+    fn ready_bytes(&self) -> usize {
         self.writer.rows.ready_bytes()
     }
 
-    /// Takes the rows that are whole.
-    pub fn take(&mut self) -> Vec<u8> {
+    fn begun_bytes(&self) -> usize {
+        self.writer.rows.begun_bytes()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
         let taken = writer.rows.take();
         let base = taken.len();
@@ -281,7 +292,7 @@ impl Fields for Writer {
         }
     }
 
-    fn field(&mut self, at: Place, is_quoted: bool) {
+    fn field(&mut self, at: Place, is_quoted: bool) -> Result<(), DecodeError> {
         let out = &mut self.rows.out;
         if let Place::Row(at) = at
             && let Some(&Some(place)) = self.places.get(at)
@@ -294,6 +305,7 @@ impl Fields for Writer {
             out.push(b'\t');
             self.field_start = out.len();
         }
+        Ok(())
     }
 
     fn row(&mut self) {
@@ -308,51 +320,152 @@ impl Fields for Writer {
 }
 
 /// A CSV body as a JSON array of objects, all of whose values are strings or null.
-pub fn csv_as_json<'a>(body: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, DecodeError> {
-    struct Json {
-        keys: Vec<Vec<u8>>,
-        field: Vec<u8>,
-        out: Vec<u8>,
-    }
-    impl Fields for Json {
-        fn piece(&mut self, _: Place, bytes: &[u8]) {
-            self.field.extend_from_slice(bytes);
-        }
+#[derive(Debug)]
+pub struct CsvDocument {
+    parser: Parser,
+    json: Json,
+}
 
-        fn field(&mut self, at: Place, is_quoted: bool) {
-            let mut value = Vec::new();
-            match &self.field[..] {
-                b"NULL" if !is_quoted && at != Place::Header => value.extend_from_slice(b"null"),
-                text => write_string(&mut value, text),
-            }
-            self.field.clear();
-            let Place::Row(at) = at else { return self.keys.push(value) };
-            if let Some(key) = self.keys.get(at) {
-                self.out.push(if at == 0 { b'{' } else { b',' });
-                self.out.extend_from_slice(key);
-                self.out.push(b':');
-                self.out.extend_from_slice(&value);
-            }
-        }
+#[derive(Debug)]
+struct Json {
+    /// The names of the header as JSON, each with what stands before and behind it.
+    keys: Vec<Vec<u8>>,
+    /// The current field as far as it may still be the word for NULL, which is no longer than this.
+    start: Vec<u8>,
+    is_string: bool,
+    rows: u64,
+    out: Vec<u8>,
+}
 
-        fn row(&mut self) {
-            self.out.extend_from_slice(b"},");
+/// What stands for NULL, without quotes.
+const NULL_WORD: &[u8] = b"NULL";
+
+impl Default for CsvDocument {
+    fn default() -> Self {
+        let json = Json { keys: Vec::new(), start: Vec::new(), is_string: false, rows: 0, out: vec![b'['] };
+        Self { parser: Parser::new(), json }
+    }
+}
+
+impl Rewrite for CsvDocument {
+    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        self.parser.feed(chunk, &mut self.json)
+    }
+
+    fn finish(&mut self) -> Result<(), DecodeError> {
+        self.parser.finish(&mut self.json)?;
+        self.json.out.push(b']');
+        Ok(())
+    }
+
+    fn ready_bytes(&self) -> usize {
+        self.json.out.len()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.json.out)
+    }
+}
+
+impl Json {
+    /// What stands before a value.
+    fn key(&mut self, at: usize) {
+        if at == 0 {
+            self.out.extend_from_slice(if self.rows == 0 { b"{" } else { b",{" });
+            self.rows += 1;
+        } else {
+            self.out.push(b',');
+        }
+        if let Some(key) = self.keys.get(at) {
+            self.out.extend_from_slice(key);
         }
     }
-    let mut json = Json { keys: Vec::new(), field: Vec::new(), out: vec![b'['] };
-    let mut parser = Parser::new();
-    for chunk in body {
-        parser.feed(chunk, &mut json)?;
+
+    /// Writes what is known of a field that is a string.
+    fn string(&mut self, at: usize, bytes: &[u8]) {
+        if !std::mem::replace(&mut self.is_string, true) {
+            self.key(at);
+            self.out.push(b'"');
+            write_inside(&mut self.out, &self.start);
+            self.start.clear();
+        }
+        write_inside(&mut self.out, bytes);
     }
-    parser.finish(&mut json)?;
-    json.out.truncate(json.out.len() - usize::from(parser.rows() > 0));
-    json.out.push(b']');
-    Ok(json.out)
+}
+
+impl Fields for Json {
+    fn piece(&mut self, at: Place, bytes: &[u8]) {
+        match at {
+            Place::Header => self.start.extend_from_slice(bytes),
+            Place::Row(_) if !self.is_string && self.start.len() + bytes.len() <= NULL_WORD.len() => {
+                self.start.extend_from_slice(bytes);
+            }
+            Place::Row(at) => self.string(at, bytes),
+        }
+    }
+
+    fn field(&mut self, at: Place, is_quoted: bool) -> Result<(), DecodeError> {
+        let Place::Row(at) = at else {
+            let mut key = Vec::new();
+            write_string(&mut key, &std::mem::take(&mut self.start));
+            key.push(b':');
+            self.keys.push(key);
+            return Ok(());
+        };
+        if !self.is_string && !is_quoted && self.start == NULL_WORD {
+            self.key(at);
+            self.out.extend_from_slice(b"null");
+            self.start.clear();
+            return Ok(());
+        }
+        self.string(at, b"");
+        self.out.push(b'"');
+        self.is_string = false;
+        Ok(())
+    }
+
+    fn row(&mut self) {
+        self.out.push(b'}');
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn document(body: &str, piece: usize) -> Result<Vec<u8>, DecodeError> {
+        let (mut document, mut out) = (CsvDocument::default(), Vec::new());
+        for chunk in body.as_bytes().chunks(piece) {
+            document.feed(chunk)?;
+            out.extend(document.take());
+        }
+        document.finish()?;
+        out.extend(document.take());
+        Ok(out)
+    }
+
+    /// How many bytes of a body are read before it is refused, and why.
+    fn refused_after(body: &[u8]) -> (usize, Problem) {
+        let mut reader = CsvReader::default();
+        let refused = body.iter().enumerate().find_map(|(at, byte)| Some((at, reader.feed(&[*byte]).err()?.problem)));
+        refused.expect("it is refused")
+    }
+
+    #[test]
+    fn bounds_are_found_while_the_body_is_read() {
+        let mut reader = CsvReader::default();
+        reader.feed(&b",".repeat(COLUMNS_MAX - 1)).unwrap();
+        reader.feed(b"\n").unwrap();
+        assert_eq!(reader.header().map(<[String]>::len), Some(COLUMNS_MAX));
+        assert_eq!(refused_after(&b",".repeat(100_000)), (COLUMNS_MAX, Problem::TooManyColumns));
+        let name = "n".repeat(COLUMN_NAME_BYTES_MAX);
+        reader = CsvReader::default();
+        reader.feed(format!("{name}\n").as_bytes()).unwrap();
+        let longer = format!("{name}n,{}", "x".repeat(100_000));
+        assert_eq!(refused_after(longer.as_bytes()), (COLUMN_NAME_BYTES_MAX + 1, Problem::TooLong));
+        // a row that goes on behind the header's last field
+        assert_eq!(refused_after(format!("a,b\n{}", ",".repeat(100_000)).as_bytes()), (6, Problem::Fields));
+    }
 
     #[test]
     fn records_become_rows_wherever_they_are_cut() {
@@ -375,7 +488,7 @@ mod tests {
             };
             assert_eq!(rows(&["a", "b\"", "c"]), "1\t\\N\tNULL\n\tx\\ny\\t\\\\\té\n3\t4\t5\n", "{piece}");
             assert_eq!(rows(&["c", "z", "a"]), "NULL\t\\N\t1\né\t\\N\t\n5\t\\N\t3\n", "{piece}");
-            let json = csv_as_json(body.as_bytes().chunks(piece)).unwrap();
+            let json = document(body, piece).unwrap();
             assert_eq!(
                 String::from_utf8(json).unwrap(),
                 r#"[{"a":"1","b\"":null,"c":"NULL"},{"a":"","b\"":"x\ny\t\\","c":"é"},{"a":"3","b\"":"4","c":"5"}]"#
@@ -395,6 +508,7 @@ mod tests {
         assert_eq!(wrong("a\n\"x"), (Problem::Quotes, 1));
         assert_eq!(wrong("a\n\"x\"y"), (Problem::Quotes, 1));
         assert_eq!(wrong("a\nx\"y"), (Problem::Quotes, 1));
-        assert_eq!(csv_as_json([&b"a,b\n"[..]].into_iter()).unwrap(), b"[]");
+        assert_eq!(wrong("a\n1,2"), (Problem::Fields, 1));
+        assert_eq!(document("a,b\n", 9).unwrap(), b"[]");
     }
 }

@@ -1,5 +1,8 @@
 //! What can be wrong with a body.
 
+use crate::csv::COLUMNS_MAX;
+use crate::form::FIELDS_MAX;
+use crate::scan::KEYS_MAX;
 use std::fmt;
 use thalweg_json::ReadError;
 
@@ -41,13 +44,31 @@ pub enum Problem {
     Header,
     /// A quoted field that does not end, or goes on behind its end.
     Quotes,
-    /// A key or a name that is too long.
+    /// A key or a name that is too long, or all of them together.
     TooLong,
+    /// The first row has more than [`KEYS_MAX`](crate::KEYS_MAX) keys.
+    TooManyKeys,
+    /// A form has more than [`FIELDS_MAX`](crate::FIELDS_MAX) fields.
+    TooManyFields,
+    /// A header names more than [`COLUMNS_MAX`](crate::COLUMNS_MAX) columns.
+    TooManyColumns,
+}
+
+impl Problem {
+    /// Whether there is too much of something, rather than something wrong.
+    pub fn is_bound(self) -> bool {
+        match self {
+            Self::TooLong | Self::TooManyKeys | Self::TooManyFields | Self::TooManyColumns => true,
+            Self::Json | Self::Nesting | Self::Nul | Self::Surrogate | Self::Keys | Self::NotObject => false,
+            Self::NotRecord | Self::NotArray | Self::Dimensions => false,
+            Self::Fields | Self::Header | Self::Quotes => false,
+        }
+    }
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.problem {
+        let text = match self.problem {
             Problem::Json | Problem::Nesting => "Empty or invalid json",
             Problem::Nul => "unsupported Unicode escape sequence",
             Problem::Surrogate => "invalid input syntax for type json",
@@ -59,7 +80,11 @@ impl fmt::Display for DecodeError {
             Problem::Header => "not enough input: a header line is needed",
             Problem::Quotes => "a quoted field must end with a quote before a comma or a line end",
             Problem::TooLong => "a name in the body is too long",
-        })
+            Problem::TooManyKeys => return write!(f, "The rows of the body have more than {KEYS_MAX} keys"),
+            Problem::TooManyFields => return write!(f, "The form has more than {FIELDS_MAX} fields"),
+            Problem::TooManyColumns => return write!(f, "The header has more than {COLUMNS_MAX} columns"),
+        };
+        f.write_str(text)
     }
 }
 

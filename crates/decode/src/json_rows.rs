@@ -6,7 +6,9 @@
 
 use crate::copy_text::{NULL, RowBuffer, append_char, append_escaped};
 use crate::error::{DecodeError, Problem};
+use crate::rewrite::Rewrite;
 use crate::scan::KEY_BYTES_MAX;
+use std::collections::HashMap;
 use std::ops::Range;
 use thalweg_json::{Container, Reader, Scalar, Visitor, write_string};
 
@@ -45,8 +47,10 @@ struct Writer {
     row_depth: usize,
     rows: u64,
     buffer: RowBuffer,
-    /// Where the current row's values lie in the buffer, and in which row each was written.
-    fields: Vec<(u64, Range<usize>)>,
+    /// Where each column is among them.
+    places: HashMap<Box<[u8]>, usize>,
+    /// What is known of each column's value.
+    fields: Vec<Field>,
     fields_in_row: usize,
     next: usize,
     in_order: bool,
@@ -60,8 +64,19 @@ struct Writer {
     /// has ended.
     sizes: Vec<(u64, Option<u64>)>,
     has_elements: bool,
-    /// The columns of the current row whose values cannot be written.
-    wrong: Vec<(usize, Problem)>,
+    /// How many columns of the current row have values that cannot be written.
+    wrong: usize,
+}
+
+/// The last value of a column.
+#[derive(Debug, Clone)]
+struct Field {
+    /// The row that it was written in.
+    row: u64,
+    /// Where it lies in the buffer.
+    range: Range<usize>,
+    /// Why it cannot be written.
+    wrong: Option<Problem>,
 }
 
 /// No array of PostgreSQL's has more dimensions.
@@ -85,13 +100,15 @@ impl JsonRows {
     /// For columns. With `is_lenient`, keys may be missing and others are passed over; a body that is no array of objects is
     /// then PostgreSQL's kind of error. `is_sequence` is for objects one behind the other.
     pub fn new(columns: Vec<Column>, is_lenient: bool, is_sequence: bool) -> Self {
-        let fields = vec![(0, 0..0); columns.len()];
+        let fields = vec![Field { row: 0, range: 0..0, wrong: None }; columns.len()];
+        let places = columns.iter().enumerate().map(|(at, column)| (column.name.as_bytes().into(), at)).collect();
         let writer = Writer {
             columns,
             is_lenient,
             row_depth: if is_sequence { 1 } else { 2 },
             rows: 0,
             buffer: RowBuffer::default(),
+            places,
             fields,
             fields_in_row: 0,
             next: 0,
@@ -102,36 +119,38 @@ impl JsonRows {
             inside: Inside::Plain,
             sizes: Vec::new(),
             has_elements: false,
-            wrong: Vec::new(),
+            wrong: 0,
         };
         Self { reader: if is_sequence { Reader::sequence() } else { Reader::document() }, writer }
     }
+}
 
-    /// Reads a chunk.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+impl Rewrite for JsonRows {
+    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         let read = self.reader.feed(chunk, &mut self.writer);
         read.map_err(|error| DecodeError::of_reader(error, self.writer.rows))
     }
 
-    /// The body has ended.
-    pub fn finish(&mut self) -> Result<(), DecodeError> {
+    fn finish(&mut self) -> Result<(), DecodeError> {
         let read = self.reader.finish(&mut self.writer);
         read.map_err(|error| DecodeError::of_reader(error, self.writer.rows))
     }
 
-    /// How many bytes of whole rows there are.
-    pub fn ready_bytes(&self) -> usize {
+    fn ready_bytes(&self) -> usize {
         self.writer.buffer.ready_bytes()
     }
 
-    /// Takes the rows that are whole.
-    pub fn take(&mut self) -> Vec<u8> {
+    fn begun_bytes(&self) -> usize {
+        self.writer.buffer.begun_bytes()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
         let writer = &mut self.writer;
         let taken = writer.buffer.take();
         let base = taken.len();
-        for (row, range) in &mut writer.fields {
-            if *row == writer.rows && range.start >= base {
-                *range = range.start - base..range.end.saturating_sub(base);
+        for field in &mut writer.fields {
+            if field.row == writer.rows && field.range.start >= base {
+                field.range = field.range.start - base..field.range.end.saturating_sub(base);
             }
         }
         taken
@@ -142,7 +161,11 @@ impl Writer {
     /// Notes that the current value is none of its column's. A later one with the same key counts instead.
     fn refuse(&mut self, problem: Problem) {
         self.inside = Inside::Raw;
-        self.wrong.extend(self.current.map(|at| (at, problem)));
+        if let Some(at) = self.current
+            && self.fields[at].wrong.replace(problem).is_none()
+        {
+            self.wrong += 1;
+        }
     }
 
     fn row_starts(&mut self) {
@@ -151,7 +174,9 @@ impl Writer {
     }
 
     fn row_ends(&mut self) -> Result<(), DecodeError> {
-        if let Some(&(at, problem)) = self.wrong.first() {
+        if self.wrong > 0
+            && let Some((at, problem)) = self.fields.iter().enumerate().find_map(|(at, field)| Some((at, field.wrong?)))
+        {
             return Err(DecodeError { problem, row: self.rows, column: Some(self.columns[at].name.clone()) });
         }
         let whole = self.fields_in_row == self.columns.len();
@@ -160,7 +185,7 @@ impl Writer {
         }
         if !whole || !self.in_order {
             let rows = self.rows;
-            let fields = self.fields.iter().map(|(row, range)| (*row == rows).then(|| range.clone()));
+            let fields = self.fields.iter().map(|field| (field.row == rows).then(|| field.range.clone()));
             self.buffer.arrange(fields);
         }
         self.buffer.end_row();
@@ -170,19 +195,15 @@ impl Writer {
     #[inline]
     fn key_is(&mut self, key: &[u8]) -> Result<(), DecodeError> {
         let expected = self.columns.get(self.next).is_some_and(|column| column.name.as_bytes() == key);
-        let known = if expected {
-            Some(self.next)
-        } else {
-            self.columns.iter().position(|column| column.name.as_bytes() == key)
-        };
+        let known = if expected { Some(self.next) } else { self.places.get(key).copied() };
         self.current = known;
         let Some(at) = known else {
             return if self.is_lenient { Ok(()) } else { Err(DecodeError::at(Problem::Keys, self.rows)) };
         };
-        if !self.wrong.is_empty() {
-            self.wrong.retain(|(wrong, _)| *wrong != at);
+        if self.wrong > 0 && self.fields[at].wrong.take().is_some() {
+            self.wrong -= 1;
         }
-        let is_new = self.fields[at].0 != self.rows;
+        let is_new = self.fields[at].row != self.rows;
         if self.fields_in_row > 0 {
             self.buffer.out.push(b'\t');
         }
@@ -190,7 +211,7 @@ impl Writer {
         // of a repeated key the last value counts
         self.in_order &= expected && is_new;
         self.next = at + 1;
-        self.fields[at] = (self.rows, self.buffer.out.len()..self.buffer.out.len());
+        (self.fields[at].row, self.fields[at].range) = (self.rows, self.buffer.out.len()..self.buffer.out.len());
         Ok(())
     }
 
@@ -201,7 +222,7 @@ impl Writer {
 
     fn value_ends(&mut self) {
         if let Some(at) = self.current.take() {
-            self.fields[at].1.end = self.buffer.out.len();
+            self.fields[at].range.end = self.buffer.out.len();
         }
         self.inside = Inside::Plain;
     }
@@ -291,7 +312,7 @@ impl Writer {
             self.buffer.out.push(b'}');
             if let (0, false, Some(at)) = (open, self.has_elements, self.current) {
                 // without an element there is no dimension
-                self.buffer.out.truncate(self.fields[at].1.start);
+                self.buffer.out.truncate(self.fields[at].range.start);
                 self.buffer.out.extend_from_slice(b"{}");
             }
             return;
@@ -488,7 +509,7 @@ impl Visitor for Writer {
         }
         let Some(at) = self.current else { return Ok(()) };
         if scalar == Scalar::Null {
-            self.buffer.out.truncate(self.fields[at].1.start);
+            self.buffer.out.truncate(self.fields[at].range.start);
             self.buffer.out.extend_from_slice(NULL);
         } else if self.columns[at].kind == Kind::Array {
             self.refuse(Problem::NotArray);

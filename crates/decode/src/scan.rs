@@ -1,14 +1,17 @@
 //! What a JSON body holds, found without keeping any of it: its form, its keys, and where the values of its first row lie.
 
-use crate::chunks::Chunks;
 use crate::error::{DecodeError, Problem};
-use bytes::Bytes;
+use std::collections::HashMap;
 use std::ops::Range;
 use thalweg_json::{Container, Reader, Scalar, Visitor};
 use thalweg_request::Form;
 
+/// How many different keys the first row of a body may have: more than a relation can have columns.
+pub const KEYS_MAX: usize = 2_000;
 /// No key is longer, in bytes: PostgreSQL's names are far shorter.
-pub(crate) const KEY_BYTES_MAX: usize = 64 * 1024;
+pub const KEY_BYTES_MAX: usize = 64 * 1024;
+/// How long the keys that are kept may be together, in bytes.
+pub const KEYS_BYTES_MAX: usize = 1024 * 1024;
 
 /// What a body is at its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,9 @@ struct Found {
     row_depth: usize,
     rows: u64,
     members: Vec<Member>,
+    /// Where each key is among them.
+    places: HashMap<Box<[u8]>, usize>,
+    keys_bytes: usize,
     /// In which row each key was last seen.
     seen: Vec<u64>,
     keys_in_row: usize,
@@ -71,6 +77,8 @@ impl Scan {
             row_depth: usize::from(is_sequence),
             rows: 0,
             members: Vec::new(),
+            places: HashMap::new(),
+            keys_bytes: 0,
             seen: Vec::new(),
             keys_in_row: 0,
             next: 0,
@@ -147,18 +155,15 @@ impl Found {
     }
 
     fn key_is(&mut self, key: &[u8]) -> Result<(), DecodeError> {
-        let is = |member: &Member| member.key.as_bytes() == key;
         let known = match self.members.get(self.next) {
-            Some(member) if is(member) => Some(self.next),
-            _ => self.members.iter().position(is),
+            Some(member) if member.key.as_bytes() == key => Some(self.next),
+            _ => self.places.get(key).copied(),
         };
         if self.in_first_row() {
-            let at = known.unwrap_or_else(|| {
-                let key = String::from_utf8_lossy(key).into_owned();
-                self.members.push(Member { key, form: Form::Null, range: 0..0 });
-                self.seen.push(0);
-                self.members.len() - 1
-            });
+            let at = match known {
+                Some(at) => at,
+                None => self.new_member(key)?,
+            };
             self.current = Some(at);
             self.is_seen(at);
         } else {
@@ -168,6 +173,22 @@ impl Found {
             }
         }
         Ok(())
+    }
+
+    fn new_member(&mut self, key: &[u8]) -> Result<usize, DecodeError> {
+        let at = self.members.len();
+        self.keys_bytes += key.len();
+        if at == KEYS_MAX {
+            return Err(DecodeError::at(Problem::TooManyKeys, self.rows));
+        }
+        if self.keys_bytes > KEYS_BYTES_MAX {
+            return Err(DecodeError::at(Problem::TooLong, self.rows));
+        }
+        self.places.insert(key.into(), at);
+        let key = String::from_utf8_lossy(key).into_owned();
+        self.members.push(Member { key, form: Form::Null, range: 0..0 });
+        self.seen.push(0);
+        Ok(at)
     }
 
     fn is_seen(&mut self, at: usize) {
@@ -257,9 +278,7 @@ impl Visitor for Found {
     fn string_escape(&mut self, _: &[u8], character: char) -> Result<(), DecodeError> {
         self.escaped = true;
         if self.keeps_key {
-            let mut buffer = [0; 4];
-            let bytes = character.encode_utf8(&mut buffer).as_bytes().to_vec();
-            return self.string_piece(&bytes);
+            return self.string_piece(character.encode_utf8(&mut [0; 4]).as_bytes());
         }
         Ok(())
     }
@@ -305,95 +324,54 @@ impl Visitor for Found {
     }
 }
 
-/// The text of a JSON string, of what stands between its quotes.
-pub fn unescape(pieces: &[Bytes]) -> Result<Vec<u8>, DecodeError> {
-    struct Text(Vec<u8>);
-    impl Visitor for Text {
-        type Error = DecodeError;
-        fn string_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-            self.0.extend_from_slice(bytes);
-            Ok(())
-        }
-        fn string_escape(&mut self, _: &[u8], character: char) -> Result<(), DecodeError> {
-            self.0.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-            Ok(())
-        }
-    }
-    let mut text = Text(Vec::with_capacity(pieces.iter().map(Bytes::len).sum()));
-    let mut reader = Reader::document();
-    let quote: &[u8] = b"\"";
-    for piece in std::iter::once(quote).chain(pieces.iter().map(|piece| &piece[..])).chain([quote]) {
-        reader.feed(piece, &mut text).map_err(|error| DecodeError::of_reader(error, 1))?;
-    }
-    Ok(text.0)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The rows of a sequence as one array.
-pub fn join_rows(body: &Chunks) -> Result<Vec<u8>, DecodeError> {
-    struct Join {
-        out: Vec<u8>,
-        rows: u64,
+    /// How many bytes of a body are read before it is refused, and why.
+    fn refused_after(body: &str) -> (usize, Problem) {
+        let mut scan = Scan::new(false);
+        let mut bytes = body.bytes().enumerate();
+        bytes.find_map(|(at, byte)| Some((at + 1, scan.feed(&[byte]).err()?.problem))).expect("it is refused")
     }
-    impl Join {
-        fn begin(&mut self, depth: usize) {
-            if depth == 0 {
-                self.out.push(if self.rows == 0 { b'[' } else { b',' });
-                self.rows += 1;
-            }
-        }
+
+    fn keys(count: usize) -> Vec<String> {
+        (0..count).map(|at| format!("\"key {at}\":{at}")).collect()
     }
-    impl Visitor for Join {
-        type Error = DecodeError;
-        fn open(&mut self, container: Container, depth: usize, _: u64) -> Result<(), DecodeError> {
-            self.begin(depth - 1);
-            self.out.push(if container == Container::Object { b'{' } else { b'[' });
-            Ok(())
+
+    #[test]
+    fn keys_have_a_bound_that_is_found_at_the_first_too_many() {
+        let good = keys(KEYS_MAX).join(",");
+        // as many as there may be, each of them twice
+        let mut scan = Scan::new(false);
+        scan.feed(format!("{{{good},{good}}}").as_bytes()).unwrap();
+        scan.finish().unwrap();
+        assert_eq!((scan.members().len(), scan.is_uniform()), (KEYS_MAX, true));
+        assert_eq!(scan.members()[7].key, "key 7");
+        for (start, end) in [("{", "}"), ("[{", "}]")] {
+            let many = format!("{start}{}{end}", keys(120_000).join(","));
+            let first_too_many = format!("{start}{good},\"key {KEYS_MAX}\"").len();
+            assert_eq!(refused_after(&many), (first_too_many, Problem::TooManyKeys));
         }
-        fn close(&mut self, container: Container, _: usize, _: u64) -> Result<(), DecodeError> {
-            self.out.push(if container == Container::Object { b'}' } else { b']' });
-            Ok(())
-        }
-        fn string_start(&mut self, _: bool, depth: usize, _: u64) -> Result<(), DecodeError> {
-            self.begin(depth);
-            self.out.push(b'"');
-            Ok(())
-        }
-        fn string_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-            self.out.extend_from_slice(bytes);
-            Ok(())
-        }
-        fn string_escape(&mut self, raw: &[u8], _: char) -> Result<(), DecodeError> {
-            self.out.extend_from_slice(raw);
-            Ok(())
-        }
-        fn string_end(&mut self, _: bool, _: usize, _: u64) -> Result<(), DecodeError> {
-            self.out.push(b'"');
-            Ok(())
-        }
-        fn scalar_start(&mut self, depth: usize, _: u64) -> Result<(), DecodeError> {
-            self.begin(depth);
-            Ok(())
-        }
-        fn scalar_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-            self.out.extend_from_slice(bytes);
-            Ok(())
-        }
-        fn between(&mut self, bytes: &[u8], depth: usize) -> Result<(), DecodeError> {
-            if depth > 0 {
-                self.out.extend_from_slice(bytes);
-            }
-            Ok(())
-        }
+        let long = |count: usize| {
+            let key = |at: usize| format!("\"{at}{}\":1", "k".repeat(KEY_BYTES_MAX - at.to_string().len()));
+            format!("{{{}}}", (0..count).map(key).collect::<Vec<_>>().join(","))
+        };
+        let most = KEYS_BYTES_MAX / KEY_BYTES_MAX;
+        Scan::new(false).feed(long(most).as_bytes()).unwrap();
+        assert_eq!(refused_after(&long(most + 1)).1, Problem::TooLong);
     }
-    let mut join = Join { out: Vec::with_capacity(body.size_bytes() as usize + 2), rows: 0 };
-    let mut reader = Reader::sequence();
-    for chunk in body.list() {
-        reader.feed(chunk, &mut join).map_err(|error| DecodeError::of_reader(error, join.rows))?;
+
+    #[test]
+    fn keys_of_later_rows_are_found_wherever_they_stand_and_none_is_kept() {
+        let mut reversed = keys(KEYS_MAX);
+        reversed.reverse();
+        let rows = format!("[{{{}}},{{{}}}", keys(KEYS_MAX).join(","), reversed.join(","));
+        let mut scan = Scan::new(false);
+        scan.feed(rows.as_bytes()).unwrap();
+        assert!(scan.is_uniform());
+        scan.feed(format!(",{{{}}}]", keys(120_000).join(",")).as_bytes()).unwrap();
+        scan.finish().unwrap();
+        assert_eq!((scan.members().len(), scan.is_uniform()), (KEYS_MAX, false));
     }
-    reader.finish(&mut join).map_err(|error| DecodeError::of_reader(error, join.rows))?;
-    if join.rows == 0 {
-        join.out.push(b'[');
-    }
-    join.out.push(b']');
-    Ok(join.out)
 }

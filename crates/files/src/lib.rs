@@ -20,5 +20,5 @@ mod multipart;
 mod range;
 
 pub use disposition::disposition;
-pub use multipart::{MultipartError, Part, parts};
+pub use multipart::{HEADERS_BYTES_MAX, MultipartError, PARTS_MAX, Part, PartsReader};
 pub use range::{Selection, is_named, range};

@@ -1,17 +1,16 @@
 //! `multipart/form-data` (RFC 7578) without a copy: own code, since crates for it copy each file once.
 
 use bytes::Bytes;
-use memchr::memmem::Finder;
 use std::fmt;
 use std::ops::Range;
 use thalweg_decode::Chunks;
 
 /// How many parts a body may have.
-const PARTS_MAX: usize = 1_000;
-/// How long the headers of most parts are, in bytes.
-const HEADERS_BYTES: u64 = 256;
+pub const PARTS_MAX: usize = 1_000;
 /// How long the headers of a part may be, in bytes.
-const HEADERS_BYTES_MAX: u64 = 16 * 1024;
+pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
+/// How many spaces and tabs may stand between a boundary and the end of its line.
+const BLANKS_MAX: usize = 64;
 
 /// A part of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,105 +54,220 @@ impl fmt::Display for MultipartError {
 
 impl std::error::Error for MultipartError {}
 
-/// The parts of a body, in order.
-pub fn parts(body: &Chunks, boundary: &str) -> Result<Vec<Part>, MultipartError> {
-    let mut parts = Vec::new();
-    let mut begun: Option<u64> = None;
-    for mark in marks(body, boundary) {
-        let after = slice(body, mark.end..mark.end + 2);
-        let closes = after == b"--";
-        let blanks = if closes { 0 } else { blanks(body, mark.end) };
-        if !closes && slice(body, mark.end + blanks..mark.end + blanks + 2) != b"\r\n" {
+/// Finds the parts of a body as it arrives, each byte of which is looked at once.
+#[derive(Debug)]
+pub struct PartsReader {
+    mark: Mark,
+    at: u64,
+    /// Whether the body begins with two hyphens: then the first mark must stand there.
+    begins_with_hyphens: bool,
+    /// What stands behind a mark, as far as it tells what the mark is.
+    behind: Option<Behind>,
+    place: Place,
+    found: Vec<Found>,
+    names_bytes: usize,
+}
+
+/// What is being read.
+#[derive(Debug)]
+enum Place {
+    /// What stands before the first part is for people (RFC 2046 §5.1.1), and so is what stands behind the last.
+    Outside,
+    Headers(Vec<u8>),
+    /// The content of the last part that was found.
+    Content,
+    End,
+}
+
+/// A mark that may be a boundary.
+#[derive(Debug)]
+struct Behind {
+    /// Where the mark begins: before the body, where the line end before it is left out.
+    mark_start: i64,
+    blanks: usize,
+    first: Option<u8>,
+}
+
+/// A part of which the headers have been read.
+#[derive(Debug)]
+struct Found {
+    name: String,
+    file_name: Option<String>,
+    content_type: Option<String>,
+    content: Range<u64>,
+}
+
+impl PartsReader {
+    /// Of a body with this boundary.
+    pub fn new(boundary: &str) -> Self {
+        Self {
+            mark: Mark::new(boundary),
+            at: 0,
+            begins_with_hyphens: true,
+            behind: None,
+            place: Place::Outside,
+            found: Vec::new(),
+            names_bytes: 0,
+        }
+    }
+
+    /// Looks at a chunk.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), MultipartError> {
+        let mut here = 0;
+        while let Some(&byte) = chunk.get(here) {
+            // within a content, nothing but the start of a mark is of interest
+            let is_of_interest = self.behind.is_some() || matches!(self.place, Place::Headers(_)) || self.at < 2;
+            if !is_of_interest && self.mark.matched == 0 && byte != b'\r' {
+                let passed = memchr::memchr(b'\r', &chunk[here..]).unwrap_or(chunk.len() - here);
+                (here, self.at) = (here + passed, self.at + passed as u64);
+                continue;
+            }
+            if matches!(self.place, Place::End) {
+                return Ok(());
+            }
+            if self.at < 2 {
+                self.begins_with_hyphens &= byte == b'-';
+            }
+            (here, self.at) = (here + 1, self.at + 1);
+            if matches!(self.place, Place::Headers(_)) {
+                self.read_header(byte)?;
+            }
+            self.read_behind(byte)?;
+            if self.mark.feed(byte) {
+                let mark_start = self.at as i64 - self.mark.text.len() as i64;
+                self.behind = Some(Behind { mark_start, blanks: 0, first: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// The body has ended; its parts, in order.
+    pub fn finish(self, body: &Chunks) -> Result<Vec<Part>, MultipartError> {
+        match self.place {
+            Place::End => {}
+            Place::Outside => return Err(MultipartError::Start),
+            Place::Headers(_) | Place::Content => return Err(MultipartError::End),
+        }
+        let part = |found: Found| {
+            let Found { name, file_name, content_type, content } = found;
+            Part { name, file_name, content_type, content: body.slice(content) }
+        };
+        Ok(self.found.into_iter().map(part).collect())
+    }
+
+    /// How much memory is taken for what has been found, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.names_bytes + self.found.len() * size_of::<Found>()
+    }
+
+    /// Looks at what stands behind a mark, until it is known what the mark is.
+    fn read_behind(&mut self, byte: u8) -> Result<(), MultipartError> {
+        let Some(behind) = &mut self.behind else { return Ok(()) };
+        let is_blank = matches!(byte, b' ' | b'\t');
+        let start = match (behind.first, byte) {
+            (None, _) if is_blank && behind.blanks < BLANKS_MAX => return Ok(behind.blanks += 1),
+            (None, b'\r') => return Ok(behind.first = Some(byte)),
+            (None, b'-') if behind.blanks == 0 => return Ok(behind.first = Some(byte)),
+            (Some(b'\r'), b'\n') => Some(behind.mark_start),
+            (Some(b'-'), b'-') => {
+                self.ends_at(self.behind.as_ref().map_or(0, |behind| behind.mark_start))?;
+                self.place = Place::End;
+                None
+            }
             // the boundary's text within a part
-            continue;
-        }
-        match begun {
-            // right behind a boundary there is not even the line end of another
-            Some(start) if start > mark.start => return Err(MultipartError::Headers),
-            Some(start) => parts.push(part(body, start..mark.start)?),
-            None if mark.end as usize == boundary.len() + 2 => {}
-            // what stands before the first part is for people (RFC 2046 §5.1.1)
-            None if slice(body, 0..2) != b"--" => {}
-            None => return Err(MultipartError::Start),
-        }
-        if parts.len() > PARTS_MAX {
+            _ => None,
+        };
+        self.behind = None;
+        let Some(mark_start) = start else { return Ok(()) };
+        self.ends_at(mark_start)?;
+        if self.found.len() == PARTS_MAX {
             return Err(MultipartError::TooMany);
         }
-        if closes {
-            return Ok(parts);
-        }
-        begun = Some(mark.end + blanks + 2);
+        self.place = Place::Headers(Vec::new());
+        Ok(())
     }
-    Err(if begun.is_some() { MultipartError::End } else { MultipartError::Start })
-}
 
-/// Where boundaries stand, each with the line end before it, which the first need not have.
-fn marks(body: &Chunks, boundary: &str) -> Vec<Range<u64>> {
-    let mark = format!("\r\n--{boundary}").into_bytes();
-    let finder = Finder::new(&mark);
-    let mut found = Vec::new();
-    if slice(body, 0..mark.len() as u64 - 2) == mark[2..] {
-        found.push(0..mark.len() as u64 - 2);
-    }
-    // what came before a chunk, as far as a mark may begin there
-    let (mut before, mut at): (Vec<u8>, u64) = (Vec::new(), 0);
-    for chunk in body.list() {
-        let mut push = |start: u64| found.push(start..start + mark.len() as u64);
-        let kept = before.len();
-        before.extend_from_slice(&chunk[..chunk.len().min(mark.len() - 1)]);
-        finder.find_iter(&before).for_each(|start| push(at - kept as u64 + start as u64));
-        finder.find_iter(chunk).for_each(|start| push(at + start as u64));
-        if chunk.len() >= mark.len() - 1 {
-            before.clear();
-            before.extend_from_slice(&chunk[chunk.len() + 1 - mark.len()..]);
-        } else {
-            before.drain(..before.len().saturating_sub(mark.len() - 1));
-        }
-        at += chunk.len() as u64;
-    }
-    found.sort_by_key(|range| range.start);
-    found.dedup();
-    found
-}
-
-/// How many spaces and tabs stand at a place.
-fn blanks(body: &Chunks, at: u64) -> u64 {
-    const BLANKS_MAX: u64 = 64;
-    slice(body, at..at + BLANKS_MAX).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count() as u64
-}
-
-/// Bytes of a body, copied out: for the few that must be looked at together.
-fn slice(body: &Chunks, range: Range<u64>) -> Vec<u8> {
-    body.slice(range.start..range.end.min(body.size_bytes())).concat()
-}
-
-fn part(body: &Chunks, range: Range<u64>) -> Result<Part, MultipartError> {
-    // most headers are short: what stands behind them is not copied for them
-    let mut wanted = HEADERS_BYTES;
-    let (head, end) = loop {
-        let head = slice(body, range.start..range.end.min(range.start + wanted));
-        // a part may have no headers at all, but then it has no name either
-        match memchr::memmem::find(&head, b"\r\n\r\n") {
-            Some(end) => break (head, end),
-            None if wanted >= HEADERS_BYTES_MAX || range.start + wanted >= range.end => {
-                return Err(MultipartError::Headers);
+    /// A boundary ends what was being read.
+    fn ends_at(&mut self, mark_start: i64) -> Result<(), MultipartError> {
+        match (&self.place, self.found.last_mut()) {
+            (Place::Content, Some(part)) if part.content.start as i64 <= mark_start => {
+                part.content.end = mark_start as u64;
+                Ok(())
             }
-            None => wanted *= 2,
+            // right behind a boundary there is not even the line end of another
+            (Place::Headers(_) | Place::Content, _) => Err(MultipartError::Headers),
+            (Place::Outside, _) if mark_start > 0 && self.begins_with_hyphens => Err(MultipartError::Start),
+            (Place::Outside | Place::End, _) => Ok(()),
         }
-    };
-    let headers = String::from_utf8_lossy(&head[..end]).into_owned();
+    }
+
+    fn read_header(&mut self, byte: u8) -> Result<(), MultipartError> {
+        let Place::Headers(head) = &mut self.place else { return Ok(()) };
+        if head.len() == HEADERS_BYTES_MAX {
+            return Err(MultipartError::Headers);
+        }
+        head.push(byte);
+        if !head.ends_with(b"\r\n\r\n") {
+            return Ok(());
+        }
+        let found = found(&head[..head.len() - 4], self.at)?;
+        let texts = [&found.file_name, &found.content_type].into_iter().flatten();
+        self.names_bytes += found.name.len() + texts.map(String::len).sum::<usize>();
+        self.found.push(found);
+        self.place = Place::Content;
+        Ok(())
+    }
+}
+
+/// Finds the line end, the hyphens and the boundary that stand before each part, wherever the body is cut, by the method of
+/// Knuth, Morris and Pratt: of what came before, only how much of the mark it is is kept.
+#[derive(Debug)]
+struct Mark {
+    text: Vec<u8>,
+    /// For each length of a beginning of the mark, how long the longest beginning is that it ends with.
+    borders: Vec<usize>,
+    matched: usize,
+}
+
+impl Mark {
+    fn new(boundary: &str) -> Self {
+        let text = format!("\r\n--{boundary}").into_bytes();
+        let mut borders = vec![0; text.len() + 1];
+        let mut border = 0;
+        for at in 1..text.len() {
+            while border > 0 && text[at] != text[border] {
+                border = borders[border];
+            }
+            border += usize::from(text[at] == text[border]);
+            borders[at + 1] = border;
+        }
+        // the first need not have a line end before it
+        Self { text, borders, matched: 2 }
+    }
+
+    /// Whether a mark ends with this byte.
+    fn feed(&mut self, byte: u8) -> bool {
+        while self.matched > 0 && self.text.get(self.matched) != Some(&byte) {
+            self.matched = self.borders[self.matched];
+        }
+        self.matched += usize::from(self.text[self.matched] == byte);
+        self.matched == self.text.len()
+    }
+}
+
+/// What the headers of a part say, whose content begins at a place.
+fn found(head: &[u8], start: u64) -> Result<Found, MultipartError> {
+    let headers = String::from_utf8_lossy(head);
     let header = |wanted: &str| {
         let lines = headers.split("\r\n").filter_map(|line| line.split_once(':'));
         lines.filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim()).next()
     };
     let disposition = header("content-disposition").ok_or(MultipartError::Name)?;
-    let name = parameter(disposition, "name").ok_or(MultipartError::Name)?;
-    let start = (range.start + end as u64 + 4).min(range.end);
-    Ok(Part {
-        name,
+    Ok(Found {
+        name: parameter(disposition, "name").ok_or(MultipartError::Name)?,
         file_name: parameter(disposition, "filename"),
         content_type: header("content-type").map(str::to_owned),
-        content: body.slice(start..range.end),
+        content: start..start,
     })
 }
 
@@ -216,6 +330,12 @@ mod tests {
         chunks
     }
 
+    fn parts(body: &Chunks, boundary: &str) -> Result<Vec<Part>, MultipartError> {
+        let mut reader = PartsReader::new(boundary);
+        body.list().iter().try_for_each(|chunk| reader.feed(chunk))?;
+        reader.finish(body)
+    }
+
     #[test]
     fn parts_are_found_wherever_the_body_is_cut() {
         let body = b"--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\none\r\n--B\r\n\
@@ -251,8 +371,39 @@ mod tests {
             parse("--B\r\nContent-Disposition: form-data; name=\"a\r\n\r\nx\r\n--B--"),
             Err(MultipartError::Name)
         );
-        let many = "--B\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n".repeat(1_002) + "--B--";
-        assert_eq!(parse(&many), Err(MultipartError::TooMany));
+    }
+
+    /// How many bytes of a body are read before it is refused, and why.
+    fn refused_after(body: &str) -> (usize, MultipartError) {
+        let mut reader = PartsReader::new("B");
+        let mut bytes = body.bytes().enumerate();
+        bytes.find_map(|(at, byte)| Some((at + 1, reader.feed(&[byte]).err()?))).expect("it is refused")
+    }
+
+    #[test]
+    fn bounds_are_found_while_the_body_is_read() {
+        let parse = |body: &str| parts(&cut(body.as_bytes(), 5), "B").map(|parts| parts.len());
+        let part = "--B\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n";
+        assert_eq!(parse(&(part.repeat(PARTS_MAX) + "--B--")), Ok(PARTS_MAX));
+        let most = part.len() * PARTS_MAX;
+        assert_eq!(refused_after(&part.repeat(PARTS_MAX + 9)), (most + "--B\r\n".len(), MultipartError::TooMany));
+        let head = "Content-Disposition: form-data; name=";
+        let with_name = |bytes: usize| format!("--B\r\n{head}{}\r\n\r\nx\r\n--B--", "n".repeat(bytes));
+        let longest = HEADERS_BYTES_MAX - head.len() - 4;
+        assert_eq!(parse(&with_name(longest)), Ok(1));
+        assert_eq!(refused_after(&with_name(longest + 1)), (5 + HEADERS_BYTES_MAX + 1, MultipartError::Headers));
+    }
+
+    #[test]
+    fn almost_boundaries_are_content() {
+        for almost in ["\r\n--Bx", "\r\n--", "\r", "\r\n--B-x", "\r\n--B \t x", "\r\r\n--\r\n--B"] {
+            let content = almost.repeat(2_000) + ".";
+            let body = format!("--B\r\nContent-Disposition: form-data; name=a\r\n\r\n{content}\r\n--B--");
+            for piece in [1, 7, body.len()] {
+                let found = parts(&cut(body.as_bytes(), piece), "B").unwrap();
+                assert_eq!(found[0].content.concat(), content.as_bytes());
+            }
+        }
     }
 
     proptest! {

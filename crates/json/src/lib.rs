@@ -25,7 +25,7 @@ mod string;
 pub use append::{Literal, Literals, append};
 pub use float::{write_f32, write_f64};
 pub use read::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
-pub use string::{write_hex, write_string};
+pub use string::{write_hex, write_inside, write_string};
 
 /// The integers that [`write_int`] takes: those of Rust, `i8` to `u128`.
 pub use itoa::Integer;

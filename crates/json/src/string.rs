@@ -12,6 +12,13 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+/// Appends part of a JSON string, which may be cut anywhere, without quotes.
+#[inline]
+pub fn write_inside(out: &mut Vec<u8>, text: &[u8]) {
+    let clean = append_clean(out, text);
+    write_rest(out, &text[clean..]);
+}
+
 /// What begins with a byte that must be escaped.
 #[cold]
 fn write_rest(out: &mut Vec<u8>, mut rest: &[u8]) {

@@ -10,6 +10,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
 use thalweg_decode::DecodeError;
+use thalweg_files::MultipartError;
 use thalweg_json::write_string;
 
 /// An error on its way to the client.
@@ -177,6 +178,16 @@ impl ApiError {
         Self::new(413, "PGRST102", format!("The body is larger than {allowed}"))
     }
 
+    /// What must be made of the body is larger than a body may be.
+    pub(crate) fn made_too_large(most: u64) -> Self {
+        Self::new(413, "PGRST102", format!("What is made of the body is larger than {most} bytes"))
+    }
+
+    /// A row is larger than a body may be of which all must be here at once.
+    pub(crate) fn row_too_large(most: u64) -> Self {
+        Self::new(413, "PGRST102", format!("A row of the body is larger than {most} bytes"))
+    }
+
     /// The rows of the body have more keys than any relation has columns.
     pub(crate) fn too_many_keys(most: usize) -> Self {
         Self::new(413, "PGRST102", format!("The rows of the body have more than {most} keys"))
@@ -215,8 +226,12 @@ impl ApiError {
     }
 
     /// The body is no form with parts.
-    pub(crate) fn not_multipart(cause: &dyn std::error::Error) -> Self {
-        Self::new(400, "PGRST102", cause.to_string())
+    pub(crate) fn not_multipart(cause: MultipartError) -> Self {
+        let status = match cause {
+            MultipartError::TooMany => 413,
+            MultipartError::Start | MultipartError::End | MultipartError::Headers | MultipartError::Name => 400,
+        };
+        Self::new(status, "PGRST102", cause.to_string())
     }
 
     /// The rows of a PUT are not the one that its URL names.

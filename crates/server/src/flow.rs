@@ -177,12 +177,13 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
         let download = Download { state, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(given.turn.take(), bill).await?, Some(1)));
     }
-    let source = copy_source(&plan, received, &request)?;
+    let source = copy_source(&plan, received, &request).await?;
+    let values = run.values(received).await?;
     bill.lap(Stage::Plan);
     let _turn_of_body = state.turn_of(source.as_ref()).await?;
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (received, incoming), source, given.turn.take(), bill).await?;
+    let outcome = run.run(entered, values, (received, incoming), source, given.turn.take(), bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 
@@ -282,14 +283,21 @@ fn schema<'a>(state: &'a State, parts: &Parts) -> Result<&'a str, ApiError> {
     }
 }
 
-/// The rows that a COPY sends: those of a body that is here are made before a connection is taken.
-fn copy_source(plan: &Plan<'_>, received: &Received, request: &ApiRequest<'_>) -> Result<Option<CopySource>, ApiError> {
-    let rows = plan.write.as_ref().and_then(|write| received.copy(write, request));
-    Ok(match rows {
-        Some(rows) if received.flows() => Some(CopySource::Flowing(rows)),
-        Some(mut rows) => Some(CopySource::Whole(copy::whole(&mut rows, received.held())?)),
-        None => None,
-    })
+/// The rows that a COPY sends: those of a body that is here are made before a connection is taken, unless they are many.
+async fn copy_source(
+    plan: &Plan<'_>,
+    received: &Received,
+    request: &ApiRequest<'_>,
+) -> Result<Option<CopySource>, ApiError> {
+    let rows = || plan.write.as_ref().and_then(|write| received.copy(write, request));
+    let Some(first) = rows() else { return Ok(None) };
+    if received.flows() {
+        return Ok(Some(CopySource::Flowing(first)));
+    }
+    match copy::whole(first, received).await? {
+        Some(made) => Ok(Some(CopySource::Whole(made))),
+        None => Ok(rows().map(CopySource::Held)),
+    }
 }
 
 /// Whether the transaction is rolled back although nothing is wrong (writes §10). One that is read only leaves nothing.

@@ -6,9 +6,8 @@ use crate::error::ApiError;
 use crate::schema::{Reloader, Snapshot};
 use crate::transaction::CopySource;
 use crate::turns::{Turn, Turns};
-use crate::upload::BodyLimits;
+use crate::upload::{BodyLimits, HeldBytes};
 use arc_swap::ArcSwapOption;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use thalweg_wire::Pool;
 
@@ -22,8 +21,8 @@ pub(crate) struct State {
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
-    /// How many bytes of bodies are held.
-    pub(crate) held_bytes: Arc<AtomicU64>,
+    /// What bodies hold.
+    pub(crate) held_bytes: Arc<HeldBytes>,
     /// What large answers share.
     pub(crate) outlet: Outlet,
     /// Turns of requests that keep a connection while a client sends or reads.

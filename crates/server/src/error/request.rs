@@ -16,8 +16,9 @@ impl From<DecodeError> for ApiError {
             Problem::Surrogate | Problem::NotArray | Problem::Dimensions => "22P02",
             Problem::Json | Problem::Nesting | Problem::Keys | Problem::NotObject | Problem::Fields => "PGRST102",
             Problem::Header | Problem::Quotes | Problem::TooLong => "PGRST102",
+            Problem::TooManyKeys | Problem::TooManyFields | Problem::TooManyColumns => "PGRST102",
         };
-        let status = if error.problem == Problem::TooLong { 413 } else { 400 };
+        let status = if error.problem.is_bound() { 413 } else { 400 };
         let mut api = Self::new(status, code, message);
         api.details = match error.problem {
             Problem::Nul => Details::Text("\\u0000 cannot be converted to text.".to_owned()),
@@ -27,6 +28,7 @@ impl From<DecodeError> for ApiError {
             }
             Problem::NotArray | Problem::Dimensions | Problem::Fields | Problem::Header => Details::Null,
             Problem::Quotes | Problem::TooLong => Details::Null,
+            Problem::TooManyKeys | Problem::TooManyFields | Problem::TooManyColumns => Details::Null,
         };
         let is_known = matches!(error.problem, Problem::Json | Problem::Keys | Problem::Fields | Problem::Header);
         if error.row > 1 && !is_known || error.column.is_some() { api.at(place(&error)) } else { api }

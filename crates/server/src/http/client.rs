@@ -74,8 +74,9 @@ async fn exchange(
 ) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
-    let incoming = Incoming::new(body, &parts.headers, state.body_limits(), state.held_bytes.clone());
-    let mut body = RequestBody::new(incoming);
+    let limits = state.body_limits();
+    let incoming = Incoming::new(body, &parts.headers, limits);
+    let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
     let mut answer = flow::answer(state, &parts, &mut body).await;
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written

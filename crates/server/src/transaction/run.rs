@@ -93,6 +93,8 @@ pub(crate) struct Outcome {
 pub(crate) enum CopySource {
     /// All of them have been made already.
     Whole(Vec<Bytes>),
+    /// They are made while they are sent, of a body that is here.
+    Held(CopyRows),
     /// They are made as the body arrives.
     Flowing(CopyRows),
 }
@@ -110,18 +112,24 @@ impl Run<'_> {
         session.writing(!self.plan.is_read_only).in_one_snapshot(!self.statements.levels.is_empty())
     }
 
+    /// The values of a body that the statements take, made before a connection is taken.
+    pub(crate) async fn values(&self, body: &Received) -> Result<Values, ApiError> {
+        Values::of(self.statements, body).await
+    }
+
     /// Sends everything in one write, and reads until the head can be sent: to the end of a response that is small
     /// or depends on its last row, else until as much is held back as may be.
     pub(crate) async fn run(
         self,
         mut entered: Entered,
+        values: Values,
         body: (&Received, &mut Incoming),
         source: Option<CopySource>,
         turn: Option<Turn>,
         bill: &mut Bill,
     ) -> Result<Outcome, ApiError> {
         let mut replies = self.replies(entered.statements_before());
-        match self.transact(&mut entered, &mut replies, body, source, turn, bill).await? {
+        match self.transact(&mut entered, &mut replies, values, body, source, turn, bill).await? {
             Reached::End(held) => self.ended(replies, held),
             Reached::Rows(held, turn) => {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
@@ -136,6 +144,7 @@ impl Run<'_> {
         &self,
         entered: &mut Entered,
         replies: &mut Replies,
+        values: Values,
         body: (&Received, &mut Incoming),
         source: Option<CopySource>,
         turn: Option<Turn>,
@@ -145,7 +154,7 @@ impl Run<'_> {
         let step = |error| failed(&error, self.plan, is_open, self.anonymous);
         let (whole, flowing) = match source {
             Some(CopySource::Whole(rows)) => (Some(rows), None),
-            Some(CopySource::Flowing(rows)) => (None, Some(rows)),
+            Some(CopySource::Held(rows) | CopySource::Flowing(rows)) => (None, Some(rows)),
             None => (None, None),
         };
         let checks = !self.rolls_back && self.plan.is_checked();
@@ -156,7 +165,6 @@ impl Run<'_> {
         let rest = self.rest();
         let mut progress = {
             let main = &self.statements.main;
-            let values = Values::of(self.statements, body.0)?;
             let params = values.params(self.statements);
             let mut params = params.as_slice();
             let made_of_rows = self.plan.is_made_of_rows();
@@ -184,6 +192,7 @@ impl Run<'_> {
                 entered.begin(&queries, replies).await.map_err(step)?
             }
         };
+        drop(values);
         bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
         let mut held = self.outlet.hold();
         while progress == Progress::Paused {
@@ -356,20 +365,20 @@ impl Run<'_> {
 }
 
 /// The values of a body that are parameters, in the order in which statements take them.
-struct Values {
+pub(crate) struct Values {
     of_members: Vec<Option<(Format, Vec<Bytes>)>>,
     document: (Format, Vec<Bytes>),
 }
 
 impl Values {
-    fn of(statements: &Statements<'_>, body: &Received) -> Result<Self, ApiError> {
+    async fn of(statements: &Statements<'_>, body: &Received) -> Result<Self, ApiError> {
         let params = statements.main.iter().flat_map(|(_, main)| &main.params);
         let (mut of_members, mut document) = (Vec::new(), (Format::Text, Vec::new()));
         for param in params {
             match param {
                 thalweg_sql::Param::Text(_) => {}
-                thalweg_sql::Param::Bound(bound) => of_members.push(body.value(*bound)?),
-                thalweg_sql::Param::Document => document = (body.document_format(), body.document()?),
+                thalweg_sql::Param::Bound(bound) => of_members.push(body.value(*bound).await?),
+                thalweg_sql::Param::Document => document = (body.document_format(), body.document().await?),
             }
         }
         Ok(Self { of_members, document })

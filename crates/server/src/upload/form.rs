@@ -4,11 +4,12 @@
 //! part's name with `_name` and `_type` behind it.
 
 use crate::error::ApiError;
+use crate::upload::held::{Hold, Holds};
+use crate::upload::make::{Making, PIECE_BYTES};
 use bytes::Bytes;
-use std::collections::HashSet;
-use thalweg_decode::Chunks;
-use thalweg_files::{Part, parts};
-use thalweg_json::write_string;
+use std::collections::{HashMap, HashSet};
+use thalweg_files::Part;
+use thalweg_json::{write_inside, write_string};
 use thalweg_request::{Form, Key};
 
 /// Text parts up to this size are arguments as those of other forms are, in bytes; larger ones are not copied for that.
@@ -21,7 +22,9 @@ pub(crate) struct Field {
     /// Whether it is there only for who wants it.
     is_optional: bool,
     /// Whether it has become an argument.
-    pub(crate) is_argument: bool,
+    is_argument: bool,
+    /// Whether it counts: it has become no argument, and of those with its name that is so for none that comes before it.
+    pub(crate) counts: bool,
     /// Its value, in the chunks that it came in.
     pub(crate) content: Vec<Bytes>,
 }
@@ -38,8 +41,7 @@ impl Field {
 }
 
 /// The fields of a body. Of several parts with one name, all stand there in their order.
-pub(crate) fn fields(body: &Chunks, boundary: &str) -> Result<Vec<Field>, ApiError> {
-    let found = parts(body, boundary).map_err(|error| ApiError::not_multipart(&error))?;
+pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::with_capacity(found.len());
     for part in found {
         let Part { name, file_name, content_type, content } = part;
@@ -48,6 +50,7 @@ pub(crate) fn fields(body: &Chunks, boundary: &str) -> Result<Vec<Field>, ApiErr
             form,
             is_optional,
             is_argument: false,
+            counts: false,
             content,
         };
         let Some(file_name) = file_name else {
@@ -64,54 +67,75 @@ pub(crate) fn fields(body: &Chunks, boundary: &str) -> Result<Vec<Field>, ApiErr
         }
         fields.push(field(name, Form::File, false, content));
     }
-    Ok(fields)
+    fields
 }
 
-/// Whether a field counts: one that is sent does before one that is derived, and of several the last.
-pub(crate) fn counts(fields: &[Field], at: usize) -> bool {
-    let field = &fields[at];
+/// Finds the fields that count: one that is sent does before one that is derived, and of several the last.
+pub(crate) fn choose(fields: &mut [Field]) {
     let rank = |at: usize, field: &Field| (!field.is_optional, at);
-    let others = fields.iter().enumerate().filter(|(_, other)| other.name == field.name && !other.is_argument);
-    !field.is_argument && others.map(|(at, other)| rank(at, other)).max() == Some(rank(at, field))
+    let mut chosen: HashMap<&str, (bool, usize)> = HashMap::new();
+    for (at, field) in fields.iter().enumerate().filter(|(_, field)| !field.is_argument) {
+        let best = chosen.entry(&field.name).or_insert(rank(at, field));
+        *best = rank(at, field).max(*best);
+    }
+    let chosen: Vec<usize> = chosen.into_values().map(|(_, at)| at).collect();
+    chosen.into_iter().for_each(|at| fields[at].counts = true);
 }
 
-/// Makes arguments of the text fields of a call.
-pub(crate) fn arguments(fields: &mut [Field]) -> Vec<(String, String)> {
-    let mut arguments = Vec::new();
-    for field in fields.iter_mut().filter(|field| field.form == Form::Text && !field.is_optional) {
-        if field.size_bytes() <= ARGUMENT_BYTES_MAX
-            && let Ok(text) = String::from_utf8(field.content.concat())
-        {
+/// Makes arguments of the text fields of a call, which count as long as something holds them.
+pub(crate) fn arguments(
+    fields: &mut [Field],
+    hold: &mut Hold,
+    holds: &Holds,
+) -> Result<Vec<(String, String)>, ApiError> {
+    let is_short =
+        |field: &&mut Field| field.form == Form::Text && !field.is_optional && field.size_bytes() <= ARGUMENT_BYTES_MAX;
+    let (mut arguments, mut size_bytes) = (Vec::new(), 0);
+    for field in fields.iter_mut().filter(is_short) {
+        size_bytes += field.name.len() + field.size_bytes();
+        hold.resize(size_bytes, holds)?;
+        if let Ok(text) = String::from_utf8(field.content.concat()) {
             field.is_argument = true;
             arguments.push((field.name.clone(), text));
         }
     }
-    arguments
+    Ok(arguments)
 }
 
-/// A JSON object of strings.
-pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
-    let mut object = vec![b'{'];
+/// Makes a JSON object of strings.
+async fn object<'a, V: Iterator<Item = &'a [u8]>>(
+    members: impl Iterator<Item = (&'a str, V)>,
+    holds: &Holds,
+) -> Result<Vec<Bytes>, ApiError> {
+    let mut making = Making::new(holds);
+    making.write(|out| out.push(b'{')).await?;
     for (at, (key, value)) in members.enumerate() {
-        object.extend_from_slice(if at == 0 { b"" } else { b"," });
-        write_string(&mut object, key);
-        object.push(b':');
-        write_string(&mut object, value);
+        let start = |out: &mut Vec<u8>| {
+            out.extend_from_slice(if at == 0 { b"" } else { b"," });
+            write_string(out, key.as_bytes());
+            out.extend_from_slice(b":\"");
+        };
+        making.write(start).await?;
+        for piece in value.flat_map(|chunk| chunk.chunks(PIECE_BYTES)) {
+            making.write(|out| write_inside(out, piece)).await?;
+        }
+        making.write(|out| out.push(b'"')).await?;
     }
-    object.push(b'}');
-    object
+    making.write(|out| out.push(b'}')).await?;
+    making.finish()
 }
 
 /// The fields of a form without files as a JSON object. Of several with one name the last counts.
-pub(crate) fn last_of_each(fields: &[(String, String)]) -> Vec<u8> {
+pub(crate) async fn last_of_each(fields: &[(String, String)], holds: &Holds) -> Result<Vec<Bytes>, ApiError> {
     let mut seen = HashSet::new();
     let mut kept: Vec<_> = fields.iter().rev().filter(|(name, _)| seen.insert(name)).collect();
     kept.reverse();
-    object(kept.into_iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+    let members = kept.into_iter().map(|(name, value)| (name.as_str(), std::iter::once(value.as_bytes())));
+    object(members, holds).await
 }
 
 /// The fields as a JSON object, where PostgreSQL reads them.
-pub(crate) fn document(fields: &[Field]) -> Vec<u8> {
-    let values: Vec<Vec<u8>> = fields.iter().map(|field| field.content.concat()).collect();
-    object(fields.iter().zip(&values).map(|(field, value)| (field.name.as_bytes(), value.as_slice())))
+pub(crate) async fn document(fields: &[Field], holds: &Holds) -> Result<Vec<Bytes>, ApiError> {
+    let members = fields.iter().map(|field| (field.name.as_str(), field.content.iter().map(|chunk| &chunk[..])));
+    object(members, holds).await
 }

@@ -1,6 +1,8 @@
 //! The bytes of a request's body as they come from the client: decompressed, in time, and within bounds.
 
 use crate::error::ApiError;
+use crate::upload::make::Stint;
+use crate::upload::pace::{Pace, Waiting};
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use http_body::Body as _;
@@ -10,8 +12,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The bounds of bodies.
@@ -25,18 +25,16 @@ pub(crate) struct BodyLimits {
     pub(crate) stall_timeout: Duration,
 }
 
-/// How many bodies of the largest size may be held at the same time.
-const LARGEST_HELD_MAX: u64 = 4;
-/// How fast a client must send while a connection to the database waits for it, in bytes per second.
-const PACE_BYTES_PER_S_MIN: u64 = 16 * 1024;
-/// Over which time that is measured. Only waiting for the client counts.
-const PACE_WINDOW: Duration = Duration::from_secs(10);
 /// How much is decompressed at a time, in bytes: it becomes a thousand times as much at most.
 const COMPRESSED_PIECE_BYTES: usize = 1024;
 /// From this size on, what was compressed is looked at for being a bomb, in bytes.
 const INFLATED_BYTES_FREE: u64 = 8 * 1024 * 1024;
 /// How many times larger than compressed a body may be.
 const INFLATED_RATIO_MAX: u64 = 200;
+/// What was decompressed goes on in pieces of at least this size where there is as much, in bytes.
+const INFLATED_PIECE_BYTES: usize = 64 * 1024;
+/// What a piece costs besides what it becomes, as so many bytes: it may be many members, each with tables of its own.
+const COMPRESSED_PIECE_COST_BYTES: usize = 64 * 1024;
 /// How much of a body that nobody wants is read, so that the client reads the response; in bytes, and how long.
 const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const UNWANTED_TIME_MAX: Duration = Duration::from_secs(10);
@@ -46,10 +44,11 @@ pub(crate) struct Incoming {
     body: Option<HttpBody>,
     compressed: Option<Compressed>,
     limits: BodyLimits,
+    /// What has come of it, and as how much it was sent.
     bytes: u64,
-    held: Held,
-    /// Since when the client's pace is measured: the time waited for it, and what came.
-    pace: (Duration, u64),
+    sent_bytes: u64,
+    pace: Pace,
+    stint: Stint,
     /// Whether the client waits to be told to send the body.
     waits_to_send: bool,
     is_consumed: bool,
@@ -59,24 +58,11 @@ struct Compressed {
     decoder: MultiGzDecoder<Vec<u8>>,
     /// What is here and not decompressed yet.
     input: VecDeque<Bytes>,
-    bytes: u64,
-}
-
-/// What all bodies together hold, and this one's part in it, in bytes.
-struct Held {
-    all: Arc<AtomicU64>,
-    bytes: u64,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 impl Incoming {
     /// The body of a request with these headers.
-    pub(crate) fn new(body: HttpBody, headers: &HeaderMap, limits: BodyLimits, all: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(body: HttpBody, headers: &HeaderMap, limits: BodyLimits) -> Self {
         Self {
             waits_to_send: headers.contains_key(header::EXPECT),
             is_consumed: false,
@@ -84,8 +70,9 @@ impl Incoming {
             compressed: None,
             limits,
             bytes: 0,
-            held: Held { all, bytes: 0 },
-            pace: (Duration::ZERO, 0),
+            sent_bytes: 0,
+            pace: Pace::default(),
+            stint: Stint::default(),
         }
     }
 
@@ -102,7 +89,7 @@ impl Incoming {
                 "" | "identity" => {}
                 "gzip" | "x-gzip" if self.compressed.is_none() => {
                     let decoder = MultiGzDecoder::new(Vec::new());
-                    self.compressed = Some(Compressed { decoder, input: VecDeque::new(), bytes: 0 });
+                    self.compressed = Some(Compressed { decoder, input: VecDeque::new() });
                 }
                 other => return Err(ApiError::content_encoding(other)),
             }
@@ -110,64 +97,82 @@ impl Incoming {
         Ok(())
     }
 
-    /// The next bytes; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    /// The next bytes of a body that is held, of which so many are; `None` at the end.
+    pub(crate) async fn next_held(&mut self, held_bytes: u64) -> Result<Option<Bytes>, ApiError> {
+        let next = self.next(Waiting::Memory(held_bytes)).await?;
+        let most = self.limits.held_bytes_max;
+        if self.bytes.max(self.sent_bytes) > most {
+            return Err(ApiError::body_too_large(&format!("{most} bytes")));
+        }
+        Ok(next)
+    }
+
+    /// The next bytes of a body that a connection to the database waits for; `None` at the end.
+    pub(crate) async fn next_flowing(&mut self) -> Result<Option<Bytes>, ApiError> {
+        self.is_consumed = true;
+        self.next(Waiting::Connection).await
+    }
+
+    async fn next(&mut self, waiting: Waiting) -> Result<Option<Bytes>, ApiError> {
         loop {
             if let Some(compressed) = &mut self.compressed {
-                if let Some(inflated) = compressed.inflate()? {
-                    self.bytes += inflated.len() as u64;
-                    let allowed = INFLATED_BYTES_FREE.max(compressed.bytes.saturating_mul(INFLATED_RATIO_MAX));
-                    if self.bytes > allowed {
-                        return Err(ApiError::body_too_large("its compressed form promises"));
-                    }
-                    return self.within_bounds(inflated).map(Some);
+                if compressed.inflate(&mut self.stint).await? {
+                    return self.inflated().map(Some);
                 }
-                match self.receive().await? {
+                match self.receive(waiting).await? {
                     Some(chunk) => {
                         if let Some(compressed) = &mut self.compressed {
-                            compressed.bytes += chunk.len() as u64;
                             compressed.input.push_back(chunk);
                         }
+                        continue;
                     }
                     None => {
-                        let rest = self.compressed.take().map(Compressed::finish).transpose()?.unwrap_or_default();
-                        self.bytes += rest.len() as u64;
-                        return if rest.is_empty() { Ok(None) } else { self.within_bounds(rest).map(Some) };
+                        if let Some(compressed) = &mut self.compressed {
+                            compressed.finish()?;
+                        }
+                        let rest = self.inflated()?;
+                        self.compressed = None;
+                        return Ok(Some(rest).filter(|rest| !rest.is_empty()));
                     }
                 }
-                continue;
             }
-            let Some(chunk) = self.receive().await? else { return Ok(None) };
+            let Some(chunk) = self.receive(waiting).await? else { return Ok(None) };
             self.bytes += chunk.len() as u64;
+            self.stint.worked(chunk.len()).await;
             return self.within_bounds(chunk).map(Some);
         }
     }
 
+    /// What has been decompressed, if that is not too much.
+    fn inflated(&mut self) -> Result<Bytes, ApiError> {
+        let inflated = self.compressed.as_mut().map(Compressed::take).unwrap_or_default();
+        self.bytes += inflated.len() as u64;
+        if self.bytes > INFLATED_BYTES_FREE.max(self.sent_bytes.saturating_mul(INFLATED_RATIO_MAX)) {
+            return Err(ApiError::body_too_large("its compressed form promises"));
+        }
+        self.within_bounds(inflated)
+    }
+
     fn within_bounds(&self, chunk: Bytes) -> Result<Bytes, ApiError> {
-        if self.bytes > self.limits.flowing_bytes_max {
+        if self.bytes.max(self.sent_bytes) > self.limits.flowing_bytes_max {
             return Err(ApiError::body_too_large(&format!("{} bytes", self.limits.flowing_bytes_max)));
         }
         Ok(chunk)
     }
 
     /// The next bytes from a client that must not dawdle.
-    pub(crate) async fn next_in_time(&mut self) -> Result<Option<Bytes>, ApiError> {
-        self.is_consumed = true;
+    async fn receive(&mut self, waiting: Waiting) -> Result<Option<Bytes>, ApiError> {
         let started = Instant::now();
-        let next = self.next().await?;
-        let (waited, bytes) = &mut self.pace;
-        *waited += started.elapsed();
-        *bytes += next.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        if *waited >= PACE_WINDOW {
-            if *bytes < PACE_BYTES_PER_S_MIN * PACE_WINDOW.as_secs() {
-                return Err(ApiError::body_too_slow());
-            }
-            self.pace = (Duration::ZERO, 0);
+        let Some(chunk) = self.read().await? else { return Ok(None) };
+        let bytes = chunk.len() as u64;
+        self.sent_bytes += bytes;
+        if !self.pace.is_kept(waiting, started.elapsed(), bytes) {
+            return Err(ApiError::body_too_slow());
         }
-        Ok(next)
+        Ok(Some(chunk))
     }
 
-    async fn receive(&mut self) -> Result<Option<Bytes>, ApiError> {
+    async fn read(&mut self) -> Result<Option<Bytes>, ApiError> {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
@@ -191,25 +196,6 @@ impl Incoming {
         }
     }
 
-    /// Notes that so many bytes more are held.
-    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let bytes = bytes as u64;
-        self.held.bytes += bytes;
-        let all = self.held.all.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if self.held.bytes > self.limits.held_bytes_max {
-            return Err(ApiError::body_too_large(&format!("{} bytes", self.limits.held_bytes_max)));
-        }
-        if all > self.limits.held_bytes_max.saturating_mul(LARGEST_HELD_MAX) {
-            return Err(ApiError::too_many_bodies());
-        }
-        Ok(())
-    }
-
-    /// Nothing is held any more.
-    pub(crate) fn release(&mut self) {
-        self.held.all.fetch_sub(std::mem::take(&mut self.held.bytes), Ordering::Relaxed);
-    }
-
     /// Whether all of the body has been taken from the connection.
     pub(crate) fn has_ended(&self) -> bool {
         self.body.as_ref().is_none_or(hyper::body::Body::is_end_stream)
@@ -221,11 +207,10 @@ impl Incoming {
         if self.waits_to_send && self.bytes == 0 {
             return;
         }
-        self.release();
         let discard = async {
             let mut bytes = 0;
             while bytes <= UNWANTED_BYTES_MAX {
-                match self.receive().await {
+                match self.read().await {
                     Ok(Some(chunk)) => bytes += chunk.len() as u64,
                     Ok(None) | Err(_) => return,
                 }
@@ -236,23 +221,32 @@ impl Incoming {
 }
 
 impl Compressed {
-    /// What the next piece of the input says, if there is one.
-    fn inflate(&mut self) -> Result<Option<Bytes>, ApiError> {
+    /// Decompresses what is here, up to a piece; whether there is any.
+    async fn inflate(&mut self, stint: &mut Stint) -> Result<bool, ApiError> {
         while let Some(first) = self.input.front_mut() {
             let piece = first.split_to(first.len().min(COMPRESSED_PIECE_BYTES));
             if first.is_empty() {
                 self.input.pop_front();
             }
+            let before = self.decoder.get_ref().len();
             self.decoder.write_all(&piece).map_err(|error| ApiError::not_compressed(&error))?;
-            if !self.decoder.get_ref().is_empty() {
-                return Ok(Some(std::mem::take(self.decoder.get_mut()).into()));
+            let inflated = self.decoder.get_ref().len();
+            stint.worked(inflated - before + COMPRESSED_PIECE_COST_BYTES).await;
+            if inflated >= INFLATED_PIECE_BYTES {
+                break;
             }
         }
-        Ok(None)
+        Ok(!self.decoder.get_ref().is_empty())
     }
 
-    fn finish(mut self) -> Result<Bytes, ApiError> {
-        self.decoder.try_finish().map_err(|error| ApiError::not_compressed(&error))?;
-        Ok(std::mem::take(self.decoder.get_mut()).into())
+    fn finish(&mut self) -> Result<(), ApiError> {
+        self.decoder.try_finish().map_err(|error| ApiError::not_compressed(&error))
+    }
+
+    /// What has been decompressed.
+    fn take(&mut self) -> Bytes {
+        let mut inflated = std::mem::take(self.decoder.get_mut());
+        inflated.shrink_to_fit();
+        inflated.into()
     }
 }

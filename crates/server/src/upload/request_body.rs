@@ -3,14 +3,18 @@
 //! A body's chunks are kept as they came from the HTTP connection. What passes through to PostgreSQL goes on in them.
 
 use crate::error::ApiError;
-use crate::upload::Incoming;
 use crate::upload::form::{self, Field};
+use crate::upload::held::{HeldBytes, Hold, Holds, Keeper};
+use crate::upload::make::{PIECE_BYTES, Stint, made};
+use crate::upload::{BodyLimits, Incoming};
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap};
+use std::sync::Arc;
 use thalweg_decode::{
-    Chunks, Column, CsvReader, CsvRows, DecodeError, JsonRows, Kind, Problem, Root, Scan, csv_as_json, join_rows,
-    pairs, unescape,
+    Column, CsvDocument, CsvReader, CsvRows, DecodeError, FormDocument, FormReader, JoinedRows, JsonRows, KEYS_MAX,
+    Kind, Problem, Rewrite, Root, Scan, Unescaped,
 };
+use thalweg_files::PartsReader;
 use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
 use thalweg_request::{
     Action, ApiRequest, Content, Form, Key, Missing, Payload, Preferences, Raw, RequestError, Returning, Rows,
@@ -19,8 +23,6 @@ use thalweg_rows::Format;
 
 /// From this size on, a body that can be read row by row is not waited for, in bytes.
 const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
-/// How many keys the rows of a body may have: more than a relation can have columns.
-const KEYS_MAX: usize = 2_000;
 
 /// A request's body.
 pub(crate) struct RequestBody {
@@ -29,13 +31,16 @@ pub(crate) struct RequestBody {
 }
 
 /// What of a body is here.
-#[derive(Default)]
 pub(crate) struct Received {
     action: Option<Action>,
-    held: Chunks,
+    kept: Keeper,
+    /// What has been found in it, and is kept beside it.
+    found: Hold,
     understood: Understood,
     /// What could not be understood.
     failure: Option<DecodeError>,
+    /// The first byte that is no white space.
+    first_byte: Option<u8>,
     is_whole: bool,
     /// Whether it has been read as far as a plan needs.
     is_received: bool,
@@ -45,12 +50,15 @@ pub(crate) struct Received {
 #[derive(Default)]
 enum Understood {
     Json(Box<Scan>),
+    /// A form that is read as a row: a JSON object of strings is made of it, and kept in its place.
+    Form(Box<(FormDocument, Scan)>),
     Csv(Box<CsvReader>),
     /// The fields of a form.
-    Pairs(Vec<(String, String)>),
-    /// The parts of a form with files, once it is here, and the parts of it that are arguments.
+    Pairs(Box<FormReader>),
+    /// The parts of a form with files as they are found.
+    Multipart(Box<PartsReader>),
+    /// The parts of a form with files, and those of them that are arguments.
     Parts {
-        boundary: String,
         fields: Vec<Field>,
         arguments: Vec<(String, String)>,
     },
@@ -63,8 +71,19 @@ enum Understood {
 
 impl RequestBody {
     /// The body of a request, of which nothing has been read.
-    pub(crate) fn new(incoming: Incoming) -> Self {
-        Self { incoming, received: Received::default() }
+    pub(crate) fn new(incoming: Incoming, limits: BodyLimits, all: Arc<HeldBytes>) -> Self {
+        let holds = Holds::new(all, limits.held_bytes_max);
+        let received = Received {
+            action: None,
+            found: holds.nothing(),
+            kept: Keeper::new(holds),
+            understood: Understood::default(),
+            failure: None,
+            first_byte: None,
+            is_whole: false,
+            is_received: false,
+        };
+        Self { incoming, received }
     }
 
     /// What has been read of it, and what is still to come.
@@ -107,8 +126,8 @@ impl RequestBody {
             && resolution.is_none()
             && missing != Some(Missing::Default);
         self.incoming.decode(headers)?;
-        let understood = Understood::of(content);
-        self.received = Received { action: Some(action), understood, is_received: true, ..Received::default() };
+        self.received.understood = Understood::of(content, action);
+        (self.received.action, self.received.is_received) = (Some(action), true);
         self.read(may_flow, request.names_keys()).await
     }
 
@@ -120,32 +139,60 @@ impl RequestBody {
     async fn read(&mut self, may_flow: bool, keys_are_named: bool) -> Result<(), ApiError> {
         let Self { incoming, received } = self;
         while !(received.is_whole || may_flow && received.can_flow()) {
-            match incoming.next().await? {
-                Some(chunk) => {
-                    incoming.hold(chunk.len())?;
-                    received.look(|understood| understood.feed(&chunk));
-                    received.held.push(chunk);
-                }
+            match incoming.next_held(received.kept.size_bytes()).await? {
+                Some(chunk) => received.take(chunk).await?,
                 None => {
                     received.is_whole = true;
-                    received.ended()?;
+                    received.ended().await?;
                 }
             }
             // PostgreSQL says what is wrong with a document of which only some keys count
             let is_json = matches!(received.understood, Understood::Json(_));
-            if let Some(failure) = received.failure.take_if(|_| !(keys_are_named && is_json)) {
+            let is_left_to_it = |failure: &DecodeError| keys_are_named && is_json && !failure.problem.is_bound();
+            if let Some(failure) = received.failure.take_if(|failure| !is_left_to_it(failure)) {
                 return Err(failure.into());
             }
         }
-        Ok(())
+        received.kept.settle()
     }
 }
 
 impl Received {
-    fn look(&mut self, look: impl FnOnce(&mut Understood) -> Result<(), DecodeError>) {
-        if self.failure.is_none() {
-            self.failure = look(&mut self.understood).err();
+    /// Looks at what has come, and keeps what may be wanted of it.
+    async fn take(&mut self, chunk: Bytes) -> Result<(), ApiError> {
+        if self.first_byte.is_none() {
+            self.first_byte = chunk.iter().copied().find(|byte| !byte.is_ascii_whitespace());
         }
+        match &mut self.understood {
+            Understood::Json(scan) if self.failure.is_none() => self.failure = scan.feed(&chunk).err(),
+            Understood::Csv(reader) if self.failure.is_none() => self.failure = reader.feed(&chunk).err(),
+            Understood::Multipart(reader) => {
+                reader.feed(&chunk).map_err(ApiError::not_multipart)?;
+                self.found.resize(reader.size_bytes(), self.kept.holds())?;
+            }
+            Understood::Pairs(reader) => {
+                let mut stint = Stint::default();
+                for piece in chunk.chunks(PIECE_BYTES) {
+                    reader.feed(piece)?;
+                    self.found.resize(reader.size_bytes(), self.kept.holds())?;
+                    stint.worked(piece.len()).await;
+                }
+                return Ok(());
+            }
+            Understood::Form(form) => {
+                let (document, scan) = &mut **form;
+                let mut stint = Stint::default();
+                for piece in chunk.chunks(PIECE_BYTES) {
+                    document.feed(piece)?;
+                    keep_made(document, scan, &mut self.kept)?;
+                    stint.worked(piece.len()).await;
+                }
+                return Ok(());
+            }
+            Understood::Json(_) | Understood::Csv(_) => {}
+            Understood::Parts { .. } | Understood::Raw(_) | Understood::Nothing => {}
+        }
+        self.kept.keep(chunk)
     }
 
     /// Whether rows can be read one by one from here on.
@@ -157,40 +204,51 @@ impl Received {
             Understood::Csv(reader) => reader.header().is_some(),
             _ => false,
         };
-        rows_are_known && self.failure.is_none() && self.held.size_bytes() >= WHOLE_BYTES_MAX
+        rows_are_known && self.failure.is_none() && self.kept.size_bytes() >= WHOLE_BYTES_MAX
     }
 
-    fn ended(&mut self) -> Result<(), ApiError> {
-        // a call without a body is one without arguments
-        if let Understood::Json(scan) = &mut self.understood
-            && self.action == Some(Action::Call)
-            && scan.root().is_none()
-            && self.failure.is_none()
-            && self.held.size_bytes() == 0
-        {
-            self.understood = Understood::Json(Box::new(Scan::new(false)));
-            self.look(|understood| understood.feed(b"{}"));
-        }
-        self.look(Understood::finish);
-        if let Understood::Parts { boundary, fields, arguments } = &mut self.understood {
-            *fields = form::fields(&self.held, boundary)?;
-            if self.action == Some(Action::Call) {
-                *arguments = form::arguments(fields);
+    async fn ended(&mut self) -> Result<(), ApiError> {
+        self.kept.settle()?;
+        match std::mem::take(&mut self.understood) {
+            Understood::Json(mut scan) => {
+                // a call without a body is one without arguments
+                let is_empty = self.kept.size_bytes() == 0 && self.action == Some(Action::Call);
+                if is_empty {
+                    self.failure = scan.feed(b"{}").err();
+                }
+                if self.failure.is_none() {
+                    self.failure = scan.finish().err();
+                }
+                self.understood = Understood::Json(scan);
             }
-            return Ok(());
+            Understood::Form(form) => {
+                let (mut document, mut scan) = *form;
+                document.finish()?;
+                keep_made(&mut document, &mut scan, &mut self.kept)?;
+                scan.finish()?;
+                self.understood = Understood::Json(Box::new(scan));
+            }
+            Understood::Csv(mut reader) => {
+                if self.failure.is_none() {
+                    self.failure = reader.finish().err();
+                }
+                self.understood = Understood::Csv(reader);
+            }
+            Understood::Pairs(mut reader) => {
+                reader.finish();
+                self.understood = Understood::Pairs(reader);
+            }
+            Understood::Multipart(reader) => {
+                let found = reader.finish(self.kept.chunks()).map_err(ApiError::not_multipart)?;
+                let (mut fields, mut arguments) = (form::fields(found), Vec::new());
+                if self.action == Some(Action::Call) {
+                    arguments = form::arguments(&mut fields, &mut self.found, self.kept.holds())?;
+                }
+                form::choose(&mut fields);
+                self.understood = Understood::Parts { fields, arguments };
+            }
+            other @ (Understood::Parts { .. } | Understood::Raw(_) | Understood::Nothing) => self.understood = other,
         }
-        let Understood::Pairs(fields) = &mut self.understood else { return Ok(()) };
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        *fields = pairs(&self.held.list().concat()).into_iter().map(|(key, value)| (key, text(value))).collect();
-        if self.action == Some(Action::Call) {
-            return Ok(());
-        }
-        // a row of strings, of which the last with a name counts
-        let object = form::object(fields.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes())));
-        let mut scan = Scan::new(false);
-        self.failure = scan.feed(&object).and_then(|()| scan.finish()).err();
-        self.understood = Understood::Json(Box::new(scan));
-        self.held = object.into();
         Ok(())
     }
 
@@ -202,8 +260,10 @@ impl Received {
     /// The fields of a form that have become arguments.
     fn pairs(&self) -> &[(String, String)] {
         match &self.understood {
-            Understood::Pairs(fields) | Understood::Parts { arguments: fields, .. } => fields,
-            Understood::Json(_) | Understood::Csv(_) | Understood::Raw(_) | Understood::Nothing => &[],
+            Understood::Pairs(reader) => reader.pairs(),
+            Understood::Parts { arguments, .. } => arguments,
+            Understood::Json(_) | Understood::Form(_) | Understood::Csv(_) => &[],
+            Understood::Multipart(_) | Understood::Raw(_) | Understood::Nothing => &[],
         }
     }
 
@@ -212,11 +272,12 @@ impl Received {
         let unknown = Payload::unknown();
         let payload = match &self.understood {
             Understood::Nothing => return Ok(None),
-            Understood::Pairs(_) => unknown,
+            // which are read to their end before anybody asks
+            Understood::Pairs(_) | Understood::Form(_) | Understood::Multipart(_) => unknown,
             Understood::Raw(raw) => Payload { raw: Some(*raw), ..unknown },
             Understood::Parts { fields, .. } => {
                 let key = |(at, field): (usize, &'a Field)| field.key(at);
-                let keys = fields.iter().enumerate().filter(|(at, _)| form::counts(fields, *at)).map(key);
+                let keys = fields.iter().enumerate().filter(|(_, field)| field.counts).map(key);
                 Payload { keys: keys.collect(), rows: Rows::One, ..unknown }
             }
             Understood::Csv(reader) => {
@@ -257,7 +318,7 @@ impl Received {
         let has_rows = scan.root() != Some(Root::Other) && scan.rows() > 0 && scan.are_objects();
         if self.failure.is_some() || keys_are_named && !has_rows {
             // PostgreSQL reads what it is, or says what is wrong with it
-            let is_array = first_byte(&self.held) != Some(b'{');
+            let is_array = self.first_byte != Some(b'{');
             return Ok(Payload { rows: Rows::Unread, is_array, is_json: true, ..Payload::unknown() });
         }
         if !keys_are_named && !scan.is_uniform() {
@@ -275,16 +336,20 @@ impl Received {
     }
 
     /// The whole body as one value: as it came, or as the JSON document that PostgreSQL reads.
-    pub(crate) fn document(&self) -> Result<Vec<Bytes>, ApiError> {
+    pub(crate) async fn document(&self) -> Result<Vec<Bytes>, ApiError> {
+        let (held, holds) = (self.held(), self.holds());
         match &self.understood {
-            Understood::Json(scan) if scan.root() == Some(Root::Sequence) => Ok(vec![join_rows(&self.held)?.into()]),
+            Understood::Json(scan) if scan.root() == Some(Root::Sequence) => {
+                made(JoinedRows::default(), held, holds).await
+            }
             Understood::Json(scan) if scan.root() == Some(Root::Other) && self.action == Some(Action::Call) => {
                 Ok(vec![Bytes::from_static(b"[]")])
             }
-            Understood::Csv(_) => Ok(vec![csv_as_json(self.held.list().iter().map(|chunk| &chunk[..]))?.into()]),
-            Understood::Parts { fields, .. } => Ok(vec![form::document(fields).into()]),
-            Understood::Pairs(fields) => Ok(vec![form::last_of_each(fields).into()]),
-            _ => Ok(self.held.list().to_vec()),
+            Understood::Csv(_) => made(CsvDocument::default(), held, holds).await,
+            Understood::Parts { fields, .. } => form::document(fields, holds).await,
+            Understood::Pairs(reader) => form::last_of_each(reader.pairs(), holds).await,
+            Understood::Json(_) | Understood::Form(_) | Understood::Multipart(_) => Ok(held.to_vec()),
+            Understood::Raw(_) | Understood::Nothing => Ok(held.to_vec()),
         }
     }
 
@@ -297,7 +362,7 @@ impl Received {
     }
 
     /// A value of the body's row, as a parameter; `None` is NULL.
-    pub(crate) fn value(&self, bound: Bound) -> Result<Option<(Format, Vec<Bytes>)>, ApiError> {
+    pub(crate) async fn value(&self, bound: Bound) -> Result<Option<(Format, Vec<Bytes>)>, ApiError> {
         let format = if bound.render == Render::Bytes { Format::Binary } else { Format::Text };
         if let Understood::Parts { fields, .. } = &self.understood {
             let field = fields.get(bound.member).filter(|_| bound.render != Render::Null);
@@ -306,12 +371,15 @@ impl Received {
         let Understood::Json(scan) = &self.understood else { return Ok(None) };
         let Some(member) = scan.members().get(bound.member) else { return Ok(None) };
         let (range, is_string) = (member.range.clone(), matches!(member.form, Form::String { .. }));
+        let kept = self.kept.chunks();
         let pieces = match (bound.render, member.form) {
             (Render::Null, _) => return Ok(None),
-            (Render::Text, Form::String { escaped: true }) => vec![unescape(&self.held.slice(range))?.into()],
+            (Render::Text, Form::String { escaped: true }) => {
+                made(Unescaped::default(), &kept.slice(range), self.holds()).await?
+            }
             // with the quotes around it
-            (Render::Json, _) if is_string => self.held.slice(range.start - 1..range.end + 1),
-            _ => self.held.slice(range),
+            (Render::Json, _) if is_string => kept.slice(range.start - 1..range.end + 1),
+            _ => kept.slice(range),
         };
         Ok(Some((format, pieces)))
     }
@@ -323,7 +391,7 @@ impl Received {
         match &self.understood {
             Understood::Csv(reader) => {
                 let columns: Vec<String> = names.collect();
-                Some(CopyRows::Csv(CsvRows::new(&columns, reader.header().unwrap_or_default())))
+                Some(Box::new(CsvRows::new(&columns, reader.header().unwrap_or_default())))
             }
             Understood::Json(scan) => {
                 let kind = |kind: &CopyKind| match kind {
@@ -333,7 +401,7 @@ impl Received {
                 };
                 let columns = names.zip(kinds).map(|(name, of)| Column { name, kind: kind(of) }).collect();
                 let is_sequence = scan.root() == Some(Root::Sequence);
-                Some(CopyRows::Json(Box::new(JsonRows::new(columns, request.names_keys(), is_sequence))))
+                Some(Box::new(JsonRows::new(columns, request.names_keys(), is_sequence)))
             }
             _ => None,
         }
@@ -341,38 +409,26 @@ impl Received {
 
     /// The chunks that are held.
     pub(crate) fn held(&self) -> &[Bytes] {
-        self.held.list()
+        self.kept.chunks().list()
+    }
+
+    /// The right to hold what is made of it.
+    pub(crate) fn holds(&self) -> &Holds {
+        self.kept.holds()
     }
 }
 
 impl Understood {
     /// A body of which nothing has been read, by what it says it is.
-    fn of(content: Content<'_>) -> Self {
+    fn of(content: Content<'_>, action: Action) -> Self {
         match content {
             Content::Json => Self::Json(Box::new(Scan::new(false))),
             Content::Ndjson => Self::Json(Box::new(Scan::new(true))),
             Content::Csv => Self::Csv(Box::default()),
             Content::Raw(raw) => Self::Raw(raw),
-            Content::Form => Self::Pairs(Vec::new()),
-            Content::Multipart(boundary) => {
-                Self::Parts { boundary: boundary.to_owned(), fields: Vec::new(), arguments: Vec::new() }
-            }
-        }
-    }
-
-    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        match self {
-            Self::Json(scan) => scan.feed(chunk),
-            Self::Csv(reader) => reader.feed(chunk),
-            Self::Pairs(_) | Self::Parts { .. } | Self::Raw(_) | Self::Nothing => Ok(()),
-        }
-    }
-
-    fn finish(&mut self) -> Result<(), DecodeError> {
-        match self {
-            Self::Json(scan) => scan.finish(),
-            Self::Csv(reader) => reader.finish(),
-            Self::Pairs(_) | Self::Parts { .. } | Self::Raw(_) | Self::Nothing => Ok(()),
+            Content::Form if action == Action::Call => Self::Pairs(Box::default()),
+            Content::Form => Self::Form(Box::new((FormDocument::default(), Scan::new(false)))),
+            Content::Multipart(boundary) => Self::Multipart(Box::new(PartsReader::new(boundary))),
         }
     }
 }
@@ -382,47 +438,12 @@ fn key_of_many(name: &str) -> Key<'_> {
     Key { name, member: None, form: Form::Null, is_optional: false }
 }
 
-fn first_byte(chunks: &Chunks) -> Option<u8> {
-    chunks.list().iter().flatten().copied().find(|byte| !byte.is_ascii_whitespace())
+/// Looks at what has been made of a form, and keeps it.
+fn keep_made(document: &mut FormDocument, scan: &mut Scan, kept: &mut Keeper) -> Result<(), ApiError> {
+    let made = document.take();
+    scan.feed(&made)?;
+    kept.keep_made(made)
 }
 
 /// Makes rows of a COPY.
-pub(crate) enum CopyRows {
-    Json(Box<JsonRows>),
-    Csv(CsvRows),
-}
-
-impl CopyRows {
-    /// Reads a chunk.
-    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        match self {
-            Self::Json(rows) => rows.feed(chunk),
-            Self::Csv(rows) => rows.feed(chunk),
-        }
-    }
-
-    /// The body has ended.
-    pub(crate) fn finish(&mut self) -> Result<(), DecodeError> {
-        match self {
-            Self::Json(rows) => rows.finish(),
-            Self::Csv(rows) => rows.finish(),
-        }
-    }
-
-    /// How many bytes of whole rows there are.
-    pub(crate) fn ready_bytes(&self) -> usize {
-        match self {
-            Self::Json(rows) => rows.ready_bytes(),
-            Self::Csv(rows) => rows.ready_bytes(),
-        }
-    }
-
-    /// Takes the rows that are whole.
-    pub(crate) fn take(&mut self) -> Bytes {
-        match self {
-            Self::Json(rows) => rows.take(),
-            Self::Csv(rows) => rows.take(),
-        }
-        .into()
-    }
-}
+pub(crate) type CopyRows = Box<dyn Rewrite>;

@@ -1,0 +1,102 @@
+//! How fast a client must send. Only the time that it is waited for counts, and only what comes over the wire.
+//!
+//! What a body holds must be worth it: while more than [`SLOW_BYTES_MAX`] of it are held, its client sends at least 4 KiB/s,
+//! and at least a 4096th of what is held each second, so that a body takes an hour or so at most. A body of which less is
+//! held may come as slowly as it likes, but in [`SLOW_TIME_MAX`].
+
+use std::time::Duration;
+
+/// How fast a client must send while more of its body is held than may be slow, in bytes per second.
+const HELD_BYTES_PER_S_MIN: u64 = 4 * 1024;
+/// In how many seconds it must send as much again as is held.
+const HELD_AGAIN_S_MAX: u64 = 4096;
+/// How fast a client must send while a connection to the database waits for it, in bytes per second.
+const FLOWING_BYTES_PER_S_MIN: u64 = 16 * 1024;
+/// Over which time that is measured.
+const WINDOW: Duration = Duration::from_secs(10);
+/// How much of a body may be held for a client that is slower, in bytes, and for how long that is waited for.
+const SLOW_BYTES_MAX: u64 = 64 * 1024;
+const SLOW_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// What waits for a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Waiting {
+    /// Memory, of which so many bytes are taken.
+    Memory(u64),
+    /// A connection to the database.
+    Connection,
+}
+
+/// How a client has kept its pace.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// The time waited for it since the pace was last looked at, and what came.
+    waited: Duration,
+    bytes: u64,
+    /// The time waited for it while little was held.
+    slow: Duration,
+}
+
+impl Pace {
+    /// Notes that so many bytes came after such a time; whether that is fast enough.
+    pub(crate) fn is_kept(&mut self, waiting: Waiting, waited: Duration, bytes: u64) -> bool {
+        let bytes_per_s_min = match waiting {
+            Waiting::Connection => FLOWING_BYTES_PER_S_MIN,
+            Waiting::Memory(held) if held > SLOW_BYTES_MAX => HELD_BYTES_PER_S_MIN.max(held / HELD_AGAIN_S_MAX),
+            Waiting::Memory(_) => {
+                self.slow += waited;
+                return self.slow <= SLOW_TIME_MAX;
+            }
+        };
+        self.waited += waited;
+        self.bytes += bytes;
+        if self.waited < WINDOW {
+            return true;
+        }
+        let is_kept = self.bytes >= bytes_per_s_min * WINDOW.as_secs();
+        (self.waited, self.bytes) = (Duration::ZERO, 0);
+        is_kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a client is waited for that sends pieces of a size in intervals, of which everything is held times over.
+    fn held(piece: u64, every: Duration, times: u64, in_all: u64) -> Result<Duration, u64> {
+        let (mut pace, mut sent, mut waited) = (Pace::default(), 0, Duration::ZERO);
+        while sent < in_all {
+            if !pace.is_kept(Waiting::Memory(sent * times), every, piece) {
+                return Err(sent);
+            }
+            (sent, waited) = (sent + piece, waited + every);
+        }
+        Ok(waited)
+    }
+
+    #[test]
+    fn slow_lines_get_through_and_those_who_only_hold_do_not() {
+        const SECOND: Duration = Duration::from_secs(1);
+        // a phone that sends a picture; a long upload over a slow line
+        assert_eq!(held(20_000, SECOND, 1, 2_000_000), Ok(100 * SECOND));
+        assert_eq!(held(64 * 1024, SECOND, 1, 200 << 20), Ok(3_200 * SECOND));
+        // a few bytes now and then, as long as there are few
+        assert_eq!(held(100, SECOND, 1, 20_000), Ok(200 * SECOND));
+        assert_eq!(held(1, 29 * SECOND, 1, 1_000), Err(10));
+        // what trickles when much is held: at the edge, and below it
+        assert_eq!(held(4 * 1024, SECOND, 1, 1 << 20), Ok(256 * SECOND));
+        assert!(held(4 * 1024 - 1, SECOND, 1, 1 << 20).unwrap_err() < 200_000);
+        assert!(held(1, 18 * SECOND, 256 << 20, 2).is_err());
+        // compressed, each byte may hold two hundred: the pace that four kilobytes a second are not enough for
+        assert!(held(4 * 1024, SECOND, 200, 1_300_000).unwrap_err() <= 200_000);
+        assert_eq!(held(64 * 1024, SECOND, 200, 1_310_720), Ok(20 * SECOND));
+    }
+
+    #[test]
+    fn a_connection_is_waited_with_for_16_kib_a_second() {
+        let mut pace = Pace::default();
+        let mut is_kept = |bytes| pace.is_kept(Waiting::Connection, WINDOW, bytes);
+        assert!(is_kept(160 * 1024) && !is_kept(160 * 1024 - 1));
+    }
+}
