@@ -208,6 +208,11 @@ impl ApiError {
         Self::new(400, "PGRST102", "The body cannot be decompressed").details(cause.to_string())
     }
 
+    /// What was kept of the body on disk cannot be read.
+    pub(crate) fn body_lost() -> Self {
+        Self::unavailable("PGRST003", "The body was kept on disk, and cannot be read.")
+    }
+
     /// Something is wrong with a row of a body too large to be looked through for it: its place is told in any case.
     pub(crate) fn in_stream(error: DecodeError) -> Self {
         let place = request::place(&error);

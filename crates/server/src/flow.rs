@@ -180,10 +180,13 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
     let source = copy_source(&plan, received, &request).await?;
     let values = run.values(received).await?;
     bill.lap(Stage::Plan);
-    let _turn_of_body = state.turn_of(source.as_ref()).await?;
+    let _turn_of_body = match source {
+        Some(CopySource::Flowing(_)) => state.turn_of(received, incoming).await?,
+        Some(CopySource::Whole(_) | CopySource::Held(_)) | None => None,
+    };
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, values, (received, incoming), source, given.turn.take(), bill).await?;
+    let outcome = run.run(entered, (values, source), (received, incoming), given.turn.take(), bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 

@@ -203,10 +203,12 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
+        let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
             held_bytes: Arc::default(),
-            outlet: Outlet::new(Spool::new(&config.client_spool_dir, config.client_spool_max)),
+            outlet: Outlet::new(spool.clone()),
+            spool,
             turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
             descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),

@@ -276,7 +276,6 @@ impl Reader {
     }
 
     /// The next bytes; `None` at the end.
-    #[allow(dead_code, reason = "bodies on their way in will be kept here too")]
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Missing>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }

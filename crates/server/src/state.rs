@@ -4,9 +4,9 @@ use crate::answer::Outlet;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::schema::{Reloader, Snapshot};
-use crate::transaction::CopySource;
+use crate::spool::Spool;
 use crate::turns::{Turn, Turns};
-use crate::upload::{BodyLimits, HeldBytes};
+use crate::upload::{BodyLimits, HeldBytes, Incoming, Received};
 use arc_swap::ArcSwapOption;
 use std::sync::{Arc, OnceLock};
 use thalweg_wire::Pool;
@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) reloader: Reloader,
     /// What bodies hold.
     pub(crate) held_bytes: Arc<HeldBytes>,
+    /// Room on disk.
+    pub(crate) spool: Spool,
     /// What large answers share.
     pub(crate) outlet: Outlet,
     /// Turns of requests that keep a connection while a client sends or reads.
@@ -39,9 +41,15 @@ impl State {
         })
     }
 
-    /// A turn for rows that are sent while the body arrives.
-    pub(crate) async fn turn_of(&self, source: Option<&CopySource>) -> Result<Option<Turn>, ApiError> {
-        if !matches!(source, Some(CopySource::Flowing(_))) {
+    /// A turn for rows of a body that arrives, of which the beginning is here. Only of a fast client are they sent while it
+    /// sends, and only if a turn is free; else the body goes to disk, and needs no turn once all of it is there.
+    pub(crate) async fn turn_of(&self, received: &Received, incoming: &mut Incoming) -> Result<Option<Turn>, ApiError> {
+        if incoming.is_fast()
+            && let Some(turn) = self.turns.take()
+        {
+            return Ok(Some(turn));
+        }
+        if incoming.to_disk(received.held_bytes(), &self.spool, received.holds()).await? {
             return Ok(None);
         }
         Ok(Some(self.turns.next().await?))

@@ -122,14 +122,13 @@ impl Run<'_> {
     pub(crate) async fn run(
         self,
         mut entered: Entered,
-        values: Values,
+        made: (Values, Option<CopySource>),
         body: (&Received, &mut Incoming),
-        source: Option<CopySource>,
         turn: Option<Turn>,
         bill: &mut Bill,
     ) -> Result<Outcome, ApiError> {
         let mut replies = self.replies(entered.statements_before());
-        match self.transact(&mut entered, &mut replies, values, body, source, turn, bill).await? {
+        match self.transact(&mut entered, &mut replies, made, body, turn, bill).await? {
             Reached::End(held) => self.ended(replies, held),
             Reached::Rows(held, turn) => {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
@@ -144,14 +143,14 @@ impl Run<'_> {
         &self,
         entered: &mut Entered,
         replies: &mut Replies,
-        values: Values,
+        made: (Values, Option<CopySource>),
         body: (&Received, &mut Incoming),
-        source: Option<CopySource>,
         turn: Option<Turn>,
         bill: &mut Bill,
     ) -> Result<Reached, ApiError> {
         let is_open = self.may_be_unreadable();
         let step = |error| failed(&error, self.plan, is_open, self.anonymous);
+        let (values, source) = made;
         let (whole, flowing) = match source {
             Some(CopySource::Whole(rows)) => (Some(rows), None),
             Some(CopySource::Held(rows) | CopySource::Flowing(rows)) => (None, Some(rows)),

@@ -24,6 +24,14 @@ pub(crate) struct HeldBytes {
     waste: AtomicU64,
 }
 
+#[cfg(test)]
+impl HeldBytes {
+    /// How much counts.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
 /// The right of one body to hold something.
 #[derive(Clone)]
 pub(crate) struct Holds {

@@ -1,6 +1,8 @@
 //! The bytes of a request's body as they come from the client: decompressed, in time, and within bounds.
 
 use crate::error::ApiError;
+use crate::spool::{Missing, NoRoom, Reader, Spool};
+use crate::upload::held::{Holds, Keeper};
 use crate::upload::make::Stint;
 use crate::upload::pace::{Pace, Waiting};
 use bytes::Bytes;
@@ -35,6 +37,8 @@ const INFLATED_RATIO_MAX: u64 = 200;
 const INFLATED_PIECE_BYTES: usize = 64 * 1024;
 /// What a piece costs besides what it becomes, as so many bytes: it may be many members, each with tables of its own.
 const COMPRESSED_PIECE_COST_BYTES: usize = 64 * 1024;
+/// How much goes to disk at a time, in bytes.
+const BATCH_BYTES: u64 = 256 * 1024;
 /// How much of a body that nobody wants is read, so that the client reads the response; in bytes, and how long.
 const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const UNWANTED_TIME_MAX: Duration = Duration::from_secs(10);
@@ -43,6 +47,8 @@ const UNWANTED_TIME_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct Incoming {
     body: Option<HttpBody>,
     compressed: Option<Compressed>,
+    /// What of the body has come and is kept on disk.
+    on_disk: Option<Reader>,
     limits: BodyLimits,
     /// What has come of it, and as how much it was sent.
     bytes: u64,
@@ -68,6 +74,7 @@ impl Incoming {
             is_consumed: false,
             body: Some(body),
             compressed: None,
+            on_disk: None,
             limits,
             bytes: 0,
             sent_bytes: 0,
@@ -107,10 +114,53 @@ impl Incoming {
         Ok(next)
     }
 
-    /// The next bytes of a body that a connection to the database waits for; `None` at the end.
+    /// The next bytes of a body that a connection to the database waits for, first those that are on disk; `None` at the
+    /// end.
     pub(crate) async fn next_flowing(&mut self) -> Result<Option<Bytes>, ApiError> {
         self.is_consumed = true;
+        if let Some(reader) = &mut self.on_disk {
+            match reader.next().await {
+                Some(Ok(bytes)) => return Ok(Some(bytes)),
+                Some(Err(Missing)) => return Err(ApiError::body_lost()),
+                None => self.on_disk = None,
+            }
+        }
         self.next(Waiting::Connection).await
+    }
+
+    /// Whether what has come came as fast as from a machine nearby, for which a connection may wait.
+    pub(crate) fn is_fast(&self) -> bool {
+        self.pace.is_fast(self.sent_bytes)
+    }
+
+    /// Receives the rest of a body, of which so many bytes are held, and keeps it on disk. Whether there was room for all of
+    /// it; else the rest is still to come.
+    pub(crate) async fn to_disk(&mut self, held_bytes: u64, spool: &Spool, holds: &Holds) -> Result<bool, ApiError> {
+        if self.on_disk.is_some() {
+            return Ok(self.body.is_none() && self.compressed.is_none());
+        }
+        let (mut writer, reader) = spool.queue();
+        let mut kept_bytes = held_bytes;
+        let mut is_whole = false;
+        let mut has_room = true;
+        while has_room && !is_whole {
+            let mut batch = Keeper::new(holds.clone());
+            while batch.size_bytes() < BATCH_BYTES && !is_whole {
+                match self.next(Waiting::Memory(kept_bytes + batch.size_bytes())).await? {
+                    Some(chunk) => batch.keep(chunk)?,
+                    None => is_whole = true,
+                }
+            }
+            batch.settle()?;
+            kept_bytes += batch.size_bytes();
+            if let Err(NoRoom(batch)) = writer.write(batch.chunks().list().to_vec()).await {
+                writer.hold(batch);
+                has_room = false;
+            }
+        }
+        writer.finish();
+        self.on_disk = Some(reader);
+        Ok(is_whole)
     }
 
     async fn next(&mut self, waiting: Waiting) -> Result<Option<Bytes>, ApiError> {
@@ -248,5 +298,48 @@ impl Compressed {
         let mut inflated = std::mem::take(self.decoder.get_mut());
         inflated.shrink_to_fit();
         inflated.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// A chunk as it was received of which each kilobyte becomes a megabyte.
+    #[test]
+    fn others_have_their_turns_while_a_bomb_goes_off() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![b' '; 32 << 20]).unwrap();
+        let mut bomb = Compressed {
+            decoder: MultiGzDecoder::new(Vec::new()),
+            input: VecDeque::from([encoder.finish().unwrap().into()]),
+        };
+        let (mut stint, mut polls, mut inflated) = (Stint::default(), 0, 0);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let is_more = {
+                let mut inflating = pin!(bomb.inflate(&mut stint));
+                loop {
+                    polls += 1;
+                    if let Poll::Ready(is_more) = inflating.as_mut().poll(&mut context) {
+                        break is_more.unwrap();
+                    }
+                }
+            };
+            if !is_more {
+                break;
+            }
+            let piece = bomb.take();
+            assert!(
+                piece.len() <= INFLATED_PIECE_BYTES + (COMPRESSED_PIECE_BYTES << 10) + (64 << 10),
+                "{}",
+                piece.len()
+            );
+            inflated += piece.len();
+        }
+        assert!(inflated >= 31 << 20 && polls >= 60, "{polls} polls for {inflated} bytes");
     }
 }

@@ -84,3 +84,63 @@ pub(crate) async fn made(mut rewrite: impl Rewrite, body: &[Bytes], holds: &Hold
     making.write(|out| out.extend_from_slice(&ready)).await?;
     making.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+    use thalweg_decode::{CsvDocument, JoinedRows, Unescaped};
+
+    /// How often something is polled until it is ready, which waits for nothing.
+    pub(crate) fn polls<T>(work: impl Future<Output = T>) -> (usize, T) {
+        let mut work = pin!(work);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut polls = 1;
+        loop {
+            match work.as_mut().poll(&mut context) {
+                Poll::Ready(done) => return (polls, done),
+                Poll::Pending => polls += 1,
+            }
+        }
+    }
+
+    fn body(piece: &[u8], pieces: usize) -> Vec<Bytes> {
+        vec![Bytes::from(piece.repeat(pieces))]
+    }
+
+    #[test]
+    fn others_have_their_turns_while_something_is_made() {
+        let holds = Holds::new(Arc::default(), 64 << 20);
+        let check = |(polls, made): (usize, Result<Vec<Bytes>, ApiError>), read: usize| {
+            let made: usize = made.unwrap().iter().map(Bytes::len).sum();
+            let least = (read + made) / (STINT_BYTES_MAX + 128 * PIECE_BYTES);
+            assert!(least > 4 && polls >= least, "{polls} polls for {read} bytes that became {made}");
+        };
+        let rows = body(b"{\"a\":1}\n", 1 << 20);
+        check(polls(made(JoinedRows::default(), &rows, &holds)), 8 << 20);
+        let text = body(b"\\n", 4 << 20);
+        check(polls(made(Unescaped::default(), &text, &holds)), 8 << 20);
+        let records = [body(b"a\n", 1), body(b"1\n", 1 << 20)].concat();
+        check(polls(made(CsvDocument::default(), &records, &holds)), 2 << 20);
+    }
+
+    #[test]
+    fn what_is_made_is_counted_until_it_is_dropped() {
+        let all = Arc::default();
+        let holds = Holds::new(Arc::clone(&all), 1_000_000);
+        let records = [body(b"a\n", 1), body(b"1\n", 50_000)].concat();
+        let (_, document) = polls(made(CsvDocument::default(), &records, &holds));
+        let document = document.unwrap();
+        let size_bytes: usize = document.iter().map(Bytes::len).sum();
+        assert_eq!(size_bytes, 50_000 * 10 + 1);
+        assert_eq!(all.held_bytes(), size_bytes as u64);
+        drop(document);
+        assert_eq!(all.held_bytes(), 0);
+        let more = [body(b"a\n", 1), body(b"1\n", 100_000)].concat();
+        assert!(polls(made(CsvDocument::default(), &more, &holds)).1.is_err());
+        assert_eq!(all.held_bytes(), 0);
+    }
+}

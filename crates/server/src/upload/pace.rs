@@ -2,7 +2,8 @@
 //!
 //! What a body holds must be worth it: while more than [`SLOW_BYTES_MAX`] of it are held, its client sends at least 4 KiB/s,
 //! and at least a 4096th of what is held each second, so that a body takes an hour or so at most. A body of which less is
-//! held may come as slowly as it likes, but in [`SLOW_TIME_MAX`].
+//! held may come as slowly as it likes, but in [`SLOW_TIME_MAX`]. What is kept on disk is held, too. A connection to the
+//! database only waits for a client that has been fast, and then for one that is hardly slow.
 
 use std::time::Duration;
 
@@ -11,7 +12,9 @@ const HELD_BYTES_PER_S_MIN: u64 = 4 * 1024;
 /// In how many seconds it must send as much again as is held.
 const HELD_AGAIN_S_MAX: u64 = 4096;
 /// How fast a client must send while a connection to the database waits for it, in bytes per second.
-const FLOWING_BYTES_PER_S_MIN: u64 = 16 * 1024;
+const FLOWING_BYTES_PER_S_MIN: u64 = 64 * 1024;
+/// How fast it must have sent the beginning of its body for a connection to wait for the rest, in bytes per second.
+const FAST_BYTES_PER_S_MIN: u64 = 1024 * 1024;
 /// Over which time that is measured.
 const WINDOW: Duration = Duration::from_secs(10);
 /// How much of a body may be held for a client that is slower, in bytes, and for how long that is waited for.
@@ -33,13 +36,15 @@ pub(crate) struct Pace {
     /// The time waited for it since the pace was last looked at, and what came.
     waited: Duration,
     bytes: u64,
-    /// The time waited for it while little was held.
+    /// The time waited for it while little was held, and in all.
     slow: Duration,
+    in_all: Duration,
 }
 
 impl Pace {
     /// Notes that so many bytes came after such a time; whether that is fast enough.
     pub(crate) fn is_kept(&mut self, waiting: Waiting, waited: Duration, bytes: u64) -> bool {
+        self.in_all += waited;
         let bytes_per_s_min = match waiting {
             Waiting::Connection => FLOWING_BYTES_PER_S_MIN,
             Waiting::Memory(held) if held > SLOW_BYTES_MAX => HELD_BYTES_PER_S_MIN.max(held / HELD_AGAIN_S_MAX),
@@ -56,6 +61,11 @@ impl Pace {
         let is_kept = self.bytes >= bytes_per_s_min * WINDOW.as_secs();
         (self.waited, self.bytes) = (Duration::ZERO, 0);
         is_kept
+    }
+
+    /// Whether a client has been fast that has sent so many bytes.
+    pub(crate) fn is_fast(&self, bytes: u64) -> bool {
+        self.in_all.as_secs_f64() * FAST_BYTES_PER_S_MIN as f64 <= bytes as f64
     }
 }
 
@@ -94,9 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_waited_with_for_16_kib_a_second() {
+    fn a_connection_waits_for_64_kib_a_second_of_who_sent_a_mib_in_one() {
         let mut pace = Pace::default();
         let mut is_kept = |bytes| pace.is_kept(Waiting::Connection, WINDOW, bytes);
-        assert!(is_kept(160 * 1024) && !is_kept(160 * 1024 - 1));
+        assert!(is_kept(640 * 1024) && !is_kept(640 * 1024 - 1));
+        let (mut fast, mebibyte) = (Pace::default(), 1024 * 1024);
+        assert!(fast.is_fast(1));
+        assert!(fast.is_kept(Waiting::Memory(0), Duration::from_secs(1), mebibyte));
+        assert!(fast.is_fast(mebibyte) && !fast.is_fast(mebibyte - 1));
     }
 }

@@ -412,6 +412,11 @@ impl Received {
         self.kept.chunks().list()
     }
 
+    /// How much is held, in bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.kept.size_bytes()
+    }
+
     /// The right to hold what is made of it.
     pub(crate) fn holds(&self) -> &Holds {
         self.kept.holds()

@@ -8,6 +8,7 @@ mod served;
 
 mod ddl;
 mod disk;
+mod bodies;
 mod pooler;
 mod random;
 mod readers;
