@@ -164,13 +164,21 @@ impl PartsReader {
     fn read_behind(&mut self, byte: u8) -> Result<(), MultipartError> {
         let Some(behind) = &mut self.behind else { return Ok(()) };
         let is_blank = matches!(byte, b' ' | b'\t');
+        if behind.first.is_none() {
+            if is_blank && behind.blanks < BLANKS_MAX {
+                behind.blanks += 1;
+                return Ok(());
+            }
+            if byte == b'\r' || byte == b'-' && behind.blanks == 0 {
+                behind.first = Some(byte);
+                return Ok(());
+            }
+        }
+        let mark_start = behind.mark_start;
         let start = match (behind.first, byte) {
-            (None, _) if is_blank && behind.blanks < BLANKS_MAX => return Ok(behind.blanks += 1),
-            (None, b'\r') => return Ok(behind.first = Some(byte)),
-            (None, b'-') if behind.blanks == 0 => return Ok(behind.first = Some(byte)),
-            (Some(b'\r'), b'\n') => Some(behind.mark_start),
+            (Some(b'\r'), b'\n') => Some(mark_start),
             (Some(b'-'), b'-') => {
-                self.ends_at(self.behind.as_ref().map_or(0, |behind| behind.mark_start))?;
+                self.ends_at(mark_start)?;
                 self.place = Place::End;
                 None
             }

@@ -49,7 +49,7 @@ impl State {
         {
             return Ok(Some(turn));
         }
-        if incoming.to_disk(received.held_bytes(), &self.spool, received.holds()).await? {
+        if incoming.keep_on_disk(received.held_bytes(), &self.spool, received.holds()).await? {
             return Ok(None);
         }
         Ok(Some(self.turns.next().await?))

@@ -12,9 +12,8 @@ const LARGEST_HELD_MAX: u64 = 4;
 const BUFFER_BYTES: usize = crate::http::HEAD_BYTES_MAX;
 /// How much more than their bytes all chunks together may pin that are kept as they came. Beyond it they are copied.
 const WASTE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// How much of that one body may take, in bytes, and which part of its size besides.
-const WASTE_OF_ONE_BYTES_MAX: u64 = 512 * 1024;
-const WASTE_SHARE: u64 = 4;
+/// How much of that one body may take, in bytes, besides as much as its size.
+const WASTE_OF_ONE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What all bodies hold.
 #[derive(Debug, Default)]
@@ -145,7 +144,7 @@ impl Keeper {
     /// Keeps a chunk as it came from the client.
     pub(crate) fn keep(&mut self, chunk: Bytes) -> Result<(), ApiError> {
         let waste = BUFFER_BYTES.saturating_sub(chunk.len()) as u64;
-        let allowed = WASTE_OF_ONE_BYTES_MAX + self.size_bytes() / WASTE_SHARE;
+        let allowed = WASTE_OF_ONE_BYTES_MAX + self.size_bytes();
         let is_affordable = waste == 0
             || self.waste + waste <= allowed && self.holds.all.waste.load(Ordering::Relaxed) + waste <= WASTE_BYTES_MAX;
         if is_affordable {
@@ -156,6 +155,9 @@ impl Keeper {
         }
         if self.joined.len() + chunk.len() > BUFFER_BYTES {
             self.settle()?;
+        }
+        if self.joined.is_empty() && self.size_bytes() >= BUFFER_BYTES as u64 {
+            self.joined.reserve_exact(BUFFER_BYTES);
         }
         self.joined.extend_from_slice(&chunk);
         self.joined_hold.resize(self.joined.capacity(), &self.holds)
@@ -207,8 +209,8 @@ mod tests {
         }
         keeper.settle().unwrap();
         assert_eq!((keeper.size_bytes(), counted(&all).0), (BYTES as u64, BYTES as u64));
-        assert!(counted(&all).1 <= WASTE_OF_ONE_BYTES_MAX + BYTES as u64 / WASTE_SHARE, "{:?}", counted(&all));
-        assert!(keeper.chunks().list().len() <= 32, "{} chunks", keeper.chunks().list().len());
+        assert!(counted(&all).1 <= WASTE_OF_ONE_BYTES_MAX + BYTES as u64, "{:?}", counted(&all));
+        assert!(keeper.chunks().list().len() <= 64, "{} chunks", keeper.chunks().list().len());
         let whole = keeper.chunks().list().concat();
         assert!(whole.iter().enumerate().all(|(at, byte)| *byte == at as u8));
         // what is still used somewhere counts, and nothing else

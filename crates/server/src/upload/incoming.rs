@@ -135,7 +135,12 @@ impl Incoming {
 
     /// Receives the rest of a body, of which so many bytes are held, and keeps it on disk. Whether there was room for all of
     /// it; else the rest is still to come.
-    pub(crate) async fn to_disk(&mut self, held_bytes: u64, spool: &Spool, holds: &Holds) -> Result<bool, ApiError> {
+    pub(crate) async fn keep_on_disk(
+        &mut self,
+        held_bytes: u64,
+        spool: &Spool,
+        holds: &Holds,
+    ) -> Result<bool, ApiError> {
         if self.on_disk.is_some() {
             return Ok(self.body.is_none() && self.compressed.is_none());
         }
