@@ -5,7 +5,8 @@ use crate::upload::held::Holds;
 use bytes::Bytes;
 use thalweg_decode::Rewrite;
 
-/// How much of a body is read at a time, in bytes. A byte becomes some hundred at most, or a row of all columns.
+/// How much of a body is read at a time, in bytes. Not much, since three of them may become a row of all columns, and a comma
+/// of CSV a name: ten megabytes or so at most.
 pub(crate) const PIECE_BYTES: usize = 8 * 1024;
 /// How large the chunks are that are made, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -70,7 +71,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Makes other text of pieces of a body; nothing where it would be more than so many bytes.
+/// Makes other text of a body: no more than a body may be.
 pub(crate) async fn made(mut rewrite: impl Rewrite, body: &[Bytes], holds: &Holds) -> Result<Vec<Bytes>, ApiError> {
     let mut making = Making::new(holds);
     for piece in body.iter().flat_map(|chunk| chunk.chunks(PIECE_BYTES)) {

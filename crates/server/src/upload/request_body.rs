@@ -184,7 +184,10 @@ impl Received {
                 let mut stint = Stint::default();
                 for piece in chunk.chunks(PIECE_BYTES) {
                     document.feed(piece)?;
-                    keep_made(document, scan, &mut self.kept)?;
+                    // not byte by byte, if it comes so
+                    if document.ready_bytes() >= PIECE_BYTES {
+                        keep_made(document, scan, &mut self.kept)?;
+                    }
                     stint.worked(piece.len()).await;
                 }
                 return Ok(());
