@@ -234,19 +234,29 @@ fn what_is_held_must_be_worth_it() {
 fn what_is_held_is_given_back() {
     let database = database();
     let served = Served::start(Config { client_body_max: 1_000_000, ..config(&database.uri()) });
-    let body = format!("{{\"id\":1,\"name\":\"{}\"}}", "\\n".repeat(450_000));
+    let body = format!("{{\"id\":1,\"name\":\"{}\"}}", "x".repeat(900_000));
+    let begun = || -> Vec<Client> {
+        let begin = |_| {
+            let mut client = Client::connect(served.address);
+            client.send("PATCH", "/rows", &[("Content-Length", &body.len().to_string())]);
+            client.send_bytes(&body.as_bytes()[..body.len() - 1]);
+            client
+        };
+        (0..4).map(begin).collect()
+    };
     for _ in 0..5 {
-        let held: Vec<Client> = (0..4)
-            .map(|_| {
-                let mut client = Client::connect(served.address);
-                client.send("PATCH", "/rows", &[("Content-Length", &body.len().to_string())]);
-                client.send_bytes(&body.as_bytes()[..body.len() - 1]);
-                client
-            })
-            .collect();
-        eventually("all room is taken", || served.send("PATCH", "/rows", &[], &body).status == 503);
-        drop(held);
-        eventually("the room is free again", || served.send("PATCH", "/rows", &[], &body).status == 204);
+        eventually("all room is taken", || {
+            let _held = begun();
+            std::thread::sleep(Duration::from_millis(200));
+            served.send("PATCH", "/rows", &[], &body).status == 503
+        });
+        eventually("all room is free again", || {
+            let mut all = begun();
+            std::thread::sleep(Duration::from_millis(100));
+            all.iter_mut().for_each(|client| _ = client.send_bytes(b"}"));
+            let statuses: Vec<u16> = all.iter_mut().map(|client| client.receive(false).status).collect();
+            statuses == [204; 4]
+        });
     }
     // and where they are refused, or what is made of them is
     let csv = [("Content-Type", "text/csv"), ("Prefer", "return=representation")];
