@@ -6,9 +6,9 @@ mod planned;
 #[path = "../served.rs"]
 mod served;
 
+mod bodies;
 mod ddl;
 mod disk;
-mod bodies;
 mod pooler;
 mod random;
 mod readers;
