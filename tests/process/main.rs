@@ -1,6 +1,7 @@
 //! The real program, started as a user starts it.
 
 mod clients;
+mod crowd;
 mod kills;
 mod log;
 mod memory;

@@ -24,9 +24,10 @@ impl Program {
         Self::launch(Self::command(arguments, environment))
     }
 
-    /// What starts it, with nothing of the machine's user but where PostgreSQL is.
+    /// What starts it, or the program that TEST_PROGRAM names, with nothing of the machine's user but where PostgreSQL is.
     pub(crate) fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+        let built = env!("CARGO_BIN_EXE_thalweg").to_owned();
+        let mut command = Command::new(std::env::var("TEST_PROGRAM").unwrap_or(built));
         for (name, _) in std::env::vars() {
             let ours = name.starts_with("THALWEG_") && name != "THALWEG_POSTGRES" && name != "THALWEG_MAVEN_URL";
             if ours || name.starts_with("PGRST_") || name.starts_with("PG") {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use thalweg_wire::PoolError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// One of how many connections is left to short requests, and one at least where there are two.
-const LEFT_PART: usize = 4;
+/// One of how many connections is left to short requests.
+const LEFT_PART: usize = 2;
 /// How many requests may wait for a turn.
 const WAITING_MAX: usize = 1000;
 
@@ -30,8 +30,7 @@ impl Turns {
 
     /// Those of a pool of so many connections.
     pub(crate) fn of_pool(connections: usize, wait: Duration) -> Self {
-        let left = (connections / LEFT_PART).max(1);
-        Self::new(connections.saturating_sub(left).max(1), wait)
+        Self::new((connections - connections / LEFT_PART).max(1), wait)
     }
 
     /// A turn, if one is free.
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn some_connections_are_left() {
-        for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 3), (10, 8), (100, 75)] {
+        for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 2), (10, 5), (100, 50)] {
             let all = Turns::of_pool(connections, Duration::ZERO);
             let taken: Vec<Turn> = std::iter::from_fn(|| all.take()).collect();
             assert_eq!(taken.len(), turns, "{connections}");
