@@ -42,7 +42,8 @@ fn pays(context: &Context<'_>, root: &Read<'_>) -> bool {
 fn fits(context: &Context<'_>, outer: &Read<'_>, embed: &EmbedRead<'_>, bytes: &mut u64) -> bool {
     let read = &embed.read;
     *bytes = bytes.saturating_add(embed.target.size_bytes.unwrap_or(u64::MAX));
-    let plain = !embed.inner && !embed.spread && !read.outputs.is_empty() && !read.is_grouped();
+    let plain =
+        !embed.inner && !embed.spread && !read.outputs.is_empty() && !read.is_grouped() && read.knows_its_columns();
     let windowed = read.limit_rows.is_some() || read.offset_rows.is_some();
     let asks = read.conditions.iter().any(|condition| !matches!(condition, Condition::Filter { .. }));
     let related_order = outer.order.iter().any(|term| !matches!(term.key, crate::read::OrderKey::Column(_)));

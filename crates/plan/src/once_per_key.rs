@@ -79,6 +79,7 @@ fn can(embed: &EmbedRead<'_>) -> bool {
         && read.offset_rows.is_none()
         && !read.outputs.is_empty()
         && !read.is_grouped()
+        && read.knows_its_columns()
 }
 
 /// Whether the rows of one outer row can be found without reading all. What is known of views is not enough to say.

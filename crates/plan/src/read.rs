@@ -64,21 +64,22 @@ impl Read<'_> {
 
     /// Whether the catalog knows every column that is named, here and below.
     pub fn knows_all_columns(&self) -> bool {
-        self.every_column(&|column| column.known)
+        self.knows_its_columns() && self.embeds.iter().all(|embed| embed.read.knows_all_columns())
     }
 
-    fn every_column(&self, holds: &dyn Fn(&ColumnRef<'_>) -> bool) -> bool {
-        fn within(condition: &Condition<'_>, holds: &dyn Fn(&ColumnRef<'_>) -> bool) -> bool {
+    /// Whether the catalog knows every column that this level names. What it does not know may be an aggregate: PostgreSQL
+    /// takes `album.count` for `count(album)`, which counts the rows of one outer row only where they are found for it.
+    pub(crate) fn knows_its_columns(&self) -> bool {
+        fn within(condition: &Condition<'_>) -> bool {
             match condition {
-                Condition::Filter { column, .. } => holds(column),
+                Condition::Filter { column, .. } => column.known,
                 Condition::Found(..) => true,
-                Condition::Group { children, .. } => children.iter().all(|child| within(child, holds)),
+                Condition::Group { children, .. } => children.iter().all(within),
             }
         }
-        self.outputs.iter().all(|output| !matches!(&output.value, Value::Column { column, .. } if !holds(column)))
-            && self.conditions.iter().all(|condition| within(condition, holds))
-            && self.order.iter().all(|term| !matches!(&term.key, OrderKey::Column(column) if !holds(column)))
-            && self.embeds.iter().all(|embed| embed.read.every_column(holds))
+        self.outputs.iter().all(|output| !matches!(&output.value, Value::Column { column, .. } if !column.known))
+            && self.conditions.iter().all(within)
+            && self.order.iter().all(|term| !matches!(&term.key, OrderKey::Column(column) if !column.known))
     }
 }
 

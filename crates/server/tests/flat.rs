@@ -25,6 +25,8 @@ const REQUESTS: &[(&str, bool)] = &[
     ("/pilots?select=name,flights(id)&limit=2&order=id&flights.order=id", false),
     ("/flights?select=id,...pilots(name)&order=id", false),
     ("/flights?select=id,pilots(name)&order=pilots(name),id", false),
+    // no column: PostgreSQL takes it for `count(flights)`, of the flights of each pilot
+    ("/pilots?select=name,flights(count)&order=id", false),
 ];
 
 const MORE: &str = "
@@ -87,6 +89,7 @@ const UNINDEXED: &[(&str, bool)] = &[
     // what a row needs besides its columns is not kept
     ("/owners?select=id,loud,things(id)&id=lt.4&order=id&things.order=id", false),
     ("/owners?select=id,things(id)&things.limit=1&id=lt.4&order=id&things.order=id", false),
+    ("/owners?select=id,things(count)&id=lt.4&order=id", false),
     // all rows: nothing is kept, each level is read once
     ("/owners?select=id,things(id,parts(id,name))&order=id&things.order=id&things.parts.order=id", false),
 ];
