@@ -213,6 +213,7 @@ impl Loader {
                 session.interval_style_postgres = row.bool()?;
                 session.bytea_hex = row.bool()?;
                 session.floats_shortest = row.bool()?;
+                session.compiles_by_default = row.bool()?;
                 session.response_is_set = row.bool()?;
             }
             Part::RoleSettings => {

@@ -262,6 +262,7 @@ impl Part {
                  select current_setting('server_version_num')::int4, current_setting('TimeZone'),
                         current_setting('IntervalStyle') = 'postgres', current_setting('bytea_output') = 'hex',
                         current_setting('extra_float_digits')::int4 > 0,
+                        exists(select from pg_settings where name = 'jit' and setting = 'on' and source = 'default'),
                         exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~* '(response\\.|\\mexecute\\M)')
                           or exists(select from trees where tree ~ ' 114 101 115 112 111 110 115 101 46 ')"
             }

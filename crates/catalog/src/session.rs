@@ -17,6 +17,8 @@ pub struct Session {
     pub bytea_hex: bool,
     /// Whether floats have their shortest exact digits (`extra_float_digits` above 0).
     pub floats_shortest: bool,
+    /// Whether `jit` is on because nobody has said anything.
+    pub compiles_by_default: bool,
     /// Whether any function, view, policy, default, check or trigger of the database may set a response's status or
     /// headers.
     pub response_is_set: bool,

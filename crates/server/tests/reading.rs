@@ -133,6 +133,30 @@ fn settings_of_the_role_apply() {
     database.execute("drop role test_timed");
 }
 
+/// A plan without statistics looks long: it is not compiled, unless somebody wants that.
+#[test]
+fn statements_are_not_compiled_unless_somebody_says_so() {
+    let database = Database::new(&format!(
+        "create schema api; create view api.seen as select current_setting('jit') as jit;
+         create table api.rows (id int primary key); {GRANTS}
+         drop role if exists test_compiles; create role test_compiles nologin in role test_reader;
+         grant test_compiles to current_user; alter role test_compiles set jit = on;"
+    ));
+    // a session that keeps its role shows its settings in a plan only
+    let plan = [("Accept", "application/vnd.pgrst.plan+text; options=settings")];
+    let seen = |role: &str| {
+        let config = Config { db_anon_role: Some(role.into()), db_plan_enabled: true, ..config(&database.uri()) };
+        let served = Served::start(config);
+        let kept = served.request("GET", "/rows", &plan).text().contains("jit = 'off'");
+        (served.get("/seen").json()[0]["jit"].as_str().unwrap().to_owned(), kept)
+    };
+    assert_eq!(seen("test_reader"), ("off".to_owned(), true));
+    assert_eq!(seen("test_compiles"), ("on".to_owned(), false));
+    database.execute(&format!("alter database {} set jit = on", database.name()));
+    assert_eq!(seen("test_reader"), ("on".to_owned(), false));
+    database.execute("drop role test_compiles");
+}
+
 /// What only the connecting role may set is set before a session has the role of a request, what only that role may set
 /// behind it, and what neither may is left out.
 #[test]

@@ -168,9 +168,14 @@ impl Settings {
         let _ = write!(self.text, ", pg_catalog.set_config(${}, ${at}, {})", at - 1, self.is_local);
     }
 
-    /// The role and its settings. Who logged in may set some of them, the role others; whose session this was last is
+    /// The role and its settings, and before them what they may say otherwise. Who logged in may set some of them, the role others; whose session this was last is
     /// neither.
     fn set_role(&mut self, session: &Session<'_>) {
+        // What a request asks for is short, but by estimates without statistics it may look long enough to be compiled, which
+        // takes a hundred times as long (`bench/runs/2026-11-22-never-analysed`). Whoever has set it knows better.
+        if session.compiles_by_default() {
+            self.set("jit", Cow::Borrowed("off"));
+        }
         let settings = session.role_settings();
         if !settings.is_empty() {
             self.set("role", Cow::Borrowed("none"));

@@ -85,6 +85,11 @@ impl<'a> Session<'a> {
         is_enough.then_some(Identity { role: self.role, search_path: self.search_path, settings })
     }
 
+    /// Whether statements are compiled where PostgreSQL finds them long, since nobody has said anything about it.
+    pub(super) fn compiles_by_default(&self) -> bool {
+        self.snapshot.catalog.session().compiles_by_default
+    }
+
     /// `ALTER ROLE … SET` of the role.
     pub(super) fn role_settings(&self) -> &'a [RoleSetting] {
         self.snapshot.catalog.session().role_settings.get(self.role).map_or(&[], Vec::as_slice)
