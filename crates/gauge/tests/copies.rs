@@ -62,6 +62,8 @@ const KIB: usize = 1024;
 const SIZES: [usize; 3] = [64 * KIB, 16 * KIB * KIB, 64 * KIB * KIB];
 /// What only passes through, with headers and the edges of chunks.
 const PASSED: f64 = 0.05;
+/// What comes by the same read as the head, in bytes: hyper moves it when it makes room for more, if the rest is not there yet.
+const BESIDE_HEAD_BYTES_MAX: usize = 8 * KIB;
 /// What is read or written once.
 const ONCE: f64 = 1.05;
 
@@ -220,7 +222,8 @@ fn bytes_are_copied_as_often_as_the_budget_says() {
             let [start, piece, end] = path.parts;
             let (body, count) = body(start, piece, end, size);
             let (_, copied) = client.exchange(path.head, &body);
-            check(path.what, body.len(), copied, count, path.copies_max);
+            let beside_head = BESIDE_HEAD_BYTES_MAX as f64 / body.len() as f64;
+            check(path.what, body.len(), copied, count, path.copies_max + beside_head);
         }
         database.execute("truncate api.rows, api.keyed; delete from api.docs where id > 0");
     }
