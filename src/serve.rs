@@ -39,7 +39,7 @@ pub(crate) fn serve(
 ) -> Result<(), Box<dyn Error>> {
     let stop = signals.stop();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(async {
+    let serve = async {
         let server = Server::builder(config).start().await?;
         let (address, loaded) = (server.local_addr(), server.loaded());
         let mut serving = std::pin::pin!(server.serve(stop));
@@ -49,8 +49,20 @@ pub(crate) fn serve(
             Ok(()) = loaded => ready(address),
         }
         serving.await
+    };
+    let served = runtime.block_on(async {
+        tokio::select! {
+            served = serve => Some(served),
+            () = signals.end() => None,
+        }
     });
     // what still runs in the background must not see PostgreSQL go
     runtime.shutdown_timeout(BACKGROUND_TIME_MAX);
-    Ok(served?)
+    match served {
+        Some(served) => Ok(served?),
+        // connections have been reset; whoever listens to signals ends the program
+        None => loop {
+            std::thread::park();
+        },
+    }
 }

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -13,8 +14,12 @@ use tokio::sync::watch;
 pub(crate) struct Signals {
     /// Whether somebody ends the program in order when told to.
     heard: Arc<AtomicBool>,
-    stop: watch::Receiver<bool>,
+    /// How often the program has been told to stop.
+    told: watch::Receiver<u8>,
 }
+
+/// How long connections may take to be reset before the program ends at once, so that nobody takes what broke off for whole.
+const RESET_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// How a program ends that a signal has ended, as shells count it.
 const ENDED_BY_SIGNAL: i32 = 128;
@@ -29,19 +34,28 @@ impl Signals {
         // The server follows these. Until it does they would end the process, which nobody means by them.
         drop((signal(SignalKind::user_defined1())?, signal(SignalKind::user_defined2())?));
         drop(entered);
-        let (sender, stop) = watch::channel(false);
+        let (sender, times) = watch::channel(0);
         let heard = Arc::new(AtomicBool::new(false));
         let told = told(interrupt?, terminate?, heard.clone(), sender);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(told))?;
-        Ok(Self { heard, stop })
+        Ok(Self { heard, told: times })
     }
 
     /// Ready when the program is told to stop. From now on the first signal only does that.
     pub(crate) fn stop(&self) -> impl Future<Output = ()> + Send + use<> {
         self.heard.store(true, Ordering::SeqCst);
-        let mut stop = self.stop.clone();
+        self.told(1)
+    }
+
+    /// Ready when the program is told to stop a second time. It ends very soon then.
+    pub(crate) fn end(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.told(2)
+    }
+
+    fn told(&self, times: u8) -> impl Future<Output = ()> + Send + use<> {
+        let mut told = self.told.clone();
         async move {
-            let _ = stop.wait_for(|stop| *stop).await;
+            let _ = told.wait_for(|told| *told >= times).await;
         }
     }
 }
@@ -52,15 +66,21 @@ async fn told(
     (mut interrupt, int): Told,
     (mut terminate, term): Told,
     heard: Arc<AtomicBool>,
-    stop: watch::Sender<bool>,
+    times: watch::Sender<u8>,
 ) {
     loop {
         let kind = tokio::select! {
             _ = interrupt.recv() => int,
             _ = terminate.recv() => term,
         };
-        if !heard.load(Ordering::SeqCst) || stop.send_replace(true) {
-            std::process::exit(ENDED_BY_SIGNAL + kind.as_raw_value());
+        let is_heard = heard.load(Ordering::SeqCst);
+        if is_heard && times.send_replace(1) == 0 {
+            continue;
         }
+        if is_heard {
+            times.send_replace(2);
+            std::thread::sleep(RESET_TIME_MAX);
+        }
+        std::process::exit(ENDED_BY_SIGNAL + kind.as_raw_value());
     }
 }

@@ -70,8 +70,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 type Kind = fn(&Crowd, usize) -> std::io::Result<()>;
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 14] = [
     reads_nothing,
+    asks_and_leaves,
+    asks_for_a_wide_row_and_leaves,
     reads_slowly,
     uploads_slowly,
     sends_a_compressed_byte_at_times,
@@ -91,6 +93,9 @@ fn rows_are_read_while_everybody_misbehaves() {
         "create schema api;
          create table api.rows as select i as id, repeat('x', 1000) as filler from generate_series(1, 40000) i;
          alter table api.rows add primary key (id);
+         create table api.wide as select i as id, string_agg(md5(i::text || j), '') as filler
+           from generate_series(1, 3) i, generate_series(1, 300000) j group by i;
+         alter table api.wide add primary key (id);
          create table api.uploads (id int, filler text);",
     );
     let mut program = Program::serve(&database.uri());
@@ -195,6 +200,18 @@ impl Crowd {
 fn reads_nothing(crowd: &Crowd, _: usize) -> std::io::Result<()> {
     let stream = crowd.begin("GET", "/rows", "")?;
     crowd.slowly(|| stream.take_error().map(|_| ()))
+}
+
+fn asks_and_leaves(crowd: &Crowd, _: usize) -> std::io::Result<()> {
+    let _asked = crowd.begin("GET", "/rows", "")?;
+    std::thread::sleep(Duration::from_secs(3));
+    Ok(())
+}
+
+fn asks_for_a_wide_row_and_leaves(crowd: &Crowd, _: usize) -> std::io::Result<()> {
+    let _asked = crowd.begin("GET", "/wide?id=eq.1", "")?;
+    std::thread::sleep(Duration::from_secs(3));
+    Ok(())
 }
 
 fn reads_slowly(crowd: &Crowd, _: usize) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use crate::program::{Directory, Program, eventually};
 use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -159,4 +159,22 @@ fn a_signal_while_postgresql_is_fetched() {
     program.signal(Signal::SIGUSR1);
     program.signal(Signal::SIGTERM);
     assert_eq!(program.wait().code(), Some(143));
+}
+
+/// Over HTTP/1.0 a response may have no end but the connection's: one that is cut by a second signal must not seem to end.
+#[test]
+fn a_second_signal_resets_responses() {
+    let database = Database::new(
+        "create schema api; create view api.numbers as select i, repeat('x', 1000) as x from generate_series(1, 100000) i;",
+    );
+    let mut program = Program::serve(&database.uri());
+    let mut stream = TcpStream::connect(program.address()).unwrap();
+    stream.write_all(b"GET /numbers HTTP/1.0\r\nAccept: text/csv\r\n\r\n").unwrap();
+    stream.read_exact(&mut vec![0; 1024 * 1024]).unwrap();
+    program.signal(Signal::SIGTERM);
+    std::thread::sleep(Duration::from_millis(300));
+    program.signal(Signal::SIGTERM);
+    assert_eq!(program.wait().code(), Some(128 + Signal::SIGTERM as i32));
+    let rest = stream.read_to_end(&mut Vec::new());
+    assert_eq!(rest.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
 }

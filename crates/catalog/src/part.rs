@@ -159,8 +159,9 @@ impl Part {
                                where f.ftrelid = c.oid and w.fdwhandler <> 0) then 0
                              when c.oid in (select oid from waiting) then null
                              else pg_relation_is_updatable(c.oid, true) end,
-                        case when c.reltuples >= 0 and c.relkind in ('r', 'm') then c.relpages
-                             when files.pages > 0 then least(files.pages, 2147483647)::int end,
+                        case when c.relkind in ('r', 'm') and (c.reltuples >= 0 or files.pages > 0) then
+                             least(coalesce(files.pages, c.relpages::int8)
+                                   + coalesce(beside.pages, s.relpages::int8, 0), 2147483647)::int end,
                         c.relrowsecurity, c.relhasrules
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                  left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass
@@ -168,6 +169,13 @@ impl Part {
                    select pg_relation_size(c.oid) / current_setting('block_size')::int as pages
                    where c.reltuples < 0 and c.relkind in ('r', 'm') and c.oid not in (select relation from locked)
                  ) as files on true
+                 -- where values are kept that are too large for their rows
+                 left join pg_class s on s.oid = c.reltoastrelid
+                 left join lateral (
+                   select pg_relation_size(s.oid) / current_setting('block_size')::int as pages
+                   where s.reltuples < 0
+                     and c.oid not in (select relation from locked) and s.oid not in (select relation from locked)
+                 ) as beside on true
                  where n.nspname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
                  order by n.nspname, c.relname"
             }

@@ -26,8 +26,8 @@ pub struct Relation {
     pub indexed: Vec<u16>,
     /// Its comment.
     pub comment: Option<Box<str>>,
-    /// How large its rows are, in bytes, as PostgreSQL last knew, or as its files say where it never looked; `None` if
-    /// neither is known.
+    /// How large its rows are, in bytes, with values that are kept apart from them: as PostgreSQL last knew, or as its
+    /// files say where it never looked; `None` if neither is known.
     pub size_bytes: Option<u64>,
     /// Whether policies decide which rows a role sees.
     pub row_security: bool,

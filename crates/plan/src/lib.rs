@@ -28,6 +28,7 @@ mod once_per_key;
 mod plan;
 mod read;
 mod said;
+mod size;
 mod weight;
 mod write;
 

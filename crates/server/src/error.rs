@@ -42,8 +42,6 @@ pub(crate) enum Retry {
     AfterLoadIfDue,
     /// In another way, which keeps less in memory.
     NotFlat,
-    /// It is larger than requests may be that keep a connection without having waited for their turn.
-    WithTurn,
 }
 
 #[derive(Debug)]

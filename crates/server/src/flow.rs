@@ -9,7 +9,6 @@ use crate::error::{ApiError, Retry};
 use crate::schema::Snapshot;
 use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
-use crate::turns::Turn;
 use crate::upload::copy;
 use crate::upload::{Received, RequestBody};
 use bytes::Bytes;
@@ -92,8 +91,6 @@ const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 struct Given {
     /// Whether levels must not be joined here: relations that have grown since PostgreSQL last looked are joined by it.
     is_never_flat: bool,
-    /// A turn of requests that keep a connection.
-    turn: Option<Turn>,
     /// How long loads of the schema cache are waited for.
     waits_until: Option<Instant>,
 }
@@ -105,10 +102,6 @@ impl Given {
             Retry::Never => return Ok(false),
             Retry::NotFlat => {
                 self.is_never_flat = true;
-                return Ok(true);
-            }
-            Retry::WithTurn => {
-                self.turn = Some(state.turns.next().await?);
                 return Ok(true);
             }
             Retry::AfterLoad => true,
@@ -175,7 +168,7 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
         bill.lap(Stage::Plan);
         let session = session.in_one_snapshot(true);
         let download = Download { state, parts, plan: &plan, value, session: &session };
-        return Ok((download.answer(given.turn.take(), bill).await?, Some(1)));
+        return Ok((download.answer(bill).await?, Some(1)));
     }
     let source = copy_source(&plan, received, &request).await?;
     let values = run.values(received).await?;
@@ -184,9 +177,10 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
         Some(CopySource::Flowing(_)) => state.turn_of(received, incoming).await?,
         Some(CopySource::Whole(_) | CopySource::Held(_)) | None => None,
     };
+    let turn = run.turn().await?;
     let entered = enter(state, &session).await?;
     bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (values, source), (received, incoming), given.turn.take(), bill).await?;
+    let outcome = run.run(entered, (values, source), (received, incoming), turn, bill).await?;
     response(state, parts, &params, &request, &plan, outcome)
 }
 

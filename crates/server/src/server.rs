@@ -63,7 +63,9 @@ impl fmt::Display for ServerError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Database(error) => error.fmt(f),
-            Self::Listen(where_, error) => write!(f, "cannot listen on {where_}: {error}"),
+            Self::Listen(where_, error) => {
+                write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
+            }
             Self::Signals(error) => write!(f, "cannot listen to signals: {error}"),
         }
     }

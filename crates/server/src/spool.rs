@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 const SEGMENT_BYTES: u64 = 16 * 1024 * 1024;
 /// How much is read from disk at a time, in bytes.
 const PIECE_BYTES: u64 = 64 * 1024;
-/// How large a part of the room one queue may take.
+/// For how many queues there is room at least.
 const QUEUES_MIN: u64 = 4;
 
 /// Room on disk. Clones share it.
@@ -96,6 +96,8 @@ impl Shared {
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     room: Arc<Room>,
+    /// How much of the queue may be on disk.
+    bytes_max: u64,
     /// The file that is being written.
     segment: Option<Arc<Segment>>,
 }
@@ -133,11 +135,20 @@ impl Spool {
         Self { room: Arc::new(Room { directory, bytes_max, bytes, is_failing }) }
     }
 
-    /// A queue with nothing in it.
+    /// A queue with nothing in it, which may take a part of the room.
     pub(crate) fn queue(&self) -> (Writer, Reader) {
+        self.queue_of(self.room.bytes_max / QUEUES_MIN)
+    }
+
+    /// A queue that may take all of the room.
+    pub(crate) fn whole_queue(&self) -> (Writer, Reader) {
+        self.queue_of(self.room.bytes_max)
+    }
+
+    fn queue_of(&self, bytes_max: u64) -> (Writer, Reader) {
         let shared = Arc::new(Shared::default());
         shared.lock().has_writer = true;
-        let writer = Writer { shared: shared.clone(), room: self.room.clone(), segment: None };
+        let writer = Writer { shared: shared.clone(), room: self.room.clone(), bytes_max, segment: None };
         (writer, Reader { shared, reading: None })
     }
 }
@@ -164,7 +175,7 @@ impl Writer {
             return Ok(());
         }
         let queued = self.shared.lock().disk_bytes;
-        if queued + bytes > self.room.bytes_max / QUEUES_MIN || !self.room.take(bytes) {
+        if queued + bytes > self.bytes_max || !self.room.take(bytes) {
             return Err(NoRoom(chunks));
         }
         let segment = self.segment.take().filter(|segment| segment.bytes.load(Ordering::Relaxed) < SEGMENT_BYTES);

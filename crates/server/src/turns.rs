@@ -1,22 +1,28 @@
 //! Turns of requests that take much or long: those that keep a database connection for as long as it takes leave some of the
 //! pool to others.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thalweg_wire::PoolError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// One of how many connections is left to short requests.
-const LEFT_PART: usize = 2;
+/// One of how many connections is left to short requests, and one at least where there are two.
+const LEFT_PART: usize = 4;
 /// How many requests may wait for a turn.
 const WAITING_MAX: usize = 1000;
+/// How many statements are remembered as large.
+const REMEMBERED_MAX: usize = 1024;
 
 /// Turns, of which there are so many at a time.
 pub(crate) struct Turns {
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
     wait: Duration,
+    /// Statements, by hash, whose answers have turned out to be large.
+    large: Mutex<HashSet<u64>>,
 }
 
 /// A turn, which ends when it is dropped.
@@ -25,12 +31,16 @@ pub(crate) type Turn = OwnedSemaphorePermit;
 impl Turns {
     /// So many, each waited for as long.
     pub(crate) fn new(turns: usize, wait: Duration) -> Self {
-        Self { free: Arc::new(Semaphore::new(turns)), waiting: AtomicUsize::new(0), wait }
+        let free = Arc::new(Semaphore::new(turns));
+        Self { free, waiting: AtomicUsize::new(0), wait, large: Mutex::default() }
     }
 
-    /// Those of a pool of so many connections.
+    /// Those of a pool of so many connections, for one of which a request would wait as long.
     pub(crate) fn of_pool(connections: usize, wait: Duration) -> Self {
-        Self::new((connections - connections / LEFT_PART).max(1), wait)
+        let left = (connections / LEFT_PART).max(1);
+        let turns = connections.saturating_sub(left).max(1);
+        // as many requests come to their turn meanwhile as would to a connection
+        Self::new(turns, wait.mul_f64(connections as f64 / turns as f64))
     }
 
     /// A turn, if one is free.
@@ -47,6 +57,27 @@ impl Turns {
         let turn = tokio::time::timeout(self.wait, self.free.clone().acquire_owned()).await;
         turn.ok().and_then(Result::ok).ok_or(PoolError::Timeout)
     }
+
+    /// Notes that the answer to a statement was large although it had not looked so.
+    pub(crate) fn remember(&self, statement: &str) {
+        let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        if large.len() >= REMEMBERED_MAX {
+            large.clear();
+        }
+        large.insert(hash(statement));
+    }
+
+    /// Whether the answer to a statement has been large.
+    pub(crate) fn remembers(&self, statement: &str) -> bool {
+        let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        !large.is_empty() && large.contains(&hash(statement))
+    }
+}
+
+fn hash(statement: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    statement.hash(&mut hasher);
+    hasher.finish()
 }
 
 struct Waiting<'a>(&'a AtomicUsize);
@@ -71,10 +102,40 @@ mod tests {
 
     #[test]
     fn some_connections_are_left() {
-        for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 2), (10, 5), (100, 50)] {
+        for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 3), (10, 8), (100, 75)] {
             let all = Turns::of_pool(connections, Duration::ZERO);
             let taken: Vec<Turn> = std::iter::from_fn(|| all.take()).collect();
             assert_eq!(taken.len(), turns, "{connections}");
         }
+    }
+
+    #[tokio::test]
+    async fn only_so_many_wait() {
+        let turns = Arc::new(Turns::new(1, Duration::from_secs(60)));
+        let turn = turns.take();
+        let waiting: Vec<_> = (0..WAITING_MAX)
+            .map(|_| {
+                let turns = turns.clone();
+                tokio::spawn(async move { turns.next().await.is_ok() })
+            })
+            .collect();
+        while turns.waiting.load(Ordering::Relaxed) < WAITING_MAX {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(turns.next().await, Err(PoolError::QueueFull)));
+        drop(turn);
+        for waited in waiting {
+            assert!(waited.await.unwrap());
+        }
+    }
+
+    #[test]
+    fn what_was_large_is_remembered_within_bounds() {
+        let turns = Turns::new(1, Duration::ZERO);
+        assert!(!turns.remembers("a"));
+        turns.remember("a");
+        assert!(turns.remembers("a") && !turns.remembers("b"));
+        (0..REMEMBERED_MAX).for_each(|at| turns.remember(&at.to_string()));
+        assert!(turns.large.lock().unwrap().len() <= REMEMBERED_MAX);
     }
 }

@@ -26,11 +26,6 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// How many chunks there are.
-    pub(crate) fn len(&self) -> usize {
-        usize::from(!self.first.is_empty()) + self.more.len()
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_empty()
     }
@@ -162,7 +157,7 @@ mod tests {
             ["ab", "", "cde", "f", "ghijk"]
                 .into_iter()
                 .for_each(|chunk| data.push(Bytes::from_static(chunk.as_bytes())));
-            assert_eq!((data.len(), data.remaining()), (4, 11));
+            assert_eq!(data.remaining(), 11);
             let mut slices = [IoSlice::new(&[]); 3];
             assert_eq!(data.chunks_vectored(&mut slices), 3);
             assert_eq!(slices.map(|slice| slice.to_vec()).concat(), b"abcdef");

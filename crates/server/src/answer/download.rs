@@ -2,10 +2,9 @@
 
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
-use crate::error::{ApiError, Retry};
+use crate::error::ApiError;
 use crate::state::State;
 use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, failed, texts};
-use crate::turns::Turn;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -18,7 +17,7 @@ use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
 use thalweg_rows::oid::BYTEA;
 use thalweg_sql::{Purpose, Statement};
-use thalweg_wire::{PoolError, Progress, Query, StepError};
+use thalweg_wire::{Progress, Query, StepError};
 
 /// A request for one value.
 pub(crate) struct Download<'a> {
@@ -38,15 +37,12 @@ struct Described {
     set_by_sql: (Option<String>, Option<String>),
 }
 
-/// What is no longer than this goes out without a turn, in bytes.
-const WITHOUT_TURN_BYTES_MAX: u64 = 1024 * 1024;
-
 /// What the database does not allow to be read of every row: its place.
 const NOT_ALLOWED: &str = "42501";
 
 impl Download<'_> {
     /// Answers it.
-    pub(crate) async fn answer(self, turn: Option<Turn>, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    pub(crate) async fn answer(self, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
         let (mut entered, described) = match self.describe(self.value.has_versions, bill).await {
             Err(error) if error.code == NOT_ALLOWED && self.value.has_versions => self.describe(false, bill).await?,
             described => described?,
@@ -65,7 +61,7 @@ impl Download<'_> {
         let (status, wanted) = self.wanted(&described);
         let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
         let body = if is_sent && self.parts.method != Method::HEAD && !wanted.is_empty() {
-            self.send(entered, wanted.clone(), turn, bill).await?
+            self.send(entered, wanted.clone(), bill).await?
         } else {
             self.finish(&mut entered).await?;
             Body::whole(Bytes::new())
@@ -150,20 +146,8 @@ impl Download<'_> {
     }
 
     /// Sends the bytes and ends the transaction.
-    async fn send(
-        &self,
-        mut entered: Entered,
-        wanted: Range<u64>,
-        turn: Option<Turn>,
-        bill: &mut Bill,
-    ) -> Result<Body, ApiError> {
+    async fn send(&self, mut entered: Entered, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
         let State { outlet, turns, .. } = self.state;
-        let turn = match turn.or_else(|| turns.take()) {
-            None if wanted.end - wanted.start > WITHOUT_TURN_BYTES_MAX && self.plan.is_read_only => {
-                return Err(ApiError::from(PoolError::Timeout).retried(Retry::WithTurn));
-            }
-            turn => turn,
-        };
         let statement = thalweg_sql::bytes(self.plan, self.value, wanted.clone());
         let params = texts(&statement);
         let types = [BYTEA];
@@ -182,7 +166,8 @@ impl Download<'_> {
         }
         let mut held = outlet.hold();
         held.push(replies.encoder.take());
-        Ok(Body::flowing_bytes(held, Flowing { entered, replies, turn }, wanted.end - wanted.start))
+        let flowing = Flowing { entered, replies, turn: turns.take() };
+        Ok(Body::flowing_bytes(held, flowing, wanted.end - wanted.start))
     }
 
     /// Ends a transaction of which nothing more is wanted.

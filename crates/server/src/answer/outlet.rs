@@ -37,9 +37,9 @@ const HELD_BYTES_PATIENT: u64 = 256 * 1024 * 1024;
 const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Chunks with less room than this are not counted, in bytes: an answer has one of them at most.
 const COUNTED_BYTES_MIN: usize = 32 * 1024;
-/// How many chunks the HTTP connection is given at once, to be sent by one write. They stay with it until the client has
-/// taken them.
-const GIVEN_CHUNKS_MAX: usize = 4;
+/// How much the HTTP connection is given at once, to be sent by one write, in bytes; one chunk may be more. It stays there
+/// until the client has taken it.
+const GIVEN_BYTES_MAX: usize = 256 * 1024;
 /// How long chunks are kept for the next answers.
 const REST_INTERVAL: Duration = Duration::from_secs(1);
 /// How much goes to disk at a time, in bytes.
@@ -61,8 +61,7 @@ pub(crate) struct Outlet {
 pub(crate) struct Flowing {
     pub(crate) entered: Entered,
     pub(crate) replies: Replies,
-    /// A turn of those that leave connections to others, which ends with the rows.
-    #[allow(dead_code, reason = "it is kept, not used")]
+    /// A turn of those that leave connections to others, which ends with the rows. Without one they wait for nobody.
     pub(crate) turn: Option<Turn>,
 }
 
@@ -86,8 +85,6 @@ struct State {
     chunks: VecDeque<Bytes>,
     source: Source,
     outlet: Outlet,
-    /// How many chunks are given at once.
-    given_max: usize,
     /// For how long the client has kept it waiting, but for the time since it was given something.
     waited: Duration,
     given_at: Option<Instant>,
@@ -97,7 +94,7 @@ enum Source {
     End,
     /// What is missing will not come.
     Torn,
-    Database(Box<Flowing>),
+    Database(Box<dyn Rows>),
     Spooled(Reader),
 }
 
@@ -158,8 +155,9 @@ impl Outlet {
         self.held.load(Ordering::Relaxed) > HELD_BYTES_MAX
     }
 
-    fn patience(&self) -> Duration {
-        if self.held.load(Ordering::Relaxed) > HELD_BYTES_PATIENT { Duration::ZERO } else { PATIENCE }
+    /// Whether answers hold so much that none of them is waited for.
+    fn is_crowded(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > HELD_BYTES_PATIENT
     }
 }
 
@@ -170,13 +168,14 @@ impl Held {
         self.chunks.push_back(self.outlet.chunk(chunk));
     }
 
-    /// Brings what is in memory to disk, if it is much; whether there was room.
+    /// Brings what is in memory to disk, if it is much; whether there was room. What nobody can be given before it is whole may
+    /// take all of it.
     pub(crate) async fn spool(&mut self) -> bool {
         if self.bytes - self.spooled_bytes < BATCH_BYTES {
             return true;
         }
         let batch = std::mem::take(&mut self.chunks).into();
-        let (writer, _) = self.spooled.get_or_insert_with(|| self.outlet.spool.queue());
+        let (writer, _) = self.spooled.get_or_insert_with(|| self.outlet.spool.whole_queue());
         self.spooled_bytes = self.bytes;
         let written = writer.write(batch).await;
         written.map_err(|NoRoom(batch)| writer.hold(batch)).is_ok()
@@ -209,9 +208,8 @@ impl Held {
 
 impl Flow {
     fn new(outlet: Outlet, chunks: VecDeque<Bytes>, source: Source) -> Self {
-        let given_max = if outlet.patience().is_zero() { 1 } else { GIVEN_CHUNKS_MAX };
         let (waited, given_at) = (Duration::ZERO, Some(Instant::now()));
-        let state = State { chunks, source, given_max, waited, given_at, outlet: outlet.clone() };
+        let state = State { chunks, source, waited, given_at, outlet: outlet.clone() };
         let shared = Arc::new(Mutex::new(state));
         let watching = tokio::spawn(watch(Arc::downgrade(&shared), outlet)).abort_handle();
         Self { shared, watching }
@@ -243,9 +241,14 @@ impl State {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
         self.waited += self.given_at.take().map_or(Duration::ZERO, |given_at| given_at.elapsed());
         let mut data = Data::default();
-        while data.len() < self.given_max {
+        let given_max = if self.outlet.is_crowded() { 1 } else { GIVEN_BYTES_MAX };
+        let mut given = 0;
+        while given < given_max {
             match self.poll_chunk(cx) {
-                Poll::Ready(Some(Ok(chunk))) => data.push(chunk),
+                Poll::Ready(Some(Ok(chunk))) => {
+                    given += chunk.len();
+                    data.push(chunk);
+                }
                 Poll::Ready(Some(Err(torn))) if data.is_empty() => return Poll::Ready(Some(Err(torn))),
                 Poll::Pending if data.is_empty() => return Poll::Pending,
                 Poll::Ready(None) if data.is_empty() => return Poll::Ready(None),
@@ -264,7 +267,7 @@ impl State {
             Source::End => None,
             Source::Torn => Some(Err(Torn)),
             Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
-            Source::Database(flowing) => match ready!(flowing.poll_chunk(cx)) {
+            Source::Database(rows) => match ready!(rows.poll_chunk(cx)) {
                 Ok((chunk, is_last)) => {
                     if is_last {
                         self.source = Source::End;
@@ -280,29 +283,43 @@ impl State {
     }
 
     /// How much longer the client may keep it waiting; `None` if it keeps nothing waiting.
-    fn patience_left(&self, patience: Duration) -> Option<Duration> {
+    fn patience_left(&self) -> Option<Duration> {
         let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
         match self.source {
             Source::Spooled(_) | Source::Torn => return None,
             Source::End if is_little() => return None,
             Source::End | Source::Database(_) => {}
         }
-        let waited = self.waited + self.given_at.map_or(Duration::ZERO, |given_at| given_at.elapsed());
-        Some(patience.saturating_sub(waited))
+        // Where the client waits for the database, it keeps nobody waiting; and if another took the rows now, the database would
+        // wake that one, and the client nobody.
+        let Some(given_at) = self.given_at else { return Some(WATCH_PAUSE_MIN) };
+        let has_no_turn = matches!(&self.source, Source::Database(rows) if !rows.has_turn());
+        if has_no_turn || self.outlet.is_crowded() {
+            return Some(Duration::ZERO);
+        }
+        Some(PATIENCE.saturating_sub(self.waited + given_at.elapsed()))
     }
 
     /// Gives away all that is left, to come back through a queue.
-    fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<Flowing>>) {
-        let flowing = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
-            Source::Database(flowing) => Some(flowing),
+    fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<dyn Rows>>) {
+        let rows = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
+            Source::Database(rows) => Some(rows),
             Source::End | Source::Spooled(_) | Source::Torn => None,
         };
-        (std::mem::take(&mut self.chunks), flowing)
+        (std::mem::take(&mut self.chunks), rows)
     }
 }
 
-impl Flowing {
+/// Rows that are still to come.
+trait Rows: Send {
     /// The next chunk, and whether it is the last.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>>;
+
+    /// Whether they have a turn to wait for the client.
+    fn has_turn(&self) -> bool;
+}
+
+impl Rows for Flowing {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
         let Self { entered, replies, .. } = self;
         Poll::Ready(match ready!(entered.poll_step(cx, replies)) {
@@ -311,6 +328,10 @@ impl Flowing {
             Ok(Progress::Done | Progress::Open | Progress::CopyIn) => Ok((replies.encoder.finish(), true)),
             Err(error) => Err(torn(&error)),
         })
+    }
+
+    fn has_turn(&self) -> bool {
+        self.turn.is_some()
     }
 }
 
@@ -325,23 +346,23 @@ fn torn(error: &StepError<EncodeError>) -> Torn {
 
 /// Waits until the client has kept the answer waiting for too long, and brings it to disk then.
 async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
-    let (chunks, flowing, writer) = loop {
+    let (chunks, rows, writer) = loop {
         let pause = {
             let Some(state) = state.upgrade() else { return };
             let mut state = lock(&state);
-            match state.patience_left(outlet.patience()) {
+            match state.patience_left() {
                 None => return,
                 Some(Duration::ZERO) => {
                     let (writer, reader) = outlet.spool.queue();
-                    let (chunks, flowing) = state.take(reader);
-                    break (chunks, flowing, writer);
+                    let (chunks, rows) = state.take(reader);
+                    break (chunks, rows, writer);
                 }
                 Some(left) => left.max(WATCH_PAUSE_MIN),
             }
         };
         tokio::time::sleep(pause).await;
     };
-    if let Err(TooSlow) = spool(&outlet, chunks, flowing, writer).await {
+    if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await {
         tracing::error!("a response was cut: the spool is full, and its client reads too slowly");
     }
 }
@@ -354,24 +375,24 @@ struct TooSlow;
 async fn spool(
     outlet: &Outlet,
     chunks: VecDeque<Bytes>,
-    flowing: Option<Box<Flowing>>,
+    rows: Option<Box<dyn Rows>>,
     mut writer: Writer,
 ) -> Result<(), TooSlow> {
     for batch in batches(chunks) {
         write_or_hold(&mut writer, batch).await;
     }
-    let Some(mut flowing) = flowing else {
+    let Some(mut rows) = rows else {
         writer.finish();
         return Ok(());
     };
     loop {
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         while batch_bytes < BATCH_BYTES {
-            let Ok((chunk, is_last)) = poll_fn(|cx| flowing.poll_chunk(cx)).await else { return Ok(()) };
+            let Ok((chunk, is_last)) = poll_fn(|cx| rows.poll_chunk(cx)).await else { return Ok(()) };
             batch_bytes += chunk.len() as u64;
             batch.push(outlet.chunk(chunk));
             if is_last {
-                drop(flowing);
+                drop(rows);
                 write_or_hold(&mut writer, batch).await;
                 writer.finish();
                 return Ok(());
@@ -424,6 +445,7 @@ mod tests {
     use super::*;
     use bytes::Buf;
     use std::path::Path;
+    use std::task::Waker;
 
     /// What becomes of a batch in a queue without room on disk, before which there is another, while the client reads so many
     /// bytes every ten seconds.
@@ -456,7 +478,6 @@ mod tests {
         (0..3).for_each(|_| all.push(vec![7; 1024 * 1024]));
         all.push(vec![7; 100]);
         assert_eq!((held(), all.bytes()), (3 * 1024 * 1024, 3 * 1024 * 1024 + 100));
-        assert_eq!(outlet.patience(), PATIENCE);
         let (chunks, flow, _) = all.finish();
         assert!(chunks.is_empty());
         let mut flow = flow.expect("it is watched");
@@ -475,12 +496,55 @@ mod tests {
         assert_eq!(read, 3 * 1024 * 1024 + 100);
     }
 
+    /// Rows that come when they are told to.
+    #[derive(Default)]
+    struct Coming {
+        rows: Vec<Vec<u8>>,
+        waits: Option<Waker>,
+    }
+
+    struct Told(Arc<Mutex<Coming>>);
+
+    impl Rows for Told {
+        fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
+            let mut coming = self.0.lock().unwrap();
+            coming.waits = Some(cx.waker().clone());
+            coming.rows.pop().map_or(Poll::Pending, |row| Poll::Ready(Ok((row, false))))
+        }
+
+        fn has_turn(&self) -> bool {
+            true
+        }
+    }
+
+    /// The patience with a client ran out while it waited for the database again. Whoever took the rows to disk from then on was
+    /// woken by the database, and the client by nobody.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_waits_for_the_database_is_woken_by_it() {
+        let outlet = Outlet::new(Spool::new(&std::env::temp_dir(), 1024 * 1024 * 1024));
+        let coming = Arc::new(Mutex::new(Coming { rows: vec![vec![7; 300 * 1024]], waits: None }));
+        let source = Source::Database(Box::new(Told(coming.clone())));
+        let mut flow = Flow::new(outlet, VecDeque::new(), source);
+        assert!(matches!(poll_fn(|cx| flow.poll_next(cx)).await, Some(Ok(_))));
+        let shared = flow.shared.clone();
+        let reading =
+            tokio::spawn(async move { poll_fn(|cx| flow.poll_next(cx)).await.is_some_and(|next| next.is_ok()) });
+        tokio::time::sleep(PATIENCE / 2).await;
+        lock(&shared).waited = 2 * PATIENCE;
+        tokio::time::sleep(2 * PATIENCE).await;
+        coming.lock().unwrap().rows.push(vec![7; 300 * 1024]);
+        let waits = coming.lock().unwrap().waits.take();
+        waits.expect("somebody waits for the rows").wake();
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        assert!(read.is_ok_and(|read| read.unwrap()), "the client was forgotten");
+    }
+
     #[test]
     fn without_room_nothing_large_is_taken_on() {
         let outlet = Outlet::new(Spool::new(Path::new("/nonexistent"), 0));
         let chunks: Vec<Bytes> = (0..513).map(|_| outlet.chunk(vec![0; 1024 * 1024])).collect();
         assert!(outlet.is_full());
-        assert_eq!(outlet.patience(), Duration::ZERO);
+        assert!(outlet.is_crowded());
         drop(chunks);
         assert!(!outlet.is_full());
         assert_eq!(outlet.held.load(Ordering::Relaxed), 0);

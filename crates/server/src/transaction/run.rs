@@ -18,7 +18,7 @@ use thalweg_request::{Action, Count};
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Format, Shape};
 use thalweg_sql::{Purpose, Statement, Statements};
-use thalweg_wire::{Param, PoolError, Progress, Query, StepError};
+use thalweg_wire::{Param, Progress, Query, StepError};
 
 /// Rows are held back up to this size, so that `Content-Range` can say how many there are.
 const HELD_BACK_BYTES: u64 = 1024 * 1024;
@@ -103,13 +103,24 @@ pub(crate) enum CopySource {
 enum Reached {
     End(Held),
     /// There are more rows than can be held back.
-    Rows(Held, Turn),
+    Rows(Held, Option<Turn>),
 }
 
 impl Run<'_> {
     /// What the session must be like, besides what the request says.
     pub(crate) fn session<'s>(&self, session: Session<'s>) -> Session<'s> {
         session.writing(!self.plan.is_read_only).in_one_snapshot(!self.statements.levels.is_empty())
+    }
+
+    /// A turn, waited for without a connection, if its answer is large or has been.
+    pub(crate) async fn turn(&self) -> Result<Option<Turn>, ApiError> {
+        let is_large = self.plan.delivery == Delivery::Streamed
+            && (self.plan.read.is_large() || self.main_text().is_some_and(|text| self.turns.remembers(text)));
+        Ok(if is_large { Some(self.turns.next().await?) } else { None })
+    }
+
+    fn main_text(&self) -> Option<&str> {
+        self.statements.main.last().map(|(_, main)| &*main.text)
     }
 
     /// The values of a body that the statements take, made before a connection is taken.
@@ -132,7 +143,7 @@ impl Run<'_> {
             Reached::End(held) => self.ended(replies, held),
             Reached::Rows(held, turn) => {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
-                let body = Body::flowing(held, Flowing { entered, replies, turn: Some(turn) });
+                let body = Body::flowing(held, Flowing { entered, replies, turn });
                 Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
             }
         }
@@ -221,15 +232,16 @@ impl Run<'_> {
         verdict.map(|()| Reached::End(held))
     }
 
-    /// Lets rows flow, for which there must be a turn: a request that waits for one keeps no connection meanwhile.
+    /// Lets rows flow. Without a turn they do not wait for the client, but go to disk at once.
     fn flows(&self, held: Held, turn: Option<Turn>) -> Result<Reached, ApiError> {
         if self.outlet.is_full() {
             return Err(ApiError::too_many_answers());
         }
-        match turn.or_else(|| self.turns.take()) {
-            None => Err(ApiError::from(PoolError::Timeout).retried(Retry::WithTurn)),
-            Some(turn) => Ok(Reached::Rows(held, turn)),
-        }
+        let turn = turn.or_else(|| {
+            self.main_text().into_iter().for_each(|text| self.turns.remember(text));
+            self.turns.take()
+        });
+        Ok(Reached::Rows(held, turn))
     }
 
     /// Brings what is held to disk. What only reads is refused where there is no room for it.

@@ -318,7 +318,7 @@ fn slow_uploads_keep_no_turn() {
                 }
                 assert!(client.send_bytes(piece));
             }
-            std::thread::sleep(Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(800));
         }
         for client in &mut slow {
             client.send_bytes(second);

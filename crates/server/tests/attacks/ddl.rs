@@ -121,7 +121,7 @@ fn reads_under_changes_are_never_wrong() {
         });
         let (right, refused, changes) = (right.into_inner(), refused.into_inner(), changes.into_inner());
         println!("notified: {notifies}; {right} answers, {refused} errors, {changes} changes");
-        assert!(right > wanted / 8 && changes > 10, "{right} answers, {refused} errors, {changes} changes");
+        assert!(right > wanted / 8 && changes > 5, "{right} answers, {refused} errors, {changes} changes");
     }
 }
 

@@ -11,6 +11,10 @@ const SCHEMA: &str = "
     create table api.numbers as select i as id, repeat('x', 1000) as filler from generate_series(1, 40000) i;
     alter table api.numbers add primary key (id);
     create view api.endless as select generate_series(1, 2000000000) as id, repeat('x', 1000) as filler;
+    create function api.slowly(i int, ms int, bytes int) returns text language plpgsql stable as
+      $$ begin perform pg_sleep(ms / 1000.0); return i || repeat('x', bytes); end $$;
+    create view api.pausing as
+      select i as id, api.slowly(i, case when i = 13 then 3000 else 0 end, 450000) as filler from generate_series(1, 24) i;
     create table api.files (id int primary key, content bytea);
     insert into api.files select 1, convert_to(string_agg(repeat(i::text, 1000), ''), 'UTF8') from generate_series(1, 9000) i;
 ";
@@ -35,7 +39,8 @@ fn asking(served: &Served, target: &str, headers: &[(&str, &str)]) -> Client {
 #[test]
 fn the_database_is_done_long_before_a_slow_reader() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
-    let served = Served::start(Config { db_pool: 2, ..config(&database.uri()) });
+    let wait = Duration::from_secs(60);
+    let served = Served::start(Config { db_pool: 2, db_pool_acquisition_timeout: wait, ..config(&database.uri()) });
     let readers: Vec<Client> = (0..5).map(|_| asking(&served, "/numbers", &[])).collect();
     // one at a time has a connection, and a second is left to others all the while
     for id in 1..200 {
@@ -48,6 +53,35 @@ fn the_database_is_done_long_before_a_slow_reader() {
         let rows = response.json();
         assert_eq!(rows.as_array().unwrap().len(), 40_000);
         assert!(rows.as_array().unwrap().iter().enumerate().all(|(at, row)| row["id"] == at + 1));
+    }
+}
+
+/// The patience with a reader that had stopped ran out while it waited for the database again. Whoever took the rows to disk
+/// from then on was woken by the database, and the reader by nobody: it waited for ever.
+#[test]
+fn a_reader_that_has_stopped_goes_on_when_the_database_does() {
+    let database =
+        Database::new(&format!("{SCHEMA}{GRANTS} grant execute on all functions in schema api to test_reader;"));
+    let served = Served::start(Config { db_pool: 40, ..config(&database.uri()) });
+    let (started, ended) = std::sync::mpsc::channel();
+    for reader in 0..20 {
+        let (mut client, ended) = (asking(&served, "/pausing", &[]), started.clone());
+        std::thread::spawn(move || {
+            // the patience is a second: it runs out a little before, or a little behind
+            let mut bytes = client.read_some(64 * 1024).len();
+            std::thread::sleep(Duration::from_millis(970 + 4 * reader));
+            while bytes < 10_800_000 {
+                match client.read_some(1024 * 1024).len() {
+                    0 => break,
+                    read => bytes += read,
+                }
+            }
+            ended.send(bytes).unwrap();
+        });
+    }
+    for _ in 0..20 {
+        let bytes = ended.recv_timeout(Duration::from_secs(50)).expect("a reader was forgotten");
+        assert!(bytes >= 10_800_000, "{bytes}");
     }
 }
 
