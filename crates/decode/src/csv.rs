@@ -432,16 +432,10 @@ impl Fields for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewrite::rewritten;
 
     fn document(body: &str, piece: usize) -> Result<Vec<u8>, DecodeError> {
-        let (mut document, mut out) = (CsvDocument::default(), Vec::new());
-        for chunk in body.as_bytes().chunks(piece) {
-            document.feed(chunk)?;
-            out.extend(document.take());
-        }
-        document.finish()?;
-        out.extend(document.take());
-        Ok(out)
+        rewritten(CsvDocument::default(), body.as_bytes(), piece)
     }
 
     /// How many bytes of a body are read before it is refused, and why.
@@ -477,14 +471,8 @@ mod tests {
             assert_eq!((reader.header().unwrap(), reader.rows()), (&["a", "b\"", "c"].map(str::to_owned)[..], 3));
             let rows = |columns: &[&str]| {
                 let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
-                let (mut rows, mut out) = (CsvRows::new(&columns, reader.header().unwrap()), Vec::new());
-                for chunk in body.as_bytes().chunks(piece) {
-                    rows.feed(chunk).unwrap();
-                    out.extend(rows.take());
-                }
-                rows.finish().unwrap();
-                out.extend(rows.take());
-                String::from_utf8(out).unwrap()
+                let rows = CsvRows::new(&columns, reader.header().unwrap());
+                String::from_utf8(rewritten(rows, body.as_bytes(), piece).unwrap()).unwrap()
             };
             assert_eq!(rows(&["a", "b\"", "c"]), "1\t\\N\tNULL\n\tx\\ny\\t\\\\\té\n3\t4\t5\n", "{piece}");
             assert_eq!(rows(&["c", "z", "a"]), "NULL\t\\N\t1\né\t\\N\t\n5\t\\N\t3\n", "{piece}");

@@ -253,6 +253,7 @@ impl Fields for Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewrite::rewritten;
 
     fn pairs(body: &[u8], piece: usize) -> Vec<(String, String)> {
         let mut reader = FormReader::default();
@@ -262,14 +263,7 @@ mod tests {
     }
 
     fn document(body: &[u8], piece: usize) -> String {
-        let (mut document, mut out) = (FormDocument::default(), Vec::new());
-        for piece in body.chunks(piece) {
-            document.feed(piece).unwrap();
-            out.extend(document.take());
-        }
-        document.finish().unwrap();
-        out.extend(document.take());
-        String::from_utf8(out).unwrap()
+        String::from_utf8(rewritten(FormDocument::default(), body, piece).unwrap()).unwrap()
     }
 
     #[test]

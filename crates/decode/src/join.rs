@@ -103,15 +103,10 @@ impl Visitor for Join {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewrite::rewritten;
 
     fn joined(body: &str, piece: usize) -> Result<String, DecodeError> {
-        let (mut rows, mut out) = (JoinedRows::default(), Vec::new());
-        for chunk in body.as_bytes().chunks(piece) {
-            rows.feed(chunk)?;
-            out.extend(rows.take());
-        }
-        rows.finish()?;
-        out.extend(rows.take());
+        let out = rewritten(JoinedRows::default(), body.as_bytes(), piece)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

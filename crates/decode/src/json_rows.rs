@@ -535,18 +535,13 @@ impl Visitor for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewrite::rewritten;
 
     fn rows(body: &str, piece: usize, is_lenient: bool) -> Result<String, DecodeError> {
         let kinds = [("a", Kind::Text), ("j", Kind::Json), ("l", Kind::Array)];
         let columns = kinds.map(|(name, kind)| Column { name: name.to_owned(), kind }).to_vec();
         let is_sequence = body.starts_with('{');
-        let (mut rows, mut out) = (JsonRows::new(columns, is_lenient, is_sequence), Vec::new());
-        for chunk in body.as_bytes().chunks(piece) {
-            rows.feed(chunk)?;
-            out.extend(rows.take());
-        }
-        rows.finish()?;
-        out.extend(rows.take());
+        let out = rewritten(JsonRows::new(columns, is_lenient, is_sequence), body.as_bytes(), piece)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -18,3 +18,16 @@ pub trait Rewrite: Send + Sync {
     /// Takes what is ready.
     fn take(&mut self) -> Vec<u8>;
 }
+
+/// What a body becomes, read in pieces of a size.
+#[cfg(test)]
+pub(crate) fn rewritten(mut rewrite: impl Rewrite, body: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
+    let mut out = Vec::new();
+    for piece in body.chunks(piece) {
+        rewrite.feed(piece)?;
+        out.extend(rewrite.take());
+    }
+    rewrite.finish()?;
+    out.extend(rewrite.take());
+    Ok(out)
+}

@@ -3,36 +3,29 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use thalweg_wire::PoolError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use thalweg_wire::{PoolError, Slot, Slots, WAITING_MAX};
 
 /// One of how many connections is left to short requests, and one at least where there are two.
 const LEFT_PART: usize = 4;
-/// How many requests may wait for a turn.
-const WAITING_MAX: usize = 1000;
 /// How many statements are remembered as large.
 const REMEMBERED_MAX: usize = 1024;
 
 /// Turns, of which there are so many at a time.
 pub(crate) struct Turns {
-    free: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    wait: Duration,
+    slots: Slots,
     /// Statements, by hash, whose answers have turned out to be large.
     large: Mutex<HashSet<u64>>,
 }
 
 /// A turn, which ends when it is dropped.
-pub(crate) type Turn = OwnedSemaphorePermit;
+pub(crate) type Turn = Slot;
 
 impl Turns {
     /// So many, each waited for as long.
     pub(crate) fn new(turns: usize, wait: Duration) -> Self {
-        let free = Arc::new(Semaphore::new(turns));
-        Self { free, waiting: AtomicUsize::new(0), wait, large: Mutex::default() }
+        Self { slots: Slots::new(turns, WAITING_MAX, wait), large: Mutex::default() }
     }
 
     /// Those of a pool of so many connections, for one of which a request would wait as long.
@@ -45,17 +38,12 @@ impl Turns {
 
     /// A turn, if one is free.
     pub(crate) fn take(&self) -> Option<Turn> {
-        self.free.clone().try_acquire_owned().ok()
+        self.slots.take()
     }
 
     /// The next turn.
     pub(crate) async fn next(&self) -> Result<Turn, PoolError> {
-        if let Some(turn) = self.take() {
-            return Ok(turn);
-        }
-        let _waiting = Waiting::among(&self.waiting).ok_or(PoolError::QueueFull)?;
-        let turn = tokio::time::timeout(self.wait, self.free.clone().acquire_owned()).await;
-        turn.ok().and_then(Result::ok).ok_or(PoolError::Timeout)
+        self.slots.next().await
     }
 
     /// Notes that the answer to a statement was large although it had not looked so.
@@ -80,25 +68,10 @@ fn hash(statement: &str) -> u64 {
     hasher.finish()
 }
 
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    /// One more who waits, if that may be.
-    fn among(waiting: &'a AtomicUsize) -> Option<Self> {
-        let this = Self(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(this)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn some_connections_are_left() {
@@ -119,7 +92,7 @@ mod tests {
                 tokio::spawn(async move { turns.next().await.is_ok() })
             })
             .collect();
-        while turns.waiting.load(Ordering::Relaxed) < WAITING_MAX {
+        while turns.slots.waiting() < WAITING_MAX {
             tokio::task::yield_now().await;
         }
         assert!(matches!(turns.next().await, Err(PoolError::QueueFull)));

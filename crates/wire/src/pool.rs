@@ -4,13 +4,13 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Identity, SessionState};
+use crate::slots::{Slot, Slots, WAITING_MAX};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The bounds of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Default for PoolLimits {
     fn default() -> Self {
         Self {
             connections_max: 10,
-            waiting_max: 1000,
+            waiting_max: WAITING_MAX,
             wait: Duration::from_secs(10),
             idle: Duration::from_secs(30),
             lifetime: Duration::from_secs(1800),
@@ -87,8 +87,7 @@ pub struct Pool {
 struct Shared {
     config: Config,
     limits: PoolLimits,
-    slots: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    slots: Slots,
     /// Connections of an earlier generation are not used again.
     generation: AtomicU64,
     idle: Mutex<Vec<Idle>>,
@@ -107,7 +106,7 @@ pub struct Pooled {
     opened: Instant,
     generation: u64,
     shared: Arc<Shared>,
-    slot: Option<OwnedSemaphorePermit>,
+    slot: Option<Slot>,
 }
 
 /// How long a query that nobody waits for any more may take to stop.
@@ -119,8 +118,7 @@ impl Pool {
         let shared = Arc::new(Shared {
             config,
             limits,
-            slots: Arc::new(Semaphore::new(limits.connections_max)),
-            waiting: AtomicUsize::new(0),
+            slots: Slots::new(limits.connections_max, limits.waiting_max, limits.wait),
             generation: AtomicU64::new(0),
             idle: Mutex::new(Vec::new()),
         });
@@ -137,7 +135,7 @@ impl Pool {
 
     /// A connection, if possible one whose session has this identity already.
     pub async fn get(&self, identity: Option<Identity<'_>>) -> Result<Pooled, PoolError> {
-        let slot = self.slot().await?;
+        let slot = self.shared.slots.next().await?;
         let shared = self.shared.clone();
         while let Some(idle) = self.take_idle(identity) {
             let mut pooled = Pooled {
@@ -169,19 +167,6 @@ impl Pool {
         opened.await.unwrap_or_else(|cause| Err(Error::caused(ErrorKind::Broken, cause))).map_err(PoolError::Connect)
     }
 
-    async fn slot(&self) -> Result<OwnedSemaphorePermit, PoolError> {
-        let shared = &self.shared;
-        if let Ok(slot) = shared.slots.clone().try_acquire_owned() {
-            return Ok(slot);
-        }
-        let waiting = Waiting(&shared.waiting);
-        if waiting.0.fetch_add(1, Ordering::Relaxed) >= shared.limits.waiting_max {
-            return Err(PoolError::QueueFull);
-        }
-        let slot = tokio::time::timeout(shared.limits.wait, shared.slots.clone().acquire_owned()).await;
-        slot.map_err(|_| PoolError::Timeout)?.map_err(|_| PoolError::Timeout)
-    }
-
     /// The most recently used connection that will do as it is, or else the one that has been unused longest, so that
     /// those that others may want again are left. Those that are too old are closed on the way.
     fn take_idle(&self, identity: Option<Identity<'_>>) -> Option<Idle> {
@@ -205,15 +190,7 @@ impl Pool {
 
     /// What it is doing.
     pub fn status(&self) -> PoolStatus {
-        PoolStatus { idle: self.shared.lock().len(), waiting: self.shared.waiting.load(Ordering::Relaxed) }
-    }
-}
-
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        PoolStatus { idle: self.shared.lock().len(), waiting: self.shared.slots.waiting() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statements, results, errors, back-pressure.
 
-use crate::texts::{Texts, rows, value};
+use crate::texts::{Texts, rows, run, value};
 use std::borrow::Cow;
 use std::future::poll_fn;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
@@ -111,13 +111,7 @@ const INT4: u32 = 23;
 const INT8: u32 = 20;
 
 async fn returning(connection: &mut Connection, text: &str, columns: &[u32]) -> Result<Texts, thalweg_wire::Error> {
-    let query = Query { columns: Some(columns), writes: true, ..Query::bare(text) };
-    let mut texts = Texts::default();
-    match connection.run(&[query], &mut texts).await {
-        Ok(_) => Ok(texts),
-        Err(StepError::Wire(error)) => Err(error),
-        Err(StepError::Sink(error)) => panic!("{error}"),
-    }
+    run(connection, Query { columns: Some(columns), writes: true, ..Query::bare(text) }).await
 }
 
 #[tokio::test]

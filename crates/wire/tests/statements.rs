@@ -1,6 +1,6 @@
 //! Prepared statements: never more than there may be, never another than was meant.
 
-use crate::texts::{Texts, rows, value};
+use crate::texts::{Texts, rows, run, value};
 use std::time::Duration;
 use thalweg_rows::{Demand, RowSink, RowView};
 use thalweg_testkit::Database;
@@ -150,15 +150,6 @@ async fn texts_are_bounded_in_bytes() {
     let expected: Vec<_> = (0..100).map(|at: usize| vec![Some(at.to_string())]).collect();
     assert_eq!(all.0, expected);
     assert_bounded(&mut connection, "one pipeline").await;
-}
-
-async fn run(connection: &mut Connection, query: Query<'_>) -> Result<Texts, thalweg_wire::Error> {
-    let mut texts = Texts::default();
-    match connection.run(&[query], &mut texts).await {
-        Ok(_) => Ok(texts),
-        Err(StepError::Wire(error)) => Err(error),
-        Err(StepError::Sink(error)) => panic!("{error}"),
-    }
 }
 
 #[tokio::test]

@@ -39,3 +39,13 @@ pub(crate) async fn value(connection: &mut Connection, statement: &str) -> Resul
     let texts = rows(connection, &[statement]).await?;
     Ok(texts.0.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default())
 }
+
+/// Runs one statement.
+pub(crate) async fn run(connection: &mut Connection, query: Query<'_>) -> Result<Texts, thalweg_wire::Error> {
+    let mut texts = Texts::default();
+    match connection.run(&[query], &mut texts).await {
+        Ok(_) => Ok(texts),
+        Err(StepError::Wire(error)) => Err(error),
+        Err(StepError::Sink(error)) => panic!("{error}"),
+    }
+}

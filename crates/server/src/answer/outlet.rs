@@ -177,8 +177,7 @@ impl Held {
         let batch = std::mem::take(&mut self.chunks).into();
         let (writer, _) = self.spooled.get_or_insert_with(|| self.outlet.spool.whole_queue());
         self.spooled_bytes = self.bytes;
-        let written = writer.write(batch).await;
-        written.map_err(|NoRoom(batch)| writer.hold(batch)).is_ok()
+        write_or_hold(writer, batch).await
     }
 
     /// How many bytes there are.
@@ -378,9 +377,7 @@ async fn spool(
     rows: Option<Box<dyn Rows>>,
     mut writer: Writer,
 ) -> Result<(), TooSlow> {
-    for batch in batches(chunks) {
-        write_or_hold(&mut writer, batch).await;
-    }
+    write_or_hold(&mut writer, chunks.into()).await;
     let Some(mut rows) = rows else {
         writer.finish();
         return Ok(());
@@ -402,24 +399,10 @@ async fn spool(
     }
 }
 
-fn batches(chunks: VecDeque<Bytes>) -> Vec<Vec<Bytes>> {
-    let (mut batches, mut bytes) = (vec![Vec::new()], 0);
-    for chunk in chunks {
-        if bytes >= BATCH_BYTES {
-            batches.push(Vec::new());
-            bytes = 0;
-        }
-        bytes += chunk.len() as u64;
-        batches.last_mut().expect("there is one").push(chunk);
-    }
-    batches
-}
-
-/// Puts a batch on disk, or leaves it in memory: it is the last, or has been there all along.
-async fn write_or_hold(writer: &mut Writer, batch: Vec<Bytes>) {
-    if let Err(NoRoom(batch)) = writer.write(batch).await {
-        writer.hold(batch);
-    }
+/// Puts a batch on disk, or leaves it in memory: it is the last, or has been there all along. Whether there was room.
+async fn write_or_hold(writer: &mut Writer, batch: Vec<Bytes>) -> bool {
+    let written = writer.write(batch).await;
+    written.map_err(|NoRoom(batch)| writer.hold(batch)).is_ok()
 }
 
 /// Puts a batch on disk; where there is no room, into memory as soon as the one before it is gone from there.
