@@ -7,8 +7,9 @@ use crate::program::Program;
 use crate::stock::Stock;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
+use std::sync::Arc;
 use thalweg_json::append;
-use thalweg_rows::{Demand, Level, RowSink, RowView, Shape};
+use thalweg_rows::{Demand, RowSink, RowView};
 
 /// A chunk is given away when it holds this much; a row is never parted, so that it may hold more.
 pub const CHUNK_BYTES: usize = 64 * 1024;
@@ -46,7 +47,6 @@ pub enum Target {
 pub struct Encoder {
     writer: ValueWriter,
     target: Target,
-    header: Vec<u8>,
     chunk: Vec<u8>,
     scratch: Vec<u8>,
     rows: u64,
@@ -58,39 +58,20 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder of rows of a shape; `timestamptz` is written in the zone.
-    pub fn new(shape: &Shape, target: Target, zone: Zone) -> Self {
-        Self::stripping(shape, target, zone, false)
-    }
-
-    /// An encoder that may leave out members of objects whose value is null.
-    pub fn stripping(shape: &Shape, target: Target, zone: Zone, stripped: bool) -> Self {
-        let header = match target {
-            Target::Csv => {
-                let names: Vec<&[u8]> = shape.fields.iter().map(|field| field.name.as_bytes()).collect();
-                names.join(&b","[..])
-            }
-            _ => Vec::new(),
-        };
+    /// An encoder of rows by a program; `timestamptz` is written in the zone.
+    pub fn new(program: impl Into<Arc<Program>>, zone: Zone) -> Self {
+        let program = program.into();
         Self {
-            writer: ValueWriter { program: Program::compile(shape), zone, stripped },
-            target,
-            header,
+            joiner: (!program.levels.is_empty()).then(|| Joiner::new(program.levels.len())),
+            target: program.target,
+            writer: ValueWriter { program, zone },
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             scratch: Vec::new(),
             rows: 0,
             rows_max: u64::MAX,
-            joiner: None,
             level: 0,
             stock: Stock::default(),
         }
-    }
-
-    /// An encoder of an array of nested objects, of which the rows come level by level ([`Encoder::next_level`]).
-    pub fn flat(levels: &[Level], zone: Zone) -> Self {
-        let mut encoder = Self::new(&Shape::default(), Target::Array, zone);
-        encoder.joiner = Some(Joiner::new(levels, &mut encoder.writer.program.keys));
-        encoder
     }
 
     /// Takes its chunks from a stock.
@@ -189,7 +170,7 @@ impl RowSink for Encoder {
             }
             Target::Csv => {
                 if first {
-                    self.chunk.extend_from_slice(&self.header);
+                    self.chunk.extend_from_slice(&self.writer.program.header);
                 }
                 self.chunk.push(b'\n');
                 csv::record(&mut self.chunk, &mut self.scratch, &self.writer, row)?;

@@ -13,10 +13,9 @@ use thalweg_rows::{Level, Member, RowView};
 /// How much may be kept, in bytes. Whoever plans a join here expects less.
 const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// The levels, and what has come of them.
+/// What has come of each level.
 #[derive(Debug)]
 pub(crate) struct Joiner {
-    levels: Vec<LevelProgram>,
     held: Vec<Held>,
     /// Where each column of the current row lies in it.
     columns: Vec<Option<(u32, u32)>>,
@@ -24,8 +23,9 @@ pub(crate) struct Joiner {
     held_bytes: usize,
 }
 
+/// What to do with the rows of a level.
 #[derive(Debug)]
-struct LevelProgram {
+pub(crate) struct LevelProgram {
     members: Vec<(Literal, What)>,
     link: Vec<usize>,
     to_one: bool,
@@ -61,12 +61,10 @@ struct Chain {
 }
 
 impl Joiner {
-    /// The keys of all levels' objects are kept in `keys`, which must be those of the writer that is used later.
-    pub(crate) fn new(levels: &[Level], keys: &mut Literals) -> Self {
-        let programs = levels.iter().map(|level| LevelProgram::compile(level, keys)).collect();
+    /// A joiner of so many levels.
+    pub(crate) fn new(levels: usize) -> Self {
         Self {
-            levels: programs,
-            held: levels.iter().map(|_| Held::default()).collect(),
+            held: (0..levels).map(|_| Held::default()).collect(),
             columns: Vec::new(),
             scratch: Vec::new(),
             held_bytes: 0,
@@ -80,7 +78,7 @@ impl Joiner {
     }
 
     pub(crate) fn is_root(&self, level: usize) -> bool {
-        level + 1 == self.levels.len()
+        level + 1 == self.held.len()
     }
 
     /// Keeps a row of a level below the root.
@@ -90,7 +88,7 @@ impl Joiner {
         let start = held.json.len();
         self.object(&mut held.json, level, writer, body)?;
         let mut link = std::mem::take(&mut self.scratch);
-        if join_key(&mut link, &self.levels[level].link, &self.columns, body) {
+        if join_key(&mut link, &writer.program.levels[level].link, &self.columns, body) {
             held.add(&link, start);
         } else {
             // linked to nothing
@@ -113,7 +111,7 @@ impl Joiner {
         row: RowView<'_>,
     ) -> Result<(), EncodeError> {
         let body = self.locate(row)?;
-        let root = self.levels.len() - 1;
+        let root = self.held.len() - 1;
         self.object(out, root, writer, body)
     }
 
@@ -139,7 +137,7 @@ impl Joiner {
         writer: &ValueWriter,
         body: &[u8],
     ) -> Result<(), EncodeError> {
-        let program = &self.levels[level];
+        let program = &writer.program.levels[level];
         for (literal, what) in &program.members {
             writer.program.keys.append(out, *literal);
             match what {
@@ -148,7 +146,7 @@ impl Joiner {
                     writer.value(out, node, bytes)?;
                 }
                 What::Embed { level, key } => {
-                    let (held, to_one) = (&mut self.held[*level], self.levels[*level].to_one);
+                    let (held, to_one) = (&mut self.held[*level], writer.program.levels[*level].to_one);
                     let found = join_key(&mut self.scratch, key, &self.columns, body);
                     let chain = if found { held.chain(&self.scratch) } else { None };
                     held.write(out, chain, to_one);
@@ -161,7 +159,7 @@ impl Joiner {
 }
 
 impl LevelProgram {
-    fn compile(level: &Level, keys: &mut Literals) -> Self {
+    pub(crate) fn compile(level: &Level, keys: &mut Literals) -> Self {
         let member = |(at, member): (usize, &Member)| {
             let (name, what) = match member {
                 Member::Column(column) => {
@@ -179,6 +177,15 @@ impl LevelProgram {
         };
         let members = level.members.iter().enumerate().map(member).collect();
         Self { members, link: level.link.clone(), to_one: level.to_one }
+    }
+
+    /// How much memory it takes, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let of_member = |(_, what): &(Literal, What)| match what {
+            What::Column(_, node) => size_of::<(Literal, What)>() + node.size_bytes(),
+            What::Embed { key, .. } => size_of::<(Literal, What)>() + size_of_val(key.as_slice()),
+        };
+        size_of::<Self>() + size_of_val(self.link.as_slice()) + self.members.iter().map(of_member).sum::<usize>()
     }
 }
 

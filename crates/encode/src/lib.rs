@@ -29,6 +29,7 @@ mod zone;
 
 pub use encoder::{CHUNK_BYTES, Encoder, Target};
 pub use error::EncodeError;
+pub use program::Program;
 pub use stock::Stock;
 pub use zone::Zone;
 

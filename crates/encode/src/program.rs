@@ -1,13 +1,23 @@
-//! A shape made ready for writing: keys escaped once a request, not once a row.
+//! A shape made ready for writing: keys escaped once, not once a row nor once a request.
 
+use crate::encoder::Target;
+use crate::flat::LevelProgram;
 use thalweg_json::{Literal, Literals, append, write_string};
 use thalweg_rows::oid::Oid;
-use thalweg_rows::{Codec, Field, Scalar, Shape};
+use thalweg_rows::{Codec, Field, Level, Scalar, Shape};
 
-/// What to do with each column of a row.
+/// What an encoder makes of rows. It can be shared by any number of them.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
+    pub(crate) target: Target,
+    /// The first line of comma-separated values.
+    pub(crate) header: Vec<u8>,
+    /// What to do with each column of a row.
     pub(crate) slots: Vec<Slot>,
+    /// Whether members of objects whose value is null are left out.
+    pub(crate) stripped: bool,
+    /// What to do with the rows of each level, where they come level by level.
+    pub(crate) levels: Vec<LevelProgram>,
     pub(crate) keys: Literals,
 }
 
@@ -35,10 +45,44 @@ pub(crate) enum Node {
 }
 
 impl Program {
-    pub(crate) fn compile(shape: &Shape) -> Self {
+    /// What is made of rows of a shape.
+    pub fn new(shape: &Shape, target: Target) -> Self {
+        let header = match target {
+            Target::Csv => {
+                let names: Vec<&[u8]> = shape.fields.iter().map(|field| field.name.as_bytes()).collect();
+                names.join(&b","[..])
+            }
+            Target::Array
+            | Target::Object
+            | Target::Value
+            | Target::Values
+            | Target::Features
+            | Target::Raw
+            | Target::Bytes => Vec::new(),
+        };
         let mut keys = Literals::with_capacity(shape.fields.iter().map(|field| field.name.len() + 4).sum());
         let slots = slots(&shape.fields, &mut keys);
-        Self { slots, keys }
+        Self { target, header, slots, stripped: false, levels: Vec::new(), keys }
+    }
+
+    /// The same without members of objects whose value is null, where that is wanted.
+    pub fn stripping(mut self, stripped: bool) -> Self {
+        self.stripped = stripped;
+        self
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        let of_levels: usize = self.levels.iter().map(LevelProgram::size_bytes).sum();
+        size_of::<Self>() + self.header.len() + slots_bytes(&self.slots) + of_levels + self.keys.size_bytes()
+    }
+
+    /// An array of nested objects, of which the rows come level by level
+    /// ([`Encoder::next_level`](crate::Encoder::next_level)).
+    pub fn flat(levels: &[Level]) -> Self {
+        let mut program = Self::new(&Shape::default(), Target::Array);
+        program.levels = levels.iter().map(|level| LevelProgram::compile(level, &mut program.keys)).collect();
+        program
     }
 
     /// Appends `{"key":` or `,"key":`.
@@ -58,6 +102,21 @@ fn slots(fields: &[Field], keys: &mut Literals) -> Vec<Slot> {
         Slot { key, node: node(&field.codec, keys), type_oid: field.type_oid }
     };
     fields.iter().enumerate().map(slot).collect()
+}
+
+fn slots_bytes(slots: &[Slot]) -> usize {
+    slots.iter().map(|slot| size_of::<Slot>() + slot.node.size_bytes()).sum()
+}
+
+impl Node {
+    /// How much memory it takes besides itself, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        match self {
+            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
+            Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
+            Self::Row(slots) => slots_bytes(slots),
+        }
+    }
 }
 
 /// What to do with a value; the keys of the objects in it are kept in `keys`.

@@ -5,6 +5,7 @@ use crate::error::EncodeError;
 use crate::number::numeric;
 use crate::program::{Node, Program, Slot};
 use crate::zone::Zone;
+use std::sync::Arc;
 use thalweg_json::{append, write_f32, write_f64, write_hex, write_int, write_string};
 use thalweg_rows::{Cursor, Malformed, RowView, Scalar};
 
@@ -14,10 +15,8 @@ type WriteElement<'a> = dyn Fn(&mut Vec<u8>, Option<&[u8]>) -> Result<(), Encode
 /// Writes rows by a program, in a time zone.
 #[derive(Debug)]
 pub(crate) struct ValueWriter {
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     pub(crate) zone: Zone,
-    /// Whether members of objects whose value is null are left out.
-    pub(crate) stripped: bool,
 }
 
 impl ValueWriter {
@@ -25,7 +24,7 @@ impl ValueWriter {
     #[inline]
     pub(crate) fn object(&self, out: &mut Vec<u8>, row: RowView<'_>) -> Result<(), EncodeError> {
         let mut columns = row.columns();
-        if self.stripped {
+        if self.program.stripped {
             let start = out.len();
             for slot in &self.program.slots {
                 self.member(out, slot, columns.column()?)?;
@@ -89,14 +88,14 @@ impl ValueWriter {
                 return Err(EncodeError::Stale);
             }
             let bytes = cursor.value()?;
-            if self.stripped {
+            if self.program.stripped {
                 self.member(out, slot, bytes)?;
                 continue;
             }
             self.program.key(out, slot);
             self.value(out, &slot.node, bytes)?;
         }
-        if self.stripped {
+        if self.program.stripped {
             close_stripped(out, start);
         } else {
             close_object(out, slots);

@@ -47,6 +47,11 @@ impl Literals {
         Literal { start, end }
     }
 
+    /// How much is kept, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Appends a text that was kept here.
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>, literal: Literal) {

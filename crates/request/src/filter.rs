@@ -181,6 +181,19 @@ pub(crate) fn top_level<'a>(field: Field<'a>, text: &'a str) -> Result<Filter<'a
     Ok(Filter { field, negated, operation })
 }
 
+/// Where in the value of a filter at the top level its operand begins, if that is one value that nothing is read out of: it
+/// goes to the database as it is.
+pub(crate) fn operand_start(text: &str) -> Option<usize> {
+    let operation = text.strip_prefix("not.").unwrap_or(text);
+    let (name, operand) = operation.split_once('.')?;
+    let is_opaque = match Comparison::named(name) {
+        Some(Comparison::Like | Comparison::Ilike) => !operand.contains('*'),
+        Some(_) => true,
+        None => matches!(name, "isdistinct" | "fts" | "plfts" | "phfts" | "wfts"),
+    };
+    is_opaque.then_some(text.len() - operand.len())
+}
+
 /// Whether a value is a filter's rather than an argument's. What begins like one of the operators with a grammar of
 /// their own is taken for one, even if it is none.
 pub(crate) fn is_operation(text: &str) -> bool {

@@ -27,26 +27,31 @@ impl<'a> Params<'a> {
         Ok(params)
     }
 
+    /// How many pairs have a value.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// The pairs with a value, in the order of the query string.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))
     }
 
-    /// The query as `Content-Location` has it: pairs sorted by key, repeated keys merged, values encoded again.
-    /// Empty without pairs.
-    pub fn canonical(&self) -> String {
+    /// A path with the query behind it as `Content-Location` has it: pairs sorted by key, repeated keys merged, values
+    /// encoded again.
+    pub fn canonical(&self, path: &str) -> String {
         let valueless = self.valueless.iter().map(|key| (key.as_ref(), None));
         let mut pairs: Vec<_> = self.iter().map(|(key, value)| (key, Some(value))).chain(valueless).collect();
         pairs.sort_by_key(|&(key, _)| key);
-        let mut out = String::new();
+        let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 8).sum();
+        let mut out = String::with_capacity(path.len() + bytes);
+        out.push_str(path);
         let mut previous = None;
         for (key, value) in pairs {
             if previous == Some(key) {
                 out.push(',');
             } else {
-                if previous.is_some() {
-                    out.push('&');
-                }
+                out.push(if previous.is_some() { '&' } else { '?' });
                 encode(&mut out, key);
                 out.push('=');
             }

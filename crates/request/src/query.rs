@@ -62,21 +62,20 @@ impl<'a> Query<'a> {
         let (mut orders, mut trees) = (Vec::new(), Vec::new());
         let mut windows = Windows::default();
         for (key, value) in params.iter() {
-            let (level, last) = match key.rsplit_once('.') {
-                Some((level, last)) => (Some(level), last),
-                None => (None, key),
-            };
-            match (key, last) {
-                ("select", _) => select_text = select_text.or(Some(value)),
-                ("columns", _) => columns = columns.or(Some(value)),
-                ("on_conflict", _) => on_conflict = on_conflict.or(Some(value)),
-                (_, "order") => orders.push((level, value)),
-                (_, "limit") => windows.set(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?,
-                (_, "offset") => {
-                    windows.set(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?
+            let (level, parameter) = Parameter::of(key);
+            match parameter {
+                Parameter::Select => select_text = select_text.or(Some(value)),
+                Parameter::Columns => columns = columns.or(Some(value)),
+                Parameter::OnConflict => on_conflict = on_conflict.or(Some(value)),
+                Parameter::Order => orders.push((level, value)),
+                Parameter::Limit => {
+                    windows.set(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?;
                 }
-                (_, "and" | "or") => trees.push((level, last == "and", value)),
-                _ => filters.push((key, value)),
+                Parameter::Offset => {
+                    windows.set(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?;
+                }
+                Parameter::Tree { all } => trees.push((level, all, value)),
+                Parameter::Unreserved => filters.push((key, value)),
             }
         }
         let (mut ordered, mut terms_left) = (HashSet::new(), ORDER_TERMS_MAX);
@@ -109,6 +108,43 @@ impl<'a> Query<'a> {
         }
         query.on_conflict = on_conflict.map(|text| names("on_conflict parameter", text)).transpose()?;
         Ok(query)
+    }
+}
+
+/// What a parameter is by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    Select,
+    Columns,
+    OnConflict,
+    Order,
+    Limit,
+    Offset,
+    /// `and`, not `or`.
+    Tree {
+        all: bool,
+    },
+    Unreserved,
+}
+
+impl Parameter {
+    /// The level that a name says it is for, and what it is.
+    pub(crate) fn of(key: &str) -> (Option<&str>, Self) {
+        let (level, last) = match key.rsplit_once('.') {
+            Some((level, last)) => (Some(level), last),
+            None => (None, key),
+        };
+        let parameter = match (key, last) {
+            ("select", _) => Self::Select,
+            ("columns", _) => Self::Columns,
+            ("on_conflict", _) => Self::OnConflict,
+            (_, "order") => Self::Order,
+            (_, "limit") => Self::Limit,
+            (_, "offset") => Self::Offset,
+            (_, "and" | "or") => Self::Tree { all: last == "and" },
+            _ => Self::Unreserved,
+        };
+        (level, parameter)
     }
 }
 
@@ -327,7 +363,7 @@ mod tests {
         fn nor_does_any_text(query: String) {
             if let Ok(params) = Params::decode(&query) {
                 let _ = Query::parse(&params, Unreserved::FiltersOrArguments);
-                params.canonical();
+                params.canonical("/");
             }
         }
     }

@@ -6,21 +6,25 @@ use crate::answer::respond::{self, Facts, WriteCounts};
 use crate::answer::{self, Body};
 use crate::config::OpenApiMode;
 use crate::error::{ApiError, Retry};
+use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
+use crate::prepared::{Asked, Known, Nature, Prepared, Question};
 use crate::schema::Snapshot;
 use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
 use crate::upload::copy;
-use crate::upload::{Received, RequestBody};
+use crate::upload::{Incoming, Received, RequestBody};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_catalog::{Function, Relation, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_plan::{Context, Media, Plan, plan};
+use thalweg_plan::{Context, Media, Plan, Write, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Query, Resource, Target, TxEnd, Unreserved, accepted};
+use thalweg_sql::Param;
 
 /// What is known of a request when it has been answered.
 pub(crate) struct Answer {
@@ -67,7 +71,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
     if state.config.server_timing_enabled
         && let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing()))
     {
-        headers.insert(HeaderName::from_static("server-timing"), timing);
+        headers.insert(SERVER_TIMING, timing);
     }
     if let Some(Ok(name)) = state.config.server_trace_header.as_deref().map(str::parse::<HeaderName>) {
         let traced = parts.headers.get(&name).cloned().unwrap_or(HeaderValue::from_static(""));
@@ -137,8 +141,20 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
         Wanted::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
         Wanted::Options(target) => return options(&snapshot, schema, target, &params),
     };
+    let head_only = parts.method == Method::HEAD;
+    let going = Going { state, parts, snapshot: &snapshot, role, schema, params: &params, head_only };
+    let headers = headers(parts);
+    let question = going.question(action, target, &headers, !given.is_never_flat);
+    // a read that differs from one before it in the values of its filters only is neither read again nor planned
+    if let Some(question) = &question
+        && let Some(known) = state.known_reads.find(question, snapshot.load)
+    {
+        bill.lap(Stage::Parse);
+        let params = known.params(question);
+        return going.carry_out(Ready::of_read(&known.prepared, &params, known.timezone()), body.split(), bill).await;
+    }
     // what is wrong with the rest of a request is said before its body is read
-    let request = ApiRequest::parse(action, target, parts.method == Method::HEAD, &params, &headers(parts))?;
+    let request = ApiRequest::parse(action, target, head_only, &params, &headers)?;
     body.receive(&parts.headers, &request).await?;
     bill.lap(Stage::Parse);
     let context = context(state, &snapshot, schema, role, &request, !given.is_never_flat);
@@ -150,38 +166,149 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
     let payload = received.payload(&request)?;
     let plan = plan(&request, payload.as_ref(), context)?;
     request.preferences.check()?;
-    let statements = thalweg_sql::statements(&plan, state.config.db_max_rows);
-    let function = plan.call().map(|call| call.function);
-    let facts = facts(parts, request.preferences.timezone, function);
-    let run = Run {
-        plan: &plan,
-        statements: &statements,
-        zone: snapshot.zone.clone().unwrap_or(Zone::UTC),
-        anonymous: true,
-        head_only: request.head_only,
-        rolls_back: rolls_back(state, &request, &plan),
-        outlet: &state.outlet,
-        turns: &state.turns,
-    };
-    let session = run.session(Session::of(state, &snapshot, plan.schema, role, plan.runs_code, facts));
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
-        let session = session.in_one_snapshot(true);
+        let session = going.session(Nature::of(&plan), request.preferences.timezone, None).in_one_snapshot(true);
         let download = Download { state, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(bill).await?, Some(1)));
     }
-    let source = copy_source(&plan, received, &request).await?;
-    let values = run.values(received).await?;
-    bill.lap(Stage::Plan);
-    let _turn_of_body = match source {
-        Some(CopySource::Flowing(_)) => state.turn_of(received, incoming).await?,
-        Some(CopySource::Whole(_) | CopySource::Held(_)) | None => None,
+    let statements = thalweg_sql::statements(&plan, state.config.db_max_rows);
+    let (prepared, params) = Prepared::of(&plan, statements, &request.preferences, state.config.db_tx_end_is_theirs);
+    let prepared = Arc::new(prepared);
+    if let Some(question) = question.filter(|question| state.known_reads.comes_again(question))
+        && let Some(known) = Known::of(prepared.clone(), &params, request.preferences.timezone, &question)
+    {
+        state.known_reads.keep(&question, snapshot.load, Arc::new(known));
+    }
+    let ready = Ready {
+        prepared: &prepared,
+        params: &params,
+        timezone: request.preferences.timezone,
+        function: plan.call().map(|call| call.function),
+        write: plan.write.as_ref().filter(|_| !plan.explains()),
+        source: copy_source(&plan, received, &request).await?,
+        rolls_back: rolls_back(state, &request, &plan),
     };
-    let turn = run.turn().await?;
-    let entered = enter(state, &session).await?;
-    bill.lap(Stage::Wait);
-    let outcome = run.run(entered, (values, source), (received, incoming), turn, bill).await?;
-    response(state, parts, &params, &request, &plan, outcome)
+    going.carry_out(ready, (received, incoming), bill).await
+}
+
+/// A request that has been understood as far as its method and its path.
+struct Going<'a> {
+    state: &'a State,
+    parts: &'a Parts,
+    snapshot: &'a Snapshot,
+    role: &'a str,
+    schema: &'a str,
+    params: &'a Params<'a>,
+    head_only: bool,
+}
+
+/// What has been prepared for it.
+struct Ready<'a> {
+    prepared: &'a Prepared,
+    params: &'a [Param<'a>],
+    /// `Prefer: timezone`
+    timezone: Option<&'a str>,
+    /// The function that is called.
+    function: Option<&'a Function>,
+    /// What is written.
+    write: Option<&'a Write<'a>>,
+    /// Where the rows come from that a COPY sends.
+    source: Option<CopySource>,
+    rolls_back: bool,
+}
+
+impl<'a> Ready<'a> {
+    fn of_read(prepared: &'a Prepared, params: &'a [Param<'a>], timezone: Option<&'a str>) -> Self {
+        Self { prepared, params, timezone, function: None, write: None, source: None, rolls_back: false }
+    }
+}
+
+impl<'a> Going<'a> {
+    /// What the request is known by if it only reads a relation.
+    fn question(
+        &self,
+        action: Action,
+        target: Target<'_>,
+        headers: &Headers<'_>,
+        is_flat_allowed: bool,
+    ) -> Option<Question<'a>> {
+        let Self { state, role, schema, params, head_only, .. } = *self;
+        let Target::Relation(relation) = target else { return None };
+        let asked = Asked { role, schema, relation, head_only, is_flat_allowed };
+        (action == Action::Read).then(|| Question::of(&state.known_reads, asked, headers, params))
+    }
+
+    fn session(&self, nature: Nature, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
+        let facts = facts(self.parts, timezone, function);
+        Session::of(self.state, self.snapshot, self.schema, self.role, nature.runs_code, facts)
+    }
+
+    /// SQL → rows → response.
+    async fn carry_out(
+        &self,
+        ready: Ready<'a>,
+        (received, incoming): (&Received, &mut Incoming),
+        bill: &mut Bill,
+    ) -> Answered {
+        let state = self.state;
+        let Ready { prepared, params, timezone, function, write, source, rolls_back } = ready;
+        let run = Run {
+            prepared,
+            params,
+            zone: self.snapshot.zone.clone().unwrap_or(Zone::UTC),
+            anonymous: true,
+            head_only: self.head_only,
+            rolls_back,
+            outlet: &state.outlet,
+            turns: &state.turns,
+        };
+        let session = run.session(self.session(prepared.nature, timezone, function));
+        let values = run.values(received).await?;
+        bill.lap(Stage::Plan);
+        let _turn_of_body = match source {
+            Some(CopySource::Flowing(_)) => state.turn_of(received, incoming).await?,
+            Some(CopySource::Whole(_) | CopySource::Held(_)) | None => None,
+        };
+        let turn = run.turn().await?;
+        let entered = enter(state, &session).await?;
+        bill.lap(Stage::Wait);
+        let outcome = run.run(entered, (values, source), (received, incoming), turn, bill).await?;
+        self.response(prepared, write, outcome)
+    }
+
+    /// The response to what has come of it.
+    fn response(&self, prepared: &Prepared, write: Option<&Write<'_>>, outcome: Outcome) -> Answered {
+        let mut body = outcome.body;
+        if let Some(range) = outcome.range.filter(|_| write.is_none())
+            && let Some(total) = range.total.filter(|&total| range.offset > total)
+        {
+            // answered like a success, but with the error as its body
+            let error = ApiError::offset_beyond(range.offset, total);
+            body = error.response(self.state.config.client_errors_are_verbose).into_body();
+            if self.head_only {
+                body = Body::whole(Bytes::new());
+            }
+        }
+        let facts = Facts {
+            params: self.params,
+            path: self.parts.uri.path(),
+            head_only: self.head_only,
+            rows_cut: outcome.rows_cut,
+            profile: shows_profile(self.state, self.parts).then_some(self.schema),
+        };
+        let mut response = match write {
+            Some(write) => {
+                let written = WriteCounts { rows: outcome.rows, updated: outcome.updated, key: outcome.key };
+                respond::write(prepared, write, &facts, written, body)
+            }
+            None => respond::read(prepared, &facts, outcome.range, body),
+        };
+        if !prepared.explains {
+            respond::set_by_sql(&mut response, outcome.set_by_sql)?;
+        }
+        Ok((response, Some(outcome.rows)))
+    }
 }
 
 /// The role that a request runs as (auth §3).
@@ -264,7 +391,7 @@ fn allowed(relation: &Relation) -> String {
 
 /// The header that names the schema.
 fn profile(parts: &Parts) -> Option<&HeaderValue> {
-    let name = if matches!(parts.method, Method::GET | Method::HEAD) { "accept-profile" } else { "content-profile" };
+    let name = if matches!(parts.method, Method::GET | Method::HEAD) { ACCEPT_PROFILE } else { CONTENT_PROFILE };
     parts.headers.get(name)
 }
 
@@ -307,7 +434,7 @@ fn rolls_back(state: &State, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool 
 /// The headers that a request is understood from.
 fn headers(parts: &Parts) -> Headers<'_> {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let prefer = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let prefer = parts.headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     Headers { accept: text(header::ACCEPT), range: text(header::RANGE), prefer: prefer.collect() }
 }
 
@@ -348,48 +475,6 @@ fn facts<'a>(parts: &'a Parts, timezone: Option<&'a str>, function: Option<&'a F
 /// Whether responses say which schema they are from.
 fn shows_profile(state: &State, parts: &Parts) -> bool {
     state.config.db_schemas.len() > 1 || profile(parts).is_some()
-}
-
-/// The response to what has come of a request.
-fn response(
-    state: &State,
-    parts: &Parts,
-    params: &Params<'_>,
-    request: &ApiRequest<'_>,
-    plan: &Plan<'_>,
-    outcome: Outcome,
-) -> Answered {
-    let mut body = outcome.body;
-    if let Some(range) = outcome.range.filter(|_| plan.write.is_none())
-        && let Some(total) = range.total.filter(|&total| range.offset > total)
-    {
-        // answered like a success, but with the error as its body
-        body =
-            ApiError::offset_beyond(range.offset, total).response(state.config.client_errors_are_verbose).into_body();
-        if request.head_only {
-            body = Body::whole(Bytes::new());
-        }
-    }
-    let facts = Facts {
-        params,
-        path: parts.uri.path(),
-        preferences: &request.preferences,
-        head_only: request.head_only,
-        rows_cut: outcome.rows_cut,
-        shows_profile: shows_profile(state, parts),
-        tx_end_is_theirs: state.config.db_tx_end_is_theirs,
-    };
-    let mut response = match &plan.write {
-        Some(write) if !plan.explains() => {
-            let written = WriteCounts { rows: outcome.rows, updated: outcome.updated, key: outcome.key };
-            respond::write(plan, write, &facts, written, body)
-        }
-        _ => respond::read(plan, &facts, outcome.range, body),
-    };
-    if !plan.explains() {
-        respond::set_by_sql(&mut response, outcome.set_by_sql)?;
-    }
-    Ok((response, Some(outcome.rows)))
 }
 
 /// The description of a schema (representation §10).

@@ -18,8 +18,18 @@ mod mend;
 mod reader;
 mod socket;
 
+use hyper::header::HeaderName;
+
 pub(crate) use client::client;
 pub(crate) use listener::{Accepted, Listener};
+
+/// Headers that are looked for in each request and put into many responses; by such a name they are found without it being
+/// read each time.
+pub(crate) const ACCEPT_PROFILE: HeaderName = HeaderName::from_static("accept-profile");
+pub(crate) const CONTENT_PROFILE: HeaderName = HeaderName::from_static("content-profile");
+pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
+pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The longest head of a request, in bytes. It is also how much of what a client sends is read at a time.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;

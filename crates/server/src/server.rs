@@ -3,6 +3,7 @@
 use crate::answer::Outlet;
 use crate::config::{Config, ConfigError};
 use crate::http::{Accepted, Listener, client};
+use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
 use crate::spool::Spool;
 use crate::state::State;
@@ -221,6 +222,7 @@ impl ServerBuilder {
             config,
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
+            known_reads: KnownReads::new(),
         });
         let listener = Listener::bind(&state.config).await.map_err(|error| {
             let where_ = match &state.config.server_unix_socket {

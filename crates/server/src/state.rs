@@ -3,6 +3,7 @@
 use crate::answer::Outlet;
 use crate::config::Config;
 use crate::error::ApiError;
+use crate::prepared::KnownReads;
 use crate::schema::{Reloader, Snapshot};
 use crate::spool::Spool;
 use crate::turns::{Turn, Turns};
@@ -21,6 +22,7 @@ pub(crate) struct State {
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
+    pub(crate) known_reads: KnownReads,
     /// What bodies hold.
     pub(crate) held_bytes: Arc<HeldBytes>,
     /// Room on disk.

@@ -17,7 +17,7 @@ use thalweg_testkit::Database;
 static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator(std::alloc::System);
 
 /// What there are, and two more where a machine is busy.
-const ALLOCATIONS_MAX: u64 = 40;
+const ALLOCATIONS_MAX: u64 = 28;
 const REQUESTS: u64 = 1000;
 
 /// Both tests count what the whole process allocates.

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod flat;
 mod injection;
+mod known;
 mod planned;
 mod reading;
 mod reload;

@@ -3,6 +3,7 @@
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
 use crate::error::ApiError;
+use crate::prepared::Nature;
 use crate::state::State;
 use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, failed, texts};
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::ops::Range;
-use thalweg_encode::{EncodeError, Encoder, Target, Zone};
+use thalweg_encode::{EncodeError, Encoder, Program, Target, Zone};
 use thalweg_files::{Selection, disposition, is_named, range};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{OCTETS, OneValue, Plan};
@@ -123,7 +124,7 @@ impl Download<'_> {
     }
 
     fn failed(&self, error: StepError<EncodeError>) -> ApiError {
-        failed(&error, self.plan, true, true)
+        failed(&error, Nature::of(self.plan), true, true)
     }
 
     /// The status, and which bytes are sent.
@@ -195,7 +196,7 @@ impl Download<'_> {
 
 /// The sink of statements of which one at most returns bytes.
 fn replies(answers: Vec<Reply>, statement: &Statement<'_>) -> Replies {
-    let encoder = Encoder::stripping(&statement.shape, Target::Bytes, Zone::UTC, false);
+    let encoder = Encoder::new(Program::new(&statement.shape, Target::Bytes), Zone::UTC);
     Replies::new(answers, encoder, None, false)
 }
 

@@ -3,32 +3,30 @@
 use crate::answer::ContentRange;
 use crate::answer::{Body, Held};
 use crate::error::{ApiError, FINAL_STATUS_MIN};
+use crate::http::{CONTENT_PROFILE, PREFERENCE_APPLIED};
+use crate::prepared::Prepared;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::fmt::Write as _;
-use thalweg_plan::{Delivery, Form, Plan, Returned, Write};
-use thalweg_request::{Action, Count, Handling, Missing, Params, Preferences, Resolution, Returning, TxEnd};
+use thalweg_plan::{Delivery, Form, Returned, Write};
+use thalweg_request::{Action, Count, Params};
 
-/// What a response depends on besides its plan.
+/// What a response depends on besides what was prepared.
 pub(crate) struct Facts<'a> {
     pub(crate) params: &'a Params<'a>,
     pub(crate) path: &'a str,
-    pub(crate) preferences: &'a Preferences<'a>,
     pub(crate) head_only: bool,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
-    /// Whether the schema is named.
-    pub(crate) shows_profile: bool,
-    /// Whether clients may say how their transaction ends.
-    pub(crate) tx_end_is_theirs: bool,
+    /// The schema, where it is named.
+    pub(crate) profile: Option<&'a str>,
 }
 
 /// The response to a read or a call (representation §8). `range` is `None` where the number of rows is not known yet.
-pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRange>, body: Body) -> Response<Body> {
+pub(crate) fn read(prepared: &Prepared, facts: &Facts<'_>, range: Option<ContentRange>, body: Body) -> Response<Body> {
     let size = body.size_bytes();
-    let is_empty = plan.form == Form::Nothing && range.is_some();
-    let explains = matches!(plan.media, thalweg_plan::Media::Explain { .. });
+    let is_empty = prepared.form == Form::Nothing && range.is_some();
     let mut response = Response::new(if is_empty { Body::whole(Bytes::new()) } else { body });
     *response.status_mut() = range.map_or(StatusCode::OK, ContentRange::status);
     if is_empty {
@@ -37,39 +35,22 @@ pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRang
     let headers = response.headers_mut();
     headers.reserve(10);
     if !is_empty {
-        match plan.media.content_type() {
-            // what most responses have is no text of its own
-            name if name == JSON => _ = headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON)),
-            name => text(headers, header::CONTENT_TYPE, name.into_owned()),
-        }
-        if let Some(size) = size.filter(|_| plan.delivery != Delivery::HeadOnly && !facts.head_only) {
+        known(headers, header::CONTENT_TYPE, &prepared.head.content_type);
+        if let Some(size) = size.filter(|_| prepared.delivery != Delivery::HeadOnly && !facts.head_only) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
         }
     }
     if let Some(range) = range {
         headers.insert(header::CONTENT_RANGE, range.value());
     }
-    if plan.call().is_none() && !explains {
-        let query = facts.params.canonical();
-        let separator = if query.is_empty() { "" } else { "?" };
-        text(headers, header::CONTENT_LOCATION, [facts.path, separator, &query].concat());
+    if !prepared.calls && !prepared.explains {
+        text(headers, header::CONTENT_LOCATION, facts.params.canonical(facts.path));
     }
-    if facts.shows_profile && !is_empty {
-        text(headers, HeaderName::from_static("content-profile"), plan.schema.to_owned());
+    if let Some(schema) = facts.profile.filter(|_| !is_empty) {
+        text(headers, CONTENT_PROFILE, schema.to_owned());
     }
-    if let Some(applied) = applied(plan, facts).filter(|_| !explains) {
-        text(headers, HeaderName::from_static("preference-applied"), applied);
-    }
-    if !plan.deprecated_names.is_empty() {
-        let pairs: Vec<String> =
-            plan.deprecated_names.iter().map(|(name, alias)| format!("'{name}' to '{alias}'")).collect();
-        let warning = format!(
-            "299 PostgRESTv{} \"Target names are deprecated in filters, orders or limits if they have an alias. Change {}.\"",
-            env!("CARGO_PKG_VERSION"),
-            pairs.join(", ")
-        );
-        text(headers, header::WARNING, warning);
-    }
+    known(headers, PREFERENCE_APPLIED, &prepared.head.preference_applied);
+    known(headers, header::WARNING, &prepared.head.warning);
     if let Some(most) = facts.rows_cut {
         let warning = format!("299 Thalweg \"There are more rows: db-max-rows is {most}.\"");
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(warning)) {
@@ -82,7 +63,7 @@ pub(crate) fn read(plan: &Plan<'_>, facts: &Facts<'_>, range: Option<ContentRang
 
 /// The response to a write (writes §§3–9).
 pub(crate) fn write(
-    plan: &Plan<'_>,
+    prepared: &Prepared,
     write: &Write<'_>,
     facts: &Facts<'_>,
     written: WriteCounts,
@@ -100,12 +81,12 @@ pub(crate) fn write(
         _ if has_body => StatusCode::OK,
         _ => StatusCode::NO_CONTENT,
     };
-    let total = matches!(plan.count, Some(Count::Exact | Count::Estimated)).then_some(rows);
+    let total = matches!(prepared.count, Some(Count::Exact | Count::Estimated)).then_some(rows);
     let headers = response.headers_mut();
     if has_body {
-        text(headers, header::CONTENT_TYPE, plan.media.content_type().into_owned());
-        if facts.shows_profile {
-            text(headers, HeaderName::from_static("content-profile"), plan.schema.to_owned());
+        known(headers, header::CONTENT_TYPE, &prepared.head.content_type);
+        if let Some(schema) = facts.profile {
+            text(headers, CONTENT_PROFILE, schema.to_owned());
         }
     }
     if has_body || write.action == Action::Insert {
@@ -124,9 +105,7 @@ pub(crate) fn write(
     {
         text(headers, header::LOCATION, location(&write.relation.name, names, &values));
     }
-    if let Some(applied) = applied(plan, facts) {
-        text(headers, HeaderName::from_static("preference-applied"), applied);
-    }
+    known(headers, PREFERENCE_APPLIED, &prepared.head.preference_applied);
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response
 }
@@ -168,48 +147,7 @@ fn escape(out: &mut String, text: &str) {
     }
 }
 
-const JSON: &str = "application/json; charset=utf-8";
 pub(crate) const VARY: &str = "Accept, Prefer, Range";
-
-/// What of the preferences was recognised and has a meaning here (representation §9).
-fn applied(plan: &Plan<'_>, facts: &Facts<'_>) -> Option<String> {
-    let preferences = facts.preferences;
-    let action = plan.write.as_ref().map(|write| write.action);
-    let has_conflict = plan.write.as_ref().is_some_and(|write| write.conflict.is_some());
-    let resolution = preferences.resolution.filter(|_| has_conflict && action == Some(Action::Insert));
-    let resolution = resolution.map(|resolution| match resolution {
-        Resolution::MergeDuplicates => "resolution=merge-duplicates".to_owned(),
-        Resolution::IgnoreDuplicates => "resolution=ignore-duplicates".to_owned(),
-    });
-    let missing = preferences.missing.filter(|_| matches!(action, Some(Action::Insert | Action::Update)));
-    let missing = missing.map(|missing| match missing {
-        Missing::Default => "missing=default".to_owned(),
-        Missing::Null => "missing=null".to_owned(),
-    });
-    let returning = preferences.returning.filter(|_| action.is_some()).map(|returning| match returning {
-        Returning::Representation => "return=representation".to_owned(),
-        Returning::Minimal => "return=minimal".to_owned(),
-        Returning::HeadersOnly => "return=headers-only".to_owned(),
-    });
-    let count = preferences.count.map(|count| match count {
-        Count::Exact => "count=exact".to_owned(),
-        Count::Planned => "count=planned".to_owned(),
-        Count::Estimated => "count=estimated".to_owned(),
-    });
-    let tx = preferences.tx.filter(|_| facts.tx_end_is_theirs).map(|tx| match tx {
-        TxEnd::Commit => "tx=commit".to_owned(),
-        TxEnd::Rollback => "tx=rollback".to_owned(),
-    });
-    let handling = preferences.handling.map(|handling| match handling {
-        Handling::Strict => "handling=strict".to_owned(),
-        Handling::Lenient => "handling=lenient".to_owned(),
-    });
-    let timezone = preferences.timezone.map(|zone| format!("timezone={zone}"));
-    let most = plan.affected_max.map(|rows| format!("max-affected={rows}"));
-    let parts: Vec<String> =
-        [resolution, missing, returning, count, tx, handling, timezone, most].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
 
 /// Puts in what SQL has set: a status, and headers in place of those of the same name (functions §7).
 pub(crate) fn set_by_sql(
@@ -262,7 +200,7 @@ pub(crate) fn description(document: Held, profile: Option<&str>, head_only: bool
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
     }
     if let Some(profile) = profile {
-        text(headers, HeaderName::from_static("content-profile"), profile.to_owned());
+        text(headers, CONTENT_PROFILE, profile.to_owned());
     }
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response
@@ -277,6 +215,13 @@ pub(crate) fn options(allowed: &str) -> Response<Body> {
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
     response
+}
+
+/// Puts in what does not depend on the rows, where there is such a thing.
+fn known(headers: &mut HeaderMap, name: HeaderName, value: &Option<HeaderValue>) {
+    if let Some(value) = value {
+        headers.insert(name, value.clone());
+    }
 }
 
 pub(crate) fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {

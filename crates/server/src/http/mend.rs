@@ -93,6 +93,10 @@ fn pack(header: &Header<'_>, packed: &mut Vec<u8>) {
 
 /// Takes apart what travelled as one header.
 pub(crate) fn unpack(headers: &mut HeaderMap) {
+    // there are others beside it
+    if headers.len() <= HEADERS_BESIDE_PACKED {
+        return;
+    }
     let Some(packed) = headers.remove(PACKED) else { return };
     let mut rest = packed.as_bytes();
     while let Some(end) = memchr::memchr(b'\t', rest) {

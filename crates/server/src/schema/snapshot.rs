@@ -2,11 +2,14 @@
 
 use crate::config::Config;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_catalog::{Catalog, RoleSetting};
 use thalweg_encode::Zone;
 
 /// One schema cache. A request keeps the one it began with.
 pub(crate) struct Snapshot {
+    /// Which load of this process it is of.
+    pub(crate) load: u64,
     pub(crate) catalog: Catalog,
     /// The zone of the sessions, if its offsets are known to be PostgreSQL's.
     pub(crate) zone: Option<Zone>,
@@ -24,7 +27,8 @@ impl Snapshot {
         let text = |settings: &[RoleSetting]| settings.iter().map(|known| format!("{known:?}")).collect();
         let role_settings = &catalog.session().role_settings;
         let role_settings = role_settings.iter().map(|(role, settings)| (role.clone(), text(settings))).collect();
-        Self { catalog, zone, search_paths, role_settings }
+        static LOADS: AtomicU64 = AtomicU64::new(0);
+        Self { load: LOADS.fetch_add(1, Ordering::Relaxed), catalog, zone, search_paths, role_settings }
     }
 
     /// The settings of a role, to be compared with those of a session.

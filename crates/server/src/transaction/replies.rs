@@ -151,7 +151,7 @@ impl RowSink for Replies {
 }
 
 /// How many columns stand before those of a row: the total, and whether there is a row.
-pub(super) const TOTAL_COLUMNS: usize = 2;
+pub(crate) const TOTAL_COLUMNS: usize = 2;
 
 /// The row estimate of a plan's topmost node, from EXPLAIN's JSON, in which that node's comes first.
 fn planned_rows(plan: &[u8]) -> Option<u64> {
