@@ -21,6 +21,6 @@ mod bill;
 mod memory;
 
 pub use allocations::{Allocations, CountingAllocator};
-pub use bill::{Bill, Stage};
+pub use bill::{Bill, ServerTiming, Stage};
 #[cfg(feature = "mimalloc")]
 pub use memory::give_back_at_once;

@@ -43,7 +43,8 @@ impl<'a> Params<'a> {
         let valueless = self.valueless.iter().map(|key| (key.as_ref(), None));
         let mut pairs: Vec<_> = self.iter().map(|(key, value)| (key, Some(value))).chain(valueless).collect();
         pairs.sort_by_key(|&(key, _)| key);
-        let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 8).sum();
+        // as long as it is where nothing has to be encoded
+        let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 2).sum();
         let mut out = String::with_capacity(path.len() + bytes);
         out.push_str(path);
         let mut previous = None;

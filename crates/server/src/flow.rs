@@ -69,7 +69,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
     if state.config.server_timing_enabled
-        && let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(bill.server_timing()))
+        && let Ok(timing) = HeaderValue::from_bytes(bill.server_timing().as_bytes())
     {
         headers.insert(SERVER_TIMING, timing);
     }

@@ -37,6 +37,11 @@ impl Input {
         &self.buffer[range]
     }
 
+    /// Whether nothing is here that has not been read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unread.is_empty()
+    }
+
     /// The next message, if all of it is here.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Option<Message>, Error> {

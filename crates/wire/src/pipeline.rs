@@ -460,6 +460,16 @@ impl Connection {
             self.broken = true;
             return Poll::Ready(Err(error.into()));
         }
+        // while there is nothing to read, nothing is done that would be worth a look at the clock
+        if self.input.is_empty() && !self.broken && !(self.open && self.expected.is_empty()) {
+            match ready!(self.input.poll_fill(&mut self.stream, cx)) {
+                Ok(()) => {}
+                Err(error) => {
+                    self.broken = true;
+                    return Poll::Ready(Err(error.into()));
+                }
+            }
+        }
         let started = Instant::now();
         let mut result = self.poll_messages(cx, sink);
         if result.is_pending() && self.failure.is_some() && !self.output.is_empty() {

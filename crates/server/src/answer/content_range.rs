@@ -2,6 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use std::io::{self, Write};
 
 /// What is known of the rows of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,20 +15,29 @@ pub(crate) struct ContentRange {
 impl ContentRange {
     /// The header's value, such as `0-14/*`.
     pub(crate) fn value(self) -> HeaderValue {
-        let mut text = String::with_capacity(24);
+        // four times twenty digits, and what stands between them
+        let mut text = [0; 96];
+        let mut rest = text.as_mut_slice();
+        let written = self.write(&mut rest);
+        let length = 96 - rest.len();
+        let value = written.ok().and_then(|()| HeaderValue::from_bytes(&text[..length]).ok());
+        value.unwrap_or(HeaderValue::from_static("*/*"))
+    }
+
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        let number = |out: &mut dyn Write, number: u64| out.write_all(itoa::Buffer::new().format(number).as_bytes());
         if self.rows == 0 || self.total == Some(0) {
-            text.push('*');
+            out.write_all(b"*/")?;
         } else {
-            text.push_str(itoa::Buffer::new().format(self.offset));
-            text.push('-');
-            text.push_str(itoa::Buffer::new().format(self.offset + self.rows - 1));
+            number(out, self.offset)?;
+            out.write_all(b"-")?;
+            number(out, self.offset + self.rows - 1)?;
+            out.write_all(b"/")?;
         }
-        text.push('/');
         match self.total {
-            Some(total) => text.push_str(itoa::Buffer::new().format(total)),
-            None => text.push('*'),
+            Some(total) => number(out, total),
+            None => out.write_all(b"*"),
         }
-        HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("*/*"))
     }
 
     /// 200, 206 where rows are left out, 416 where the offset lies beyond the total.
