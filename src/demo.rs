@@ -7,7 +7,7 @@ use std::error::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
-use thalweg_server::{Config, LogLevel, print};
+use thalweg_server::{Config, LogLevel, Server, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -63,7 +63,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         log_level: LogLevel::Info,
         ..Config::default()
     };
-    serve(config, &signals, greet)?;
+    serve(Server::builder(config), &signals, greet)?;
     print("Stopping PostgreSQL");
     cluster.stop()?;
     Ok(())

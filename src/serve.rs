@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thalweg_embedded_postgres::{Cluster, Options};
-use thalweg_server::{Config, Server};
+use thalweg_server::{Server, ServerBuilder, Sources};
 
 /// How long what runs in the background may take to end, beyond which it is left behind.
 const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
@@ -14,7 +14,8 @@ const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
 /// Serves the database of the configuration, or without `db-uri` the embedded cluster's.
 pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
-    let mut config = Config::load(file)?;
+    let sources = Sources::of_process(file)?;
+    let mut config = sources.read()?;
     thalweg_server::start_logging(config.log_level);
     let cluster = match config.db_uri {
         Some(_) => None,
@@ -24,7 +25,7 @@ pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), 
             Some(cluster)
         }
     };
-    serve(config, &signals, |_| {})?;
+    serve(Server::builder(config).sources(sources), &signals, |_| {})?;
     if let Some(cluster) = cluster {
         cluster.stop()?;
     }
@@ -33,14 +34,14 @@ pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), 
 
 /// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where.
 pub(crate) fn serve(
-    config: Config,
+    server: ServerBuilder,
     signals: &Signals,
     ready: impl FnOnce(Option<SocketAddr>),
 ) -> Result<(), Box<dyn Error>> {
     let stop = signals.stop();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let serve = async {
-        let server = Server::builder(config).start().await?;
+        let server = server.start().await?;
         let (address, loaded) = (server.local_addr(), server.loaded());
         let mut serving = std::pin::pin!(server.serve(stop));
         tokio::select! {

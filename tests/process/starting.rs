@@ -103,11 +103,18 @@ fn a_file_configures_and_signals_are_followed() {
     program.signal(Signal::SIGUSR1);
     program.line("Schema cache loaded");
     assert_eq!(ask("/new"), r#"[{"id":2}]"#);
-    // what is not read again yet is said, and does not end the program
-    database.execute("create table api.newer as select 3 as id");
+    // the file is read again, without what is said elsewhere or belongs to the start
+    let text = std::fs::read_to_string(&file).unwrap();
+    let changed = text.replace("server-unix-socket", "ignored").replace("= \"info\"", "= \"crit\"\ndb-max-rows = 1");
+    std::fs::write(&file, changed).unwrap();
+    database.execute("create table api.newer as select i as id from generate_series(3, 5) i");
     program.signal(Signal::SIGUSR2);
-    program.line("reloading the configuration has no effect yet");
+    program.line("Config reloaded");
     program.line("Schema cache loaded");
+    assert_eq!(ask("/newer"), r#"[{"id":3}]"#);
+    std::fs::write(&file, "db-max-rows = \"").unwrap();
+    program.signal(Signal::SIGUSR2);
+    program.line("Failed reloading config: Error in config");
     assert_eq!(ask("/newer"), r#"[{"id":3}]"#);
     program.signal(Signal::SIGTERM);
     assert!(program.wait().success());

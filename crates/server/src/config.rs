@@ -44,6 +44,30 @@ macro_rules! config_of_keys {
             }
         }
 
+        impl Config {
+            /// Takes over what the values say of keys that may be set in the database.
+            pub(super) fn overlay(&mut self, values: &Values) -> Result<(), ConfigError> {
+                let mut keys = KEYS.iter();
+                $(
+                    let key = keys.next().expect("there is a key for each field");
+                    if key.is_in_database() && values.mention(key) {
+                        self.$field = values.read(key, $read)?;
+                    }
+                )+
+                Ok(())
+            }
+
+            /// Takes over from another what is not read again while a server runs.
+            pub(super) fn keep_from(&mut self, start: &Self) {
+                let mut keys = KEYS.iter();
+                $(
+                    if keys.next().is_some_and(Key::is_of_start) {
+                        self.$field = start.$field.clone();
+                    }
+                )+
+            }
+        }
+
         impl fmt::Debug for Config {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut all = f.debug_struct("Config");
@@ -61,11 +85,18 @@ macro_rules! config_of_keys {
     };
 }
 
+mod database;
 mod file;
+mod in_force;
 mod keys;
+mod reread;
+mod sources;
 mod values;
 
+pub(crate) use in_force::InForce;
 pub use keys::Config;
+pub(crate) use reread::{Reading, reread};
+pub use sources::Sources;
 
 use std::fmt;
 use std::path::Path;
@@ -129,29 +160,28 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file, if there is one, and the process's environment.
-    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
-        let mut environment = Vec::new();
-        for (variable, value) in std::env::vars_os() {
-            match (variable.into_string(), value.into_string()) {
-                (Ok(variable), Ok(value)) => environment.push((variable, value)),
-                (Ok(variable), Err(_)) if values::PREFIXES.iter().any(|prefix| variable.starts_with(prefix)) => {
-                    return Err(ConfigError::new(format!("{variable}: text in UTF-8 is needed")));
-                }
-                // what is not text is not meant for the server
-                _ => {}
-            }
-        }
-        Self::load_with(file, environment.into_iter())
+    /// The keys that may be set in the database.
+    pub(crate) fn keys_in_database() -> Vec<&'static str> {
+        let keys = keys::KEYS.iter().filter(|key| key.is_in_database());
+        keys.flat_map(|key| std::iter::once(key.name).chain(key.older)).collect()
     }
 
-    /// [`Config::load`] with another environment. `THALWEG_*` wins over `PGRST_*`, which wins over the file.
-    pub fn load_with(
-        file: Option<&Path>,
-        environment: impl Iterator<Item = (String, String)>,
-    ) -> Result<Self, ConfigError> {
-        let entries = file.map(file::read).transpose()?.unwrap_or_default();
-        Self::from_values(&Values::new(entries, environment))
+    /// The same, where settings of the database win over it: of those with the same key the last does.
+    pub(crate) fn with_settings(&self, settings: &[(String, String)]) -> Result<Self, ConfigError> {
+        let mut config = self.clone();
+        config.overlay(&Values::of_database(settings))?;
+        Ok(config)
+    }
+
+    /// The same, with what is not read again while a server runs as it was at its start.
+    pub(crate) fn after_start(mut self, start: &Self) -> Self {
+        self.keep_from(start);
+        self
+    }
+
+    /// Reads the file, if there is one, and the process's environment.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        Sources::of_process(file)?.read()
     }
 }
 
@@ -160,7 +190,8 @@ mod tests {
     use super::*;
 
     fn load(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
-        Config::load_with(None, environment.iter().map(|(name, value)| (name.to_string(), value.to_string())))
+        let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Sources::new(None, environment).read()
     }
 
     fn refused(variable: &str, value: &str) -> String {
@@ -244,7 +275,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("thalweg-config-{}.conf", std::process::id()));
         let load = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            Config::load_with(Some(&path), std::iter::empty()).map_err(|error| error.to_string())
+            Sources::new(Some(&path), std::iter::empty()).read().map_err(|error| error.to_string())
         };
         let needed = "a number from 1 to 10000 is needed";
         assert_eq!(load("db-pool = \"abc\"").unwrap_err(), format!("Error in config: db-pool = \"abc\": {needed}"));
@@ -301,12 +332,17 @@ mod tests {
     fn every_key_of_postgrest_has_its_default_here() {
         let path = std::env::temp_dir().join(format!("thalweg-config-all-{}.conf", std::process::id()));
         std::fs::write(&path, ALL_KEYS_OF_POSTGREST).unwrap();
-        let config = Config::load_with(Some(&path), std::iter::empty()).unwrap();
+        let config = Sources::new(Some(&path), std::iter::empty()).read().unwrap();
         std::fs::remove_file(path).unwrap();
         assert!(config.warnings.iter().all(|warning| warning.ends_with("has no effect yet")), "{:?}", config.warnings);
         // without an address the embedded cluster is served, and responses say what they cost
-        let default =
-            Config { db_uri: Some("postgresql://".to_owned()), server_timing_enabled: false, ..Config::default() };
+        // that version asked for nothing in the database unless told to, and later ones do
+        let default = Config {
+            db_uri: Some("postgresql://".to_owned()),
+            db_config: false,
+            server_timing_enabled: false,
+            ..Config::default()
+        };
         assert!(config == Config { warnings: config.warnings.clone(), ..default }, "{config:?}");
     }
 

@@ -4,10 +4,10 @@ use crate::answer::Download;
 use crate::answer::cors;
 use crate::answer::respond::{self, Facts, WriteCounts};
 use crate::answer::{self, Body};
-use crate::config::OpenApiMode;
+use crate::config::{Config, InForce, OpenApiMode};
 use crate::error::{ApiError, Retry};
 use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
-use crate::prepared::{Asked, Known, Nature, Prepared, Question};
+use crate::prepared::{Asked, Era, Known, Nature, Prepared, Question};
 use crate::schema::Snapshot;
 use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
@@ -35,17 +35,18 @@ pub(crate) struct Answer {
 }
 
 /// Answers a request, whatever it is.
-pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody) -> Answer {
+pub(crate) async fn answer(state: &State, in_force: &InForce, parts: &Parts, body: &mut RequestBody) -> Answer {
+    let config = &in_force.config;
     let mut bill = Bill::start();
     let mut given = Given::default();
-    let mut answered = attempt(state, parts, body, &mut bill, &mut given).await;
+    let mut answered = attempt((state, in_force), parts, body, &mut bill, &mut given).await;
     for _ in 1..ATTEMPTS_MAX {
         let Err(error) = &answered else { break };
         if body.is_consumed() {
             break;
         }
         match given.for_another(state, error.retry).await {
-            Ok(true) => answered = attempt(state, parts, body, &mut bill, &mut given).await,
+            Ok(true) => answered = attempt((state, in_force), parts, body, &mut bill, &mut given).await,
             Ok(false) => break,
             Err(error) => {
                 answered = Err(error);
@@ -59,7 +60,7 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
             if error.load_is_due {
                 state.reloader.trigger();
             }
-            let mut response = error.response(state.config.client_errors_are_verbose);
+            let mut response = error.response(config.client_errors_are_verbose);
             if parts.method == Method::HEAD {
                 *response.body_mut() = Body::whole(Bytes::new());
             }
@@ -68,18 +69,18 @@ pub(crate) async fn answer(state: &State, parts: &Parts, body: &mut RequestBody)
     };
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
-    if state.config.server_timing_enabled
+    if config.server_timing_enabled
         && let Ok(timing) = HeaderValue::from_bytes(bill.server_timing().as_bytes())
     {
         headers.insert(SERVER_TIMING, timing);
     }
-    if let Some(Ok(name)) = state.config.server_trace_header.as_deref().map(str::parse::<HeaderName>) {
-        let traced = parts.headers.get(&name).cloned().unwrap_or(HeaderValue::from_static(""));
+    if let Some(name) = &in_force.trace_header {
+        let traced = parts.headers.get(name).cloned().unwrap_or(HeaderValue::from_static(""));
         headers.insert(name, traced);
     }
     // a preflight's answer says what it says
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
-        cors::expose(&state.config, &parts.headers, headers);
+        cors::expose(config, &parts.headers, headers);
     }
     Answer { response, bill, code, rows }
 }
@@ -125,29 +126,36 @@ impl Given {
 type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
-async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mut Bill, given: &mut Given) -> Answered {
-    if let Some(response) = cors::preflight(&state.config, &parts.method, &parts.headers) {
+async fn attempt(
+    (state, in_force): (&State, &InForce),
+    parts: &Parts,
+    body: &mut RequestBody,
+    bill: &mut Bill,
+    given: &mut Given,
+) -> Answered {
+    let config = &in_force.config;
+    if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
-    let role = authenticate(state, &parts.headers)?;
+    let role = authenticate(config, &parts.headers)?;
     bill.lap(Stage::Jwt);
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
-    let wanted = Wanted::of(state, &resource, parts)?;
-    let schema = schema(state, parts)?;
+    let wanted = Wanted::of(config, &resource, parts)?;
+    let schema = schema(config, parts)?;
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),
-        Wanted::Description => return describe(state, &snapshot, schema, role, parts, bill).await,
+        Wanted::Description => return describe((state, in_force), &snapshot, schema, role, parts, bill).await,
         Wanted::Options(target) => return options(&snapshot, schema, target, &params),
     };
     let head_only = parts.method == Method::HEAD;
-    let going = Going { state, parts, snapshot: &snapshot, role, schema, params: &params, head_only };
+    let going = Going { state, in_force, parts, snapshot: &snapshot, role, schema, params: &params, head_only };
     let headers = headers(parts);
     let question = going.question(action, target, &headers, !given.is_never_flat);
     // a read that differs from one before it in the values of its filters only is neither read again nor planned
     if let Some(question) = &question
-        && let Some(known) = state.known_reads.find(question, snapshot.load)
+        && let Some(known) = state.known_reads.find(question, going.era())
     {
         bill.lap(Stage::Parse);
         let params = known.params(question);
@@ -157,7 +165,7 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
     let request = ApiRequest::parse(action, target, head_only, &params, &headers)?;
     body.receive(&parts.headers, &request).await?;
     bill.lap(Stage::Parse);
-    let context = context(state, &snapshot, schema, role, &request, !given.is_never_flat);
+    let context = context(in_force, &snapshot, schema, role, &request, !given.is_never_flat);
     if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), context)?.copies() {
         // only rows of a COPY can be written while others are still to come
         body.complete(&request).await?;
@@ -169,16 +177,16 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = going.session(Nature::of(&plan), request.preferences.timezone, None).in_one_snapshot(true);
-        let download = Download { state, parts, plan: &plan, value, session: &session };
+        let download = Download { state, config, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(bill).await?, Some(1)));
     }
-    let statements = thalweg_sql::statements(&plan, state.config.db_max_rows);
-    let (prepared, params) = Prepared::of(&plan, statements, &request.preferences, state.config.db_tx_end_is_theirs);
+    let statements = thalweg_sql::statements(&plan, config.db_max_rows);
+    let (prepared, params) = Prepared::of(&plan, statements, &request.preferences, config.db_tx_end_is_theirs);
     let prepared = Arc::new(prepared);
     if let Some(question) = question.filter(|question| state.known_reads.comes_again(question))
         && let Some(known) = Known::of(prepared.clone(), &params, request.preferences.timezone, &question)
     {
-        state.known_reads.keep(&question, snapshot.load, Arc::new(known));
+        state.known_reads.keep(&question, going.era(), Arc::new(known));
     }
     let ready = Ready {
         prepared: &prepared,
@@ -187,7 +195,7 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
         function: plan.call().map(|call| call.function),
         write: plan.write.as_ref().filter(|_| !plan.explains()),
         source: copy_source(&plan, received, &request).await?,
-        rolls_back: rolls_back(state, &request, &plan),
+        rolls_back: rolls_back(config, &request, &plan),
     };
     going.carry_out(ready, (received, incoming), bill).await
 }
@@ -195,6 +203,7 @@ async fn attempt(state: &State, parts: &Parts, body: &mut RequestBody, bill: &mu
 /// A request that has been understood as far as its method and its path.
 struct Going<'a> {
     state: &'a State,
+    in_force: &'a InForce,
     parts: &'a Parts,
     snapshot: &'a Snapshot,
     role: &'a str,
@@ -239,9 +248,14 @@ impl<'a> Going<'a> {
         (action == Action::Read).then(|| Question::of(&state.known_reads, asked, headers, params))
     }
 
+    /// What holds while a read that was prepared need not be planned again.
+    fn era(&self) -> Era {
+        Era { snapshot: self.snapshot.load, in_force: self.in_force.number }
+    }
+
     fn session(&self, nature: Nature, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
         let facts = facts(self.parts, timezone, function);
-        Session::of(self.state, self.snapshot, self.schema, self.role, nature.runs_code, facts)
+        Session::of(self.state, self.in_force, self.snapshot, self.schema, self.role, nature.runs_code, facts)
     }
 
     /// SQL → rows → response.
@@ -285,7 +299,7 @@ impl<'a> Going<'a> {
         {
             // answered like a success, but with the error as its body
             let error = ApiError::offset_beyond(range.offset, total);
-            body = error.response(self.state.config.client_errors_are_verbose).into_body();
+            body = error.response(self.in_force.config.client_errors_are_verbose).into_body();
             if self.head_only {
                 body = Body::whole(Bytes::new());
             }
@@ -295,7 +309,7 @@ impl<'a> Going<'a> {
             path: self.parts.uri.path(),
             head_only: self.head_only,
             rows_cut: outcome.rows_cut,
-            profile: shows_profile(self.state, self.parts).then_some(self.schema),
+            profile: shows_profile(&self.in_force.config, self.parts).then_some(self.schema),
         };
         let mut response = match write {
             Some(write) => {
@@ -312,12 +326,12 @@ impl<'a> Going<'a> {
 }
 
 /// The role that a request runs as (auth §3).
-fn authenticate<'a>(state: &'a State, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+fn authenticate<'a>(config: &'a Config, headers: &HeaderMap) -> Result<&'a str, ApiError> {
     let scheme = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().get(..6));
     if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer")) {
         return Err(ApiError::new(500, "PGRST300", "Server lacks JWT secret"));
     }
-    state.config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
+    config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
 }
 
 /// What a request wants.
@@ -332,10 +346,10 @@ enum Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a path and a method ask for (url-grammar §1).
-    fn of(state: &'a State, resource: &'a Resource<'_>, parts: &Parts) -> Result<Self, ApiError> {
+    fn of(config: &'a Config, resource: &'a Resource<'_>, parts: &Parts) -> Result<Self, ApiError> {
         let method = &parts.method;
-        let target = match (resource, &state.config.db_root_spec) {
-            (Resource::Root, _) if state.config.openapi_mode == OpenApiMode::Disabled => {
+        let target = match (resource, &config.db_root_spec) {
+            (Resource::Root, _) if config.openapi_mode == OpenApiMode::Disabled => {
                 return Err(ApiError::new(404, "PGRST126", "Root endpoint metadata is disabled"));
             }
             (Resource::Root, Some(name)) => Some(Target::Function(name)),
@@ -396,8 +410,8 @@ fn profile(parts: &Parts) -> Option<&HeaderValue> {
 }
 
 /// The schema that a header names, else the default one.
-fn schema<'a>(state: &'a State, parts: &Parts) -> Result<&'a str, ApiError> {
-    let exposed = &state.config.db_schemas;
+fn schema<'a>(config: &'a Config, parts: &Parts) -> Result<&'a str, ApiError> {
+    let exposed = &config.db_schemas;
     match profile(parts).and_then(|value| value.to_str().ok()) {
         None => Ok(exposed.first().map_or("", String::as_str)),
         Some(profile) => {
@@ -425,9 +439,9 @@ async fn copy_source(
 }
 
 /// Whether the transaction is rolled back although nothing is wrong (writes §10). One that is read only leaves nothing.
-fn rolls_back(state: &State, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool {
-    let asked = request.preferences.tx.filter(|_| state.config.db_tx_end_is_theirs);
-    let rolls_back = asked.map_or(state.config.db_tx_rolls_back, |tx| tx == TxEnd::Rollback);
+fn rolls_back(config: &Config, request: &ApiRequest<'_>, plan: &Plan<'_>) -> bool {
+    let asked = request.preferences.tx.filter(|_| config.db_tx_end_is_theirs);
+    let rolls_back = asked.map_or(config.db_tx_rolls_back, |tx| tx == TxEnd::Rollback);
     rolls_back && !plan.is_read_only
 }
 
@@ -440,7 +454,7 @@ fn headers(parts: &Parts) -> Headers<'_> {
 
 /// What the plan depends on besides the request.
 fn context<'a>(
-    state: &'a State,
+    in_force: &'a InForce,
     snapshot: &'a Snapshot,
     schema: &'a str,
     role: &str,
@@ -448,7 +462,7 @@ fn context<'a>(
     is_flat_allowed: bool,
 ) -> Context<'a> {
     const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
-    let config = &state.config;
+    let config = &in_force.config;
     let of_role = snapshot.catalog.session().role_settings.get(role);
     let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
     Context {
@@ -457,13 +471,13 @@ fn context<'a>(
         rows_max: config.db_max_rows,
         zone_is_known: snapshot.zone.is_some(),
         formats_are_changed: request.preferences.timezone.is_some()
-            || state.pre_request.is_some()
+            || in_force.pre_request.is_some()
             || config.db_hoisted_tx_settings.iter().any(|name| changes(name))
             || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
         aggregates_are_on: config.db_aggregates_enabled,
         plans_are_on: config.db_plan_enabled,
         legacy_target_names: config.url_use_legacy_target_names,
-        has_pre_request: state.pre_request.is_some(),
+        has_pre_request: in_force.pre_request.is_some(),
         is_flat_allowed,
     }
 }
@@ -473,13 +487,13 @@ fn facts<'a>(parts: &'a Parts, timezone: Option<&'a str>, function: Option<&'a F
 }
 
 /// Whether responses say which schema they are from.
-fn shows_profile(state: &State, parts: &Parts) -> bool {
-    state.config.db_schemas.len() > 1 || profile(parts).is_some()
+fn shows_profile(config: &Config, parts: &Parts) -> bool {
+    config.db_schemas.len() > 1 || profile(parts).is_some()
 }
 
 /// The description of a schema (representation §10).
 async fn describe(
-    state: &State,
+    (state, in_force): (&State, &InForce),
     snapshot: &Snapshot,
     schema: &str,
     role: &str,
@@ -491,9 +505,9 @@ async fn describe(
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = Session::of(state, snapshot, schema, role, false, facts(parts, None, None));
-    let document = answer::describe(state, snapshot, &session, schema, bill).await?;
-    let profile = shows_profile(state, parts).then_some(schema);
+    let session = Session::of(state, in_force, snapshot, schema, role, false, facts(parts, None, None));
+    let document = answer::describe((state, in_force), snapshot, &session, schema, bill).await?;
+    let profile = shows_profile(&in_force.config, parts).then_some(schema);
     let mut held = state.outlet.hold();
     held.push(document.into());
     Ok((respond::description(held, profile, parts.method == Method::HEAD), None))

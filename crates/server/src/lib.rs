@@ -30,7 +30,7 @@ mod transaction;
 mod turns;
 mod upload;
 
-pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings};
+pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings, Sources};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;
 pub use server::{Server, ServerBuilder, ServerError};

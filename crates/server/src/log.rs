@@ -10,32 +10,52 @@ use hyper::http::request::Parts;
 use queue::Queue;
 use std::fmt::Display;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_gauge::Stage;
-use tracing::Metadata;
-use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+/// The level that is logged, as a number: requests and what happens to the server are told from there on.
+static LEVEL: AtomicUsize = AtomicUsize::new(0);
+
 /// Sends log lines to standard output and standard error from now on. What a server tells at its start and at each
 /// reload is told at every level.
 pub fn start(level: LogLevel) {
-    let least = match level {
-        LogLevel::Crit => LevelFilter::OFF,
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-    };
-    let wanted = filter_fn(move |metadata| {
-        metadata.target() == "notice"
-            || (metadata.target().starts_with("thalweg") && *metadata.level() <= least)
-            || (metadata.target() == "access" && *metadata.level() <= least)
+    let wanted = dynamic_filter_fn(|metadata, _| {
+        let is_ours = metadata.target() == "access" || metadata.target().starts_with("thalweg");
+        metadata.target() == "notice" || is_ours && number(*metadata.level()) <= LEVEL.load(Ordering::Relaxed)
     });
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ByTarget).with_filter(wanted);
     // a second server in the same process keeps the first one's log
     let _ = tracing_subscriber::registry().with(lines).try_init();
+    set_level(level);
+}
+
+/// Logs from another level on.
+pub(crate) fn set_level(level: LogLevel) {
+    let level = match level {
+        LogLevel::Crit => 0,
+        LogLevel::Error => number(Level::ERROR),
+        LogLevel::Warn => number(Level::WARN),
+        LogLevel::Info => number(Level::INFO),
+        LogLevel::Debug => number(Level::DEBUG),
+    };
+    LEVEL.store(level, Ordering::Relaxed);
+}
+
+/// More for a level at which more is told.
+fn number(level: Level) -> usize {
+    match level {
+        Level::ERROR => 1,
+        Level::WARN => 2,
+        Level::INFO => 3,
+        Level::DEBUG => 4,
+        Level::TRACE => 5,
+    }
 }
 
 /// How long the end of a program waits for its last lines to be read.
@@ -115,9 +135,18 @@ pub(crate) fn access(client: &str, parts: &Parts, answer: &Answer) {
             )
         };
     }
-    match answer.response.status().as_u16() {
-        500.. => line!(tracing::Level::ERROR),
-        400.. => line!(tracing::Level::WARN),
-        _ => line!(tracing::Level::INFO),
+    let level = match answer.response.status().as_u16() {
+        500.. => Level::ERROR,
+        400.. => Level::WARN,
+        _ => Level::INFO,
+    };
+    // most lines are not wanted, and each request comes here
+    if number(level) > LEVEL.load(Ordering::Relaxed) {
+        return;
+    }
+    match level {
+        Level::ERROR => line!(Level::ERROR),
+        Level::WARN => line!(Level::WARN),
+        _ => line!(Level::INFO),
     }
 }

@@ -10,7 +10,7 @@
 
 mod known;
 
-pub(crate) use known::{Asked, Known, KnownReads, Question};
+pub(crate) use known::{Asked, Era, Known, KnownReads, Question};
 
 use crate::transaction::TOTAL_COLUMNS;
 use hyper::header::HeaderValue;

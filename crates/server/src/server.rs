@@ -1,19 +1,19 @@
 //! The server: started, serving, stopped.
 
 use crate::answer::Outlet;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, client};
 use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
 use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,6 +35,7 @@ const FAILURES_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct ServerBuilder {
     config: Config,
+    sources: Option<Sources>,
 }
 
 /// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
@@ -85,7 +86,7 @@ impl std::error::Error for ServerError {
 impl Server {
     /// A server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config }
+        ServerBuilder { config, sources: None }
     }
 
     /// The address it listens on, unless that is a Unix socket.
@@ -109,7 +110,7 @@ impl Server {
     /// Answers requests until `stop` is ready, then lets those in progress finish.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServerError> {
         let (closing, closed) = watch::channel(false);
-        let clients_max = clients_max(&self.state.config);
+        let clients_max = clients_max(&self.state.start);
         let clients = Arc::new(Semaphore::new(clients_max));
         let mut failures = Failures::default();
         let mut stop = std::pin::pin!(stop);
@@ -188,6 +189,11 @@ impl Failures {
 }
 
 impl ServerBuilder {
+    /// Where the configuration was read from, so that it can be read again while the server runs.
+    pub fn sources(self, sources: Sources) -> Self {
+        Self { sources: Some(sources), ..self }
+    }
+
     /// Listens, and begins to load the schema cache ([`Server::loaded`]).
     pub async fn start(self) -> Result<Server, ServerError> {
         let config = self.config;
@@ -206,6 +212,7 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
+        let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
         let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),
@@ -215,19 +222,19 @@ impl ServerBuilder {
             turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
             descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),
-            pre_request: config
-                .db_pre_request
-                .as_ref()
-                .map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name).into()),
-            config,
+            in_force: ArcSwap::from_pointee(in_force),
+            start: config,
+            sources: self.sources,
+            settings: Mutex::default(),
+            replaced: watch::channel(()).0,
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
             known_reads: KnownReads::new(),
         });
-        let listener = Listener::bind(&state.config).await.map_err(|error| {
-            let where_ = match &state.config.server_unix_socket {
+        let listener = Listener::bind(&state.start).await.map_err(|error| {
+            let where_ = match &state.start.server_unix_socket {
                 Some(path) => path.display().to_string(),
-                None => format!("{}:{}", state.config.server_host, state.config.server_port),
+                None => format!("{}:{}", state.start.server_host, state.start.server_port),
             };
             ServerError::Listen(where_, error)
         })?;
@@ -241,9 +248,7 @@ impl ServerBuilder {
         tracing::info!(target: "notice", "listening on {}", listener.describe());
         tokio::spawn(keep_loaded(state.clone()));
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
-        if state.config.db_channel_enabled {
-            tokio::spawn(listen(state.clone()));
-        }
+        tokio::spawn(listen(state.clone()));
         Ok(Server { state, listener, reload_schema, reload_config })
     }
 }

@@ -1,24 +1,32 @@
 //! What requests share: immutable snapshots, the pool, the reloader.
 
 use crate::answer::Outlet;
-use crate::config::Config;
+use crate::config::{Config, InForce, Sources};
 use crate::error::ApiError;
+use crate::log;
 use crate::prepared::KnownReads;
 use crate::schema::{Reloader, Snapshot};
 use crate::spool::Spool;
 use crate::turns::{Turn, Turns};
 use crate::upload::{BodyLimits, HeldBytes, Incoming, Received};
-use arc_swap::ArcSwapOption;
-use std::sync::{Arc, OnceLock};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use std::sync::{Arc, Mutex, OnceLock};
 use thalweg_wire::Pool;
+use tokio::sync::watch;
 
 /// The state of a server.
 pub(crate) struct State {
-    pub(crate) config: Config,
+    pub(crate) in_force: ArcSwap<InForce>,
+    /// The configuration of the start, of which some is never read again.
+    pub(crate) start: Config,
+    /// Where it is read from.
+    pub(crate) sources: Option<Sources>,
+    /// What the database said last that belongs to it, by key.
+    pub(crate) settings: Mutex<Vec<(String, String)>>,
+    /// The configuration has been replaced.
+    pub(crate) replaced: watch::Sender<()>,
     /// The port that it listens on, once it does.
     pub(crate) port: OnceLock<u16>,
-    /// A call of the function that runs before every request.
-    pub(crate) pre_request: Option<Arc<str>>,
     pub(crate) pool: Pool,
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
@@ -57,12 +65,24 @@ impl State {
         Ok(Some(self.turns.next().await?))
     }
 
-    /// The bounds of bodies.
-    pub(crate) fn body_limits(&self) -> BodyLimits {
-        BodyLimits {
-            held_bytes_max: self.config.client_body_max,
-            flowing_bytes_max: self.config.client_stream_max,
-            stall_timeout: self.config.client_stall_timeout,
-        }
+    /// Answers requests by another configuration from now on.
+    pub(crate) fn put_in_force(&self, next: Arc<InForce>) {
+        log::set_level(next.config.log_level);
+        self.in_force.store(next);
+        self.replaced.send_replace(());
+    }
+
+    /// The configuration in force now.
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+}
+
+/// The bounds of bodies.
+pub(crate) fn body_limits(config: &Config) -> BodyLimits {
+    BodyLimits {
+        held_bytes_max: config.client_body_max,
+        flowing_bytes_max: config.client_stream_max,
+        stall_timeout: config.client_stall_timeout,
     }
 }

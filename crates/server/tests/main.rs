@@ -2,6 +2,7 @@
 
 mod cases;
 mod code;
+mod configuration;
 mod differential;
 mod documents;
 mod errors;

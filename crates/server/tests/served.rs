@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thalweg_server::{Config, Server};
+use thalweg_server::{Config, Server, ServerBuilder, Sources};
 use thalweg_testkit::{Client, Response};
 use tokio::sync::oneshot;
 
@@ -55,13 +55,23 @@ impl Served {
         Self::launch(config, false)
     }
 
+    /// Serves what sources say, and reads them again when it is told to.
+    #[allow(dead_code, reason = "not every suite has sources")]
+    pub(crate) fn of_sources(sources: Sources) -> Self {
+        Self::serve(Server::builder(sources.read().expect("they can be read")).sources(sources), true)
+    }
+
     fn launch(config: Config, waits: bool) -> Self {
+        Self::serve(Server::builder(config), waits)
+    }
+
+    fn serve(server: ServerBuilder, waits: bool) -> Self {
         let (started, address) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = Server::builder(config).start().await.expect("the server starts");
+                let server = server.start().await.expect("the server starts");
                 if waits {
                     server.loaded().await.expect("the schema cache can be loaded");
                 }

@@ -2,6 +2,7 @@
 
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
+use crate::config::Config;
 use crate::error::ApiError;
 use crate::prepared::Nature;
 use crate::state::State;
@@ -23,6 +24,7 @@ use thalweg_wire::{Progress, Query, StepError};
 /// A request for one value.
 pub(crate) struct Download<'a> {
     pub(crate) state: &'a State,
+    pub(crate) config: &'a Config,
     pub(crate) parts: &'a Parts,
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) value: &'a OneValue<'a>,
@@ -188,7 +190,7 @@ impl Download<'_> {
 
     fn beyond(&self, size_bytes: u64) -> Response<Body> {
         let error = ApiError::new(416, "PGRST103", "Requested range not satisfiable");
-        let mut response = error.response(self.state.config.client_errors_are_verbose);
+        let mut response = error.response(self.config.client_errors_are_verbose);
         respond::text(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size_bytes}"));
         response
     }

@@ -1,7 +1,7 @@
 //! `/`: what a role may use of a schema, asked of the database, and described.
 
 use super::openapi::{Described, Thing};
-use crate::config::OpenApiMode;
+use crate::config::{InForce, OpenApiMode};
 use crate::error::ApiError;
 use crate::schema::Snapshot;
 use crate::state::State;
@@ -33,7 +33,7 @@ const VISIBLE: &str = "
 /// The description of a schema, as JSON text. That of a large schema takes long to make: it does not hold up requests, and is
 /// made one at a time.
 pub(crate) async fn describe(
-    state: &State,
+    (state, in_force): (&State, &InForce),
     snapshot: &Snapshot,
     session: &Session<'_>,
     schema: &str,
@@ -49,7 +49,7 @@ pub(crate) async fn describe(
     entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
     bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
     drop(entered);
-    let all = state.config.openapi_mode == OpenApiMode::IgnorePrivileges;
+    let all = in_force.config.openapi_mode == OpenApiMode::IgnorePrivileges;
     let shows = |thing: Thing<'_>| {
         all || match thing {
             Thing::Relation(name) => visible.relations.contains(name),
@@ -57,8 +57,8 @@ pub(crate) async fn describe(
         }
     };
     let described = Described {
-        config: &state.config,
-        port: state.port.get().copied().unwrap_or(state.config.server_port),
+        config: &in_force.config,
+        port: state.port.get().copied().unwrap_or(in_force.config.server_port),
         catalog: &snapshot.catalog,
         schema,
         comment: visible.comment.clone(),

@@ -19,33 +19,33 @@ const CLIENTS_MAX: u64 = 1_000_000;
 
 config_of_keys! {
     /// the connection string; `None` where nobody said.
-    "db-uri": "", secret => db_uri: Option<String> = optional(connection);
+    "db-uri": "", at_start, secret => db_uri: Option<String> = optional(connection);
     /// the exposed schemas, the default one first.
-    "db-schemas": "public", older("db-schema") => db_schemas: Vec<String> = schemas;
+    "db-schemas": "public", in_database, older("db-schema") => db_schemas: Vec<String> = schemas;
     /// the role of requests without a token.
-    "db-anon-role": "" => db_anon_role: Option<String> = optional(text);
+    "db-anon-role": "", in_database => db_anon_role: Option<String> = optional(text);
     /// how many connections are open at most.
-    "db-pool": "10" => db_pool: usize = number(1, CONNECTIONS_MAX);
+    "db-pool": "10", at_start => db_pool: usize = number(1, CONNECTIONS_MAX);
     /// how long a request waits for one.
-    "db-pool-acquisition-timeout": "10" => db_pool_acquisition_timeout: Duration = seconds;
+    "db-pool-acquisition-timeout": "10", at_start => db_pool_acquisition_timeout: Duration = seconds;
     /// how long an unused one is kept.
-    "db-pool-max-idletime": "30", older("db-pool-timeout"), older_wins => db_pool_max_idletime: Duration = seconds;
+    "db-pool-max-idletime": "30", at_start, older("db-pool-timeout"), older_wins => db_pool_max_idletime: Duration = seconds;
     /// how old one gets.
-    "db-pool-max-lifetime": "1800" => db_pool_max_lifetime: Duration = seconds;
+    "db-pool-max-lifetime": "1800", at_start => db_pool_max_lifetime: Duration = seconds;
     /// how many rows any level may return.
-    "db-max-rows": "", older("max-rows") => db_max_rows: Option<u64> = optional(number(0, ROWS_MAX));
+    "db-max-rows": "", in_database, older("max-rows") => db_max_rows: Option<u64> = optional(number(0, ROWS_MAX));
     /// schemas behind the exposed one in the search path.
-    "db-extra-search-path": "public", may_be_empty => db_extra_search_path: Vec<String> = list;
+    "db-extra-search-path": "public", in_database, may_be_empty => db_extra_search_path: Vec<String> = list;
     /// where reloads are notified.
     "db-channel": "pgrst" => db_channel: String = text;
     /// whether to listen there.
     "db-channel-enabled": "true" => db_channel_enabled: bool = boolean;
     /// the address to listen on.
-    "server-host": "!4" => server_host: String = text;
+    "server-host": "!4", at_start => server_host: String = text;
     /// 0 is any free one.
-    "server-port": "3000" => server_port: u16 = number(0, 65_535);
+    "server-port": "3000", at_start => server_port: u16 = number(0, 65_535);
     /// a path to listen on instead.
-    "server-unix-socket": "" => server_unix_socket: Option<PathBuf> = optional(path);
+    "server-unix-socket": "", at_start => server_unix_socket: Option<PathBuf> = optional(path);
     /// a key of Thalweg's own: how large a body may be of which all must be here at once, in bytes.
     "client-body-max": "268435456" => client_body_max: u64 = number(0, BYTES_MAX);
     /// a key of Thalweg's own: how large a body may be that is read row by row, in bytes.
@@ -56,26 +56,26 @@ config_of_keys! {
     /// a key of Thalweg's own: how long a client may take nothing of a response, or send nothing of a body.
     "client-stall-timeout": "30" => client_stall_timeout: Duration = at_least_a_second;
     /// a key of Thalweg's own: how much clients that are slower than the database may keep on disk, in bytes.
-    "client-spool-max": "4294967296" => client_spool_max: u64 = number(0, BYTES_MAX);
+    "client-spool-max": "4294967296", at_start => client_spool_max: u64 = number(0, BYTES_MAX);
     /// a key of Thalweg's own: where that is.
-    "client-spool-dir": "/var/tmp" => client_spool_dir: PathBuf = path;
+    "client-spool-dir": "/var/tmp", at_start => client_spool_dir: PathBuf = path;
     /// a key of Thalweg's own: how many clients may be connected.
-    "server-clients-max": "10000" => server_clients_max: usize = number(1, CLIENTS_MAX);
+    "server-clients-max": "10000", at_start => server_clients_max: usize = number(1, CLIENTS_MAX);
     /// whether requests may aggregate.
-    "db-aggregates-enabled": "false" => db_aggregates_enabled: bool = boolean;
+    "db-aggregates-enabled": "false", in_database => db_aggregates_enabled: bool = boolean;
     /// whether requests may ask how they would be run.
-    "db-plan-enabled": "false" => db_plan_enabled: bool = boolean;
+    "db-plan-enabled": "false", in_database => db_plan_enabled: bool = boolean;
     /// the function that answers `/`.
-    "db-root-spec": "", older("root-spec") => db_root_spec: Option<String> = optional(text);
+    "db-root-spec": "", in_database, older("root-spec") => db_root_spec: Option<String> = optional(text);
     /// the function that runs before every request, with its schema if that was said.
-    "db-pre-request": "", older("pre-request") => db_pre_request: Option<(Option<String>, String)> = optional(function);
+    "db-pre-request": "", in_database, older("pre-request") => db_pre_request: Option<(Option<String>, String)> = optional(function);
     /// the settings of a function that hold for the whole transaction.
-    "db-hoisted-tx-settings": "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation"
+    "db-hoisted-tx-settings": "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation", in_database
         => db_hoisted_tx_settings: Vec<String> = list;
     /// whether transactions are rolled back.
-    "db-tx-end": "commit" => db_tx_rolls_back: bool = |given: &str| tx_end(given).map(|(rolls_back, _)| rolls_back);
+    "db-tx-end": "commit", in_database => db_tx_rolls_back: bool = |given: &str| tx_end(given).map(|(rolls_back, _)| rolls_back);
     /// whether requests may say how their transaction ends.
-    "db-tx-end": "commit" => db_tx_end_is_theirs: bool = |given: &str| tx_end(given).map(|(_, is_theirs)| is_theirs);
+    "db-tx-end": "commit", in_database => db_tx_end_is_theirs: bool = |given: &str| tx_end(given).map(|(_, is_theirs)| is_theirs);
     /// a key of Thalweg's own: what a session is told of a request.
     "db-request-settings": "auto" => db_request_settings: RequestSettings = choice(&[
         ("auto", RequestSettings::Auto),
@@ -84,27 +84,31 @@ config_of_keys! {
         (REQUEST_SETTINGS_NEVER, RequestSettings::Auto),
     ]);
     /// whether statements are kept prepared and state is kept in sessions; not behind a pooler.
-    "db-prepared-statements": "true" => db_prepared_statements: bool = boolean;
+    "db-prepared-statements": "true", at_start => db_prepared_statements: bool = boolean;
+    /// whether the database is asked for configuration and for the settings of roles.
+    "db-config": "true" => db_config: bool = boolean;
+    /// the function that sets some of it, with its schema if that was said.
+    "db-pre-config": "", in_database => db_pre_config: Option<(Option<String>, String)> = optional(function);
     /// what the description of `/` covers.
-    "openapi-mode": "follow-privileges" => openapi_mode: OpenApiMode = choice(&[
+    "openapi-mode": "follow-privileges", in_database => openapi_mode: OpenApiMode = choice(&[
         ("follow-privileges", OpenApiMode::FollowPrivileges),
         ("ignore-privileges", OpenApiMode::IgnorePrivileges),
         ("disabled", OpenApiMode::Disabled),
     ]);
     /// whether it mentions tokens.
-    "openapi-security-active": "false" => openapi_security_active: bool = boolean;
+    "openapi-security-active": "false", in_database => openapi_security_active: bool = boolean;
     /// where clients find the server.
-    "openapi-server-proxy-uri": "" => openapi_server_proxy_uri: Option<String> = optional(proxy);
+    "openapi-server-proxy-uri": "", in_database => openapi_server_proxy_uri: Option<String> = optional(proxy);
     /// all where it is not set.
-    "server-cors-allowed-origins": "" => server_cors_allowed_origins: Option<Vec<String>> = optional(list);
+    "server-cors-allowed-origins": "", in_database => server_cors_allowed_origins: Option<Vec<String>> = optional(list);
     /// a header that is sent back as it came.
-    "server-trace-header": "" => server_trace_header: Option<String> = optional(trace_header);
+    "server-trace-header": "", in_database => server_trace_header: Option<String> = optional(trace_header);
     /// whether responses tell what they cost; on unless it is turned off.
-    "server-timing-enabled": "true" => server_timing_enabled: bool = boolean;
+    "server-timing-enabled": "true", in_database => server_timing_enabled: bool = boolean;
     /// whether errors have details and a hint.
-    "client-error-verbosity": "verbose" => client_errors_are_verbose: bool = choice(&[("verbose", true), ("minimal", false)]);
+    "client-error-verbosity": "verbose", in_database => client_errors_are_verbose: bool = choice(&[("verbose", true), ("minimal", false)]);
     /// whether an embed's bare name addresses it although it has an alias.
-    "url-use-legacy-target-names": "true" => url_use_legacy_target_names: bool = boolean;
+    "url-use-legacy-target-names": "true", in_database => url_use_legacy_target_names: bool = boolean;
     /// from which status on requests are logged.
     "log-level": "error" => log_level: LogLevel = choice(&[
         ("crit", LogLevel::Crit),
@@ -116,14 +120,12 @@ config_of_keys! {
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-pub(super) const NOT_YET: [&str; 18] = [
+pub(super) const NOT_YET: [&str; 16] = [
     "admin-server-host",
     "admin-server-port",
     "admin-server-unix-socket",
     "admin-server-unix-socket-mode",
-    "db-config",
     "db-pool-automatic-recovery",
-    "db-pre-config",
     "jwt-aud",
     "jwt-cache-max-entries",
     "jwt-cache-max-lifetime",
@@ -166,11 +168,22 @@ pub(super) struct Key {
     pub(super) older_wins: bool,
     pub(super) may_be_empty: bool,
     is_secret: bool,
+    is_in_database: bool,
+    is_of_start: bool,
 }
 
 impl Key {
     const fn new(name: &'static str, default: &'static str) -> Self {
-        Self { name, default, older: None, older_wins: false, may_be_empty: false, is_secret: false }
+        Self {
+            name,
+            default,
+            older: None,
+            older_wins: false,
+            may_be_empty: false,
+            is_secret: false,
+            is_in_database: false,
+            is_of_start: false,
+        }
     }
 
     /// A name that is read where this one says nothing.
@@ -193,8 +206,26 @@ impl Key {
         Self { is_secret: true, ..self }
     }
 
+    /// It may be set in the database.
+    const fn in_database(self) -> Self {
+        Self { is_in_database: true, ..self }
+    }
+
+    /// It keeps the value of the start.
+    const fn at_start(self) -> Self {
+        Self { is_of_start: true, ..self }
+    }
+
     pub(super) fn is_secret(&self) -> bool {
         self.is_secret
+    }
+
+    pub(super) fn is_in_database(&self) -> bool {
+        self.is_in_database
+    }
+
+    pub(super) fn is_of_start(&self) -> bool {
+        self.is_of_start
     }
 }
 

@@ -50,6 +50,20 @@ impl Values {
         Self { given }
     }
 
+    /// What settings of the database say, by key.
+    pub(super) fn of_database(settings: &[(String, String)]) -> Self {
+        let value = |(key, text): &(String, String)| {
+            let variable = format!("pgrst.{}", key.replace('-', "_"));
+            (key.clone(), Value { text: text.clone(), variable: Some(variable) })
+        };
+        Self { given: settings.iter().map(value).collect() }
+    }
+
+    /// Whether they say something of a key, be it that it is unset.
+    pub(super) fn mention(&self, key: &Key) -> bool {
+        std::iter::once(key.name).chain(key.older).any(|name| self.given.contains_key(name))
+    }
+
     /// What a key has been set to, or else its default. `read` says what it needs where it cannot read a text.
     pub(super) fn read<T>(&self, key: &Key, read: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {
         let says_something = |value: &&Value| key.may_be_empty || !value.text.is_empty();

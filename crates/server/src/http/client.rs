@@ -7,7 +7,7 @@ use crate::answer::Body;
 use crate::error::ApiError;
 use crate::flow;
 use crate::log;
-use crate::state::State;
+use crate::state::{State, body_limits};
 use crate::upload::{Incoming, RequestBody};
 use hyper::body::Incoming as HttpBody;
 use hyper::server::conn::http1;
@@ -36,7 +36,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         let (state, peer) = (&state, &peer);
         async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
     });
-    let stream = Framed::new(Socket::new(stream, state.config.client_stall_timeout));
+    let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
         .timer(TokioTimer::new())
@@ -74,14 +74,15 @@ async fn exchange(
 ) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
-    let limits = state.body_limits();
+    let in_force = state.in_force();
+    let limits = body_limits(&in_force.config);
     let incoming = Incoming::new(body, &parts.headers, limits);
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
-    let mut answer = flow::answer(state, &parts, &mut body).await;
+    let mut answer = flow::answer(state, &in_force, &parts, &mut body).await;
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
-        answer.response = error.response(state.config.client_errors_are_verbose);
+        answer.response = error.response(in_force.config.client_errors_are_verbose);
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
     log::access(peer, &parts, &answer);

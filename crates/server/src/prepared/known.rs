@@ -22,7 +22,7 @@ const VALUES_MAX: usize = 64;
 /// How many reads that came once are remembered in each. What comes a second time is kept.
 const SEEN: usize = 256;
 
-/// What a read is found by: everything that its plan depends on besides the configuration and the schema cache.
+/// What a read is found by: everything that its plan depends on besides the [`Era`].
 pub(crate) struct Question<'a> {
     outline: Outline<'a>,
     hash: u64,
@@ -36,6 +36,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) relation: &'a str,
     pub(crate) head_only: bool,
     pub(crate) is_flat_allowed: bool,
+}
+
+/// What a plan depends on that is the same for all requests of a time: which load of the schema cache it was made with,
+/// and which configuration was in force.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Era {
+    pub(crate) snapshot: u64,
+    pub(crate) in_force: u64,
 }
 
 /// A read that is known.
@@ -72,8 +80,7 @@ struct Kept {
     known: Arc<Known>,
     bytes: usize,
     used: u64,
-    /// Which schema cache it was planned with.
-    load: u64,
+    era: Era,
 }
 
 impl<'a> Question<'a> {
@@ -157,13 +164,13 @@ impl KnownReads {
         Self { hasher: RandomState::new(), shards: std::array::from_fn(|_| Mutex::new(Shard::new())) }
     }
 
-    /// The read that a question asks for, if it is known from this load of the schema cache.
-    pub(crate) fn find(&self, question: &Question<'_>, load: u64) -> Option<Arc<Known>> {
+    /// The read that a question asks for, if it is known from this era.
+    pub(crate) fn find(&self, question: &Question<'_>, era: Era) -> Option<Arc<Known>> {
         let mut shard = self.shard(question.hash);
         shard.clock += 1;
         let clock = shard.clock;
         let kept = shard.reads.get_mut(&question.hash)?;
-        if kept.load != load || kept.question != question.outline.text {
+        if kept.era != era || kept.question != question.outline.text {
             return None;
         }
         kept.used = clock;
@@ -178,7 +185,7 @@ impl KnownReads {
     }
 
     /// Keeps a read. Where there is no room for it, those go that have not been asked for the longest.
-    pub(crate) fn keep(&self, question: &Question<'_>, load: u64, known: Arc<Known>) {
+    pub(crate) fn keep(&self, question: &Question<'_>, era: Era, known: Arc<Known>) {
         let text = &question.outline.text;
         let bytes = size_of::<Kept>() + text.len() + known.size_bytes();
         if bytes > READ_BYTES_MAX {
@@ -193,7 +200,7 @@ impl KnownReads {
         }
         let used = shard.clock;
         shard.bytes += bytes;
-        shard.reads.insert(question.hash, Kept { question: text.clone(), known, bytes, used, load });
+        shard.reads.insert(question.hash, Kept { question: text.clone(), known, bytes, used, era });
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
@@ -283,17 +290,21 @@ mod tests {
         })
     }
 
+    fn era(load: u64) -> Era {
+        Era { snapshot: load, in_force: 0 }
+    }
+
     /// A question of a query, once known.
     fn keep(reads: &KnownReads, query: &str, load: u64, text: &str) {
         let params = Params::decode(query).unwrap();
         let question = Question::of(reads, ASKED, &Headers::default(), &params);
         let known = Known { prepared: prepared(text), params: Vec::new(), timezone: None };
-        reads.keep(&question, load, Arc::new(known));
+        reads.keep(&question, era(load), Arc::new(known));
     }
 
     fn find(reads: &KnownReads, asked: Asked<'_>, headers: &Headers<'_>, query: &str, load: u64) -> bool {
         let params = Params::decode(query).unwrap();
-        reads.find(&Question::of(reads, asked, headers, &params), load).is_some()
+        reads.find(&Question::of(reads, asked, headers, &params), era(load)).is_some()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Loading the schema cache: one read-only transaction on a connection of its own.
 
 use super::snapshot::Snapshot;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use std::borrow::Cow;
 use std::fmt;
 use thalweg_catalog::{Catalog, LoadError, Loader, Part};
@@ -14,6 +14,7 @@ use thalweg_wire::{Connection, Error, ErrorKind, Param, Query, StepError};
 pub(crate) enum LoadFailure {
     Wire(Error),
     Load(LoadError),
+    Config(ConfigError),
     Panic(String),
 }
 
@@ -27,6 +28,8 @@ impl LoadFailure {
                     // a catalog query that this PostgreSQL does not understand
                     || error.code() == Some("42601")
             }
+            // it is read once at the start
+            Self::Config(_) => true,
             Self::Load(_) | Self::Panic(_) => false,
         }
     }
@@ -43,6 +46,7 @@ impl fmt::Display for LoadFailure {
             }
             Self::Wire(error) => error.fmt(f),
             Self::Load(error) => error.fmt(f),
+            Self::Config(error) => error.fmt(f),
             Self::Panic(error) => error.fmt(f),
         }
     }
@@ -51,6 +55,12 @@ impl fmt::Display for LoadFailure {
 impl From<Error> for LoadFailure {
     fn from(error: Error) -> Self {
         Self::Wire(error)
+    }
+}
+
+impl From<ConfigError> for LoadFailure {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
     }
 }
 
@@ -63,16 +73,14 @@ impl From<LoadError> for LoadFailure {
 /// Reads the catalogs. Long and busy with a large schema: not to be run among requests. What is locked at the moment is taken
 /// from what is known.
 pub(crate) async fn load(
-    wire: &thalweg_wire::Config,
+    mut connection: Connection,
     config: &Config,
     known: Option<&Catalog>,
 ) -> Result<Snapshot, LoadFailure> {
-    let mut connection = Connection::connect(wire).await?;
-    // each statement runs once
-    connection.share_session();
     connection.execute(&["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Loader::FIRST]).await?;
     let mut loader = Loader::new(&config.db_schemas, &config.db_extra_search_path);
-    for part in Part::ALL {
+    // the settings of roles are configuration (auth §8)
+    for part in Part::ALL.into_iter().filter(|part| config.db_config || *part != Part::RoleSettings) {
         let params: Vec<Param<'_>> =
             loader.parameter(part).map(|text| Param::Text(Cow::Owned(text))).into_iter().collect();
         let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(loader.sql(part)) };

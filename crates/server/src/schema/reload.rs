@@ -1,9 +1,10 @@
 //! When the schema cache is loaded again (operations §§6, 7.2).
 
 use super::load::{self, LoadFailure};
+use crate::config::{Reading, reread};
 use crate::state::State;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Connection, TargetSession};
 use tokio::sync::{Notify, watch};
@@ -21,6 +22,8 @@ const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct Reloader {
     wanted: Notify,
     hurried: Notify,
+    /// Whether the configuration is to be read again with the next.
+    config_asked: AtomicBool,
     /// How often a load has been asked for.
     asked: AtomicU64,
     /// How much of that was asked before the last attempt began that has ended, well or not.
@@ -47,6 +50,7 @@ impl Reloader {
         Self {
             wanted: Notify::new(),
             hurried: Notify::new(),
+            config_asked: AtomicBool::new(false),
             asked: AtomicU64::new(0),
             attempted: watch::channel(0).0,
             loaded: AtomicU64::new(0),
@@ -77,12 +81,9 @@ impl Reloader {
         self.hurried.notify_waiters();
     }
 
-    /// The configuration is to be read again. What of it is not read again yet is said, so that nobody waits for it.
+    /// Asks for the configuration to be read again, soon, and the schema cache with it: the settings of roles are part of both.
     pub(crate) fn trigger_config(&self) {
-        tracing::info!(
-            target: "notice",
-            "reloading the configuration has no effect yet, but that the schema cache is loaded again"
-        );
+        self.config_asked.store(true, Ordering::Release);
         self.trigger();
     }
 
@@ -159,14 +160,23 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     let runtime = tokio::runtime::Handle::current();
     let loaded = tokio::task::spawn_blocking(move || {
         let started = Instant::now();
+        let is_first = *loading.reloader.first.borrow() == FirstLoad::Running;
+        let reading = match loading.reloader.config_asked.swap(false, Ordering::AcqRel) {
+            _ if is_first => Reading::First,
+            true => Reading::Asked,
+            false => Reading::WithSchema,
+        };
+        let mut connection = runtime.block_on(connect(loading.pool.config()));
+        runtime.block_on(reread(&loading, reading, connection.as_mut().ok()))?;
+        let in_force = loading.in_force();
         let known = loading.snapshot.load_full();
         let catalog = known.as_ref().map(|known| &known.catalog);
-        let snapshot = runtime.block_on(load::load(loading.pool.config(), &loading.config, catalog))?;
+        let snapshot = runtime.block_on(load::load(connection?, &in_force.config, catalog))?;
         let catalog = &snapshot.catalog;
         let (relations, relationships) = (catalog.relations().len(), catalog.relationship_count());
         let (functions, is_partial) = (catalog.function_count(), catalog.is_partial());
         // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed.
-        if known.is_none_or(|known| known.catalog != snapshot.catalog) {
+        if known.is_none_or(|known| !known.is_same(&snapshot)) {
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
         }
@@ -193,6 +203,13 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     loaded
 }
 
+async fn connect(config: &WireConfig) -> Result<Connection, thalweg_wire::Error> {
+    let mut connection = Connection::connect(config).await?;
+    // each statement runs once
+    connection.share_session();
+    Ok(connection)
+}
+
 /// Listens for reloads on a connection of its own, for ever.
 pub(crate) async fn listen(state: Arc<State>) {
     let mut config = state.pool.config().clone();
@@ -201,8 +218,27 @@ pub(crate) async fn listen(state: Arc<State>) {
         config.target_session = TargetSession::ReadWrite;
     }
     let (mut pause_seconds, mut reconnected) = (1, false);
+    let mut replaced = state.replaced.subscribe();
     loop {
-        let failure = match listen_once(&state, &config, reconnected).await {
+        let is_enabled = || state.in_force().config.db_channel_enabled;
+        if !is_enabled() {
+            let _ = replaced.changed().await;
+            reconnected = true;
+            continue;
+        }
+        let disabled = async {
+            while is_enabled() {
+                let _ = replaced.changed().await;
+            }
+        };
+        let listened = tokio::select! {
+            listened = listen_once(&state, &config, reconnected) => listened,
+            () = disabled => {
+                tracing::info!(target: "notice", "Not listening for notifications any more");
+                continue;
+            }
+        };
+        let failure = match listened {
             Ok(never) => match never {},
             Err((failure, listened)) => {
                 if listened {
@@ -234,9 +270,10 @@ async fn listen_once(
     // behind one a prepared statement would be left in somebody else's session
     connection.share_session();
     let mut listen = String::from("LISTEN ");
-    thalweg_sql::quote(&mut listen, &state.config.db_channel);
+    let channel = state.in_force().config.db_channel.clone();
+    thalweg_sql::quote(&mut listen, &channel);
     connection.execute(&[&listen]).await.map_err(|error| (error, false))?;
-    tracing::info!(target: "notice", channel = state.config.db_channel, "Listening for notifications");
+    tracing::info!(target: "notice", channel, "Listening for notifications");
     if reconnected {
         // what was notified meanwhile is lost
         state.reloader.trigger();

@@ -31,6 +31,15 @@ impl Snapshot {
         Self { load: LOADS.fetch_add(1, Ordering::Relaxed), catalog, zone, search_paths, role_settings }
     }
 
+    /// Whether another says the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self { load: _, catalog, zone, search_paths, role_settings } = self;
+        *catalog == other.catalog
+            && zone.is_some() == other.zone.is_some()
+            && *search_paths == other.search_paths
+            && *role_settings == other.role_settings
+    }
+
     /// The settings of a role, to be compared with those of a session.
     pub(crate) fn role_settings(&self, role: &str) -> &str {
         self.role_settings.get(role).map_or("", String::as_str)

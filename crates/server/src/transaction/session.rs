@@ -3,7 +3,7 @@
 //! A plan that runs nothing but PostgreSQL's own harmless code needs an identity only, which a connection may have been
 //! given before. Every other has all of it said anew, for its transaction alone.
 
-use crate::config::{Config, RequestSettings};
+use crate::config::{Config, InForce, RequestSettings};
 use crate::schema::Snapshot;
 use crate::state::State;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ impl<'a> Session<'a> {
     /// A session that only reads, for a request of `role` in `schema` that runs code of the database's own or not.
     pub(crate) fn of(
         state: &'a State,
+        in_force: &'a InForce,
         snapshot: &'a Snapshot,
         schema: &'a str,
         role: &'a str,
@@ -49,13 +50,13 @@ impl<'a> Session<'a> {
             role,
             search_path: snapshot.search_path(schema),
             snapshot,
-            config: &state.config,
+            config: &in_force.config,
             facts,
             is_read_only: true,
             one_snapshot: false,
-            pre_request: state.pre_request.clone(),
+            pre_request: in_force.pre_request.clone(),
             // what relations run may have changed
-            runs_code: runs_code || state.pre_request.is_some() || state.reloader.is_behind(),
+            runs_code: runs_code || in_force.pre_request.is_some() || state.reloader.is_behind(),
         }
     }
 

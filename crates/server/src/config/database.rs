@@ -1,0 +1,86 @@
+//! Configuration in the database (operations §3).
+
+use std::borrow::Cow;
+use thalweg_rows::{Demand, Malformed, RowSink, RowView};
+use thalweg_wire::{Connection, Error, Param, Query};
+
+/// The settings of the connecting role, those for this database before those for all. `ALTER ROLE … RESET` takes a row's
+/// setting away, and an empty array with it.
+const OF_ROLE: &str = "
+    select distinct on (key) pg_catalog.substr(key, 7), value
+    from (
+      select s.setdatabase,
+             pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) as key,
+             pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
+      from pg_catalog.pg_db_role_setting s cross join pg_catalog.unnest(s.setconfig) c
+      where s.setrole = (select r.oid from pg_catalog.pg_roles r where r.rolname = session_user)
+        and s.setdatabase in (0, (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()))
+    ) settings
+    where key like 'pgrst.%'
+    order by key, setdatabase desc";
+
+/// What a function has set of these keys.
+const OF_FUNCTION: &str = "
+    select key, pg_catalog.current_setting('pgrst.' || key, true)
+    from pg_catalog.unnest($1::pg_catalog.text[]) key
+    where pg_catalog.current_setting('pgrst.' || key, true) is not null";
+
+/// What the settings of a connection's role say, by key.
+pub(crate) async fn of_role(connection: &mut Connection) -> Result<Vec<(String, String)>, Error> {
+    let mut settings = Settings::default();
+    connection.run(&[Query::bare(OF_ROLE)], &mut settings).await?;
+    Ok(settings.found)
+}
+
+/// What a function says of these keys that it is called for, in a transaction that only reads.
+pub(crate) async fn of_function(
+    connection: &mut Connection,
+    function: &(Option<String>, String),
+    keys: &[&str],
+) -> Result<Vec<(String, String)>, Error> {
+    let call = thalweg_sql::pre_request(function.0.as_deref(), &function.1);
+    let names: Vec<String> = keys.iter().map(|key| key.replace('-', "_")).collect();
+    let names = [Param::Text(Cow::Owned(format!("{{{}}}", names.join(","))))];
+    // a session may have been given such settings at its login, and the function alone is asked here
+    let mut settings = Settings { statement: 0, of: 2, found: Vec::new() };
+    let queries = [
+        Query::bare("SET TRANSACTION READ ONLY"),
+        Query::bare(&call),
+        Query { params: &names, ..Query::bare(OF_FUNCTION) },
+    ];
+    connection.run(&queries, &mut settings).await?;
+    Ok(settings.found)
+}
+
+/// Takes the rows of one statement.
+#[derive(Default)]
+struct Settings {
+    statement: usize,
+    of: usize,
+    found: Vec<(String, String)>,
+}
+
+impl RowSink for Settings {
+    type Error = Malformed;
+
+    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
+        if self.statement == self.of {
+            let mut columns = row.columns();
+            let mut text = || -> Result<String, Malformed> {
+                Ok(String::from_utf8_lossy(columns.column()?.unwrap_or_default()).into_owned())
+            };
+            let (key, value) = (text()?, text()?);
+            self.found.push((key.replace('_', "-"), value));
+        }
+        Ok(Demand::More)
+    }
+
+    fn restart(&mut self) -> bool {
+        (self.statement, self.found) = (0, Vec::new());
+        true
+    }
+
+    fn end_of_statement(&mut self, _: u64) {
+        self.statement += 1;
+    }
+}

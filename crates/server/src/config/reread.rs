@@ -1,0 +1,98 @@
+//! Reading the configuration again while the server runs (operations §§3, 5).
+
+use super::{Config, ConfigError, InForce, database};
+use crate::state::State;
+use std::sync::{Arc, PoisonError};
+use thalweg_wire::Connection;
+
+/// What of the configuration is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// What the database says: the sources have been read just now.
+    First,
+    /// The sources, and what the database says, because somebody asked for it.
+    Asked,
+    /// The same, if the database is asked for configuration at all: it comes with each load of the schema cache.
+    WithSchema,
+}
+
+/// Reads it, and puts it in force if it is another. One that is wrong is an error at the start, and is dropped later. Without a
+/// connection the database counts for what it said last.
+pub(crate) async fn reread(
+    state: &State,
+    reading: Reading,
+    connection: Option<&mut Connection>,
+) -> Result<(), ConfigError> {
+    let current = state.in_force();
+    if reading == Reading::WithSchema && !current.config.db_config {
+        return Ok(());
+    }
+    let read = read(state, reading, connection).await.and_then(|config| match config == current.config {
+        true => Ok(None),
+        false => InForce::new(config).map(Some),
+    });
+    match read {
+        Ok(next) => {
+            let is_new = next.is_some();
+            if let Some(next) = next {
+                for warning in next.config.warnings.iter().filter(|_| reading != Reading::First) {
+                    tracing::info!(target: "notice", "{warning}");
+                }
+                state.put_in_force(Arc::new(next));
+            }
+            if reading == Reading::Asked || is_new && reading == Reading::WithSchema {
+                tracing::info!(target: "notice", "Config reloaded");
+            }
+            Ok(())
+        }
+        Err(error) if reading == Reading::First => Err(error),
+        Err(error) => {
+            tracing::info!(target: "notice", "Failed reloading config: {error}");
+            Ok(())
+        }
+    }
+}
+
+async fn read(state: &State, reading: Reading, connection: Option<&mut Connection>) -> Result<Config, ConfigError> {
+    let base = match &state.sources {
+        Some(sources) if reading != Reading::First => sources.read()?.after_start(&state.start),
+        Some(_) | None => state.start.clone(),
+    };
+    if !base.db_config {
+        return Ok(base);
+    }
+    let said = match connection {
+        Some(connection) => settings(&base, connection).await?,
+        None => None,
+    };
+    let known = || state.settings.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = said.is_some();
+    let settings = said.unwrap_or_else(|| known().clone());
+    let config = base.with_settings(&settings)?.after_start(&state.start);
+    if is_new {
+        *known() = settings;
+    }
+    Ok(config)
+}
+
+/// What the database says, by key; of the same key the last counts. `None` if it does not answer.
+async fn settings(base: &Config, connection: &mut Connection) -> Result<Option<Vec<(String, String)>>, ConfigError> {
+    let of_role = match database::of_role(connection).await {
+        Ok(of_role) => of_role,
+        Err(error) => {
+            tracing::info!(target: "notice", %error, "the database's configuration was not read");
+            return Ok(None);
+        }
+    };
+    let mut settings = Vec::new();
+    if let Some(function) = &base.with_settings(&of_role)?.db_pre_config {
+        match database::of_function(connection, function, &Config::keys_in_database()).await {
+            Ok(found) => settings = found,
+            Err(error) => {
+                tracing::info!(target: "notice", %error, "the function of db-pre-config failed, and counts for nothing");
+            }
+        }
+    }
+    settings.extend(of_role);
+    Ok(Some(settings))
+}

@@ -1,0 +1,165 @@
+//! Configuration that is read again while the server runs, and that of the database (operations §§3, 5).
+
+use crate::served::{GRANTS, ROLE, Served, config, eventually};
+use thalweg_server::{Config, Sources};
+use thalweg_testkit::Database;
+
+/// What is set for a role outlives its database, and the cluster is shared: each test has a login of its own.
+struct Login<'a> {
+    database: &'a Database,
+    name: &'static str,
+}
+
+impl<'a> Login<'a> {
+    fn new(database: &'a Database, name: &'static str) -> Self {
+        database.execute(&format!("create role {name} login superuser password 'x'; grant {ROLE} to {name}"));
+        Self { database, name }
+    }
+
+    fn uri(&self) -> String {
+        let uri = self.database.uri();
+        let (_, host) = uri.rsplit_once('@').unwrap();
+        format!("postgresql://{}:x@{host}", self.name)
+    }
+
+    fn set(&self, key: &str, value: &str) {
+        let (role, value) = (self.name, value.replace('\'', "''"));
+        self.database.execute(&format!("alter role {role} set pgrst.{key} = '{value}'"));
+    }
+}
+
+impl Drop for Login<'_> {
+    fn drop(&mut self) {
+        self.database.execute(&format!(
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = '{0}'; drop owned by {0}; drop role {0}",
+            self.name
+        ));
+    }
+}
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.t as select i as id from generate_series(1, 5) i;
+    create schema other;
+    create table other.u as select 7 as id;
+    create function public.settings() returns void language sql as $$
+      select set_config('pgrst.db_max_rows', '3', true), set_config('pgrst.db_plan_enabled', 'true', true) $$;
+    create function public.broken() returns void language plpgsql as $$ begin raise 'broken'; end $$;
+";
+
+fn rows(served: &Served) -> usize {
+    served.get("/t").text().matches("\"id\"").count()
+}
+
+#[test]
+fn the_database_configures() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let login = Login::new(&database, "configured_by_itself");
+    login.set("db_max_rows", "2");
+    login.set("db_aggregates_enabled", "true");
+    // of the start, and no key of the database's
+    login.set("server_host", "203.0.113.1");
+    login.set("db_channel", "elsewhere");
+    let served = Served::start(config(&login.uri()));
+    assert_eq!(rows(&served), 2);
+    assert_eq!(served.get("/t?select=id.sum()").text(), "[{\"sum\":15}]");
+
+    // what is set for this database alone wins, and a function's settings do not
+    let name = database.name();
+    database.execute(&format!("alter role configured_by_itself in database \"{name}\" set pgrst.db_max_rows = '1'"));
+    login.set("db_pre_config", "public.settings");
+    database.execute("notify pgrst, 'reload config'");
+    eventually("the function was called", || served.request("GET", "/t", &PLAN).status == 200);
+    assert_eq!(rows(&served), 1);
+
+    // nothing is set any more, as where it is set to nothing
+    database.execute(&format!(
+        "alter role configured_by_itself in database \"{name}\" set pgrst.db_max_rows = '';
+         alter role configured_by_itself reset pgrst.db_aggregates_enabled; notify pgrst, 'reload config'"
+    ));
+    eventually("there is no limit", || rows(&served) == 5);
+    assert_eq!(served.get("/t?select=id.sum()").status, 400);
+    database.execute(&format!("alter role configured_by_itself in database \"{name}\" reset all"));
+    login.set("db_pre_config", "public.broken");
+    database.execute("notify pgrst, 'reload config'");
+    eventually("the role's own setting counts", || rows(&served) == 2);
+    assert_eq!(served.request("GET", "/t", &PLAN).status, 406);
+
+    // other schemas are loaded with it
+    login.set("db_schemas", "other");
+    login.set("db_anon_role", "configured_by_itself");
+    database.execute("notify pgrst");
+    eventually("the other schema is served", || served.get("/u").text() == "[{\"id\":7}]");
+    assert_eq!(served.get("/t").status, 404);
+}
+
+const PLAN: [(&str, &str); 1] = [("accept", "application/vnd.pgrst.plan")];
+
+#[test]
+fn a_wrong_configuration_is_dropped() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let login = Login::new(&database, "configured_wrongly");
+    login.set("db_max_rows", "2");
+    let served = Served::start(config(&login.uri()));
+    assert_eq!(rows(&served), 2);
+    login.set("db_tx_end", "perhaps");
+    login.set("db_max_rows", "4");
+    database.execute("notify pgrst, 'reload config'");
+    database.execute("create table api.late (id int); grant select on api.late to test_reader; notify pgrst");
+    eventually("the schema is loaded all the same", || served.get("/late").status == 200);
+    assert_eq!(rows(&served), 2);
+    login.set("db_tx_end", "rollback");
+    database.execute("notify pgrst, 'reload config'");
+    eventually("the next is right", || rows(&served) == 4);
+}
+
+#[test]
+fn a_file_is_read_again_and_the_start_is_kept() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let path = std::env::temp_dir().join(format!("thalweg-reread-{}.conf", std::process::id()));
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    let start = format!(
+        "db-uri = \"{}\"\ndb-schemas = \"api\"\ndb-anon-role = \"{ROLE}\"\nserver-host = \"127.0.0.1\"\nserver-port = 0\n",
+        database.uri()
+    );
+    write(&format!("{start}db-max-rows = 2"));
+    let sources = Sources::new(Some(&path), [("PGRST_DB_PLAN_ENABLED".to_owned(), "true".to_owned())].into_iter());
+    let served = Served::of_sources(sources);
+    assert_eq!(rows(&served), 2);
+    // a read that is known follows too
+    (0..3).for_each(|_| assert_eq!(rows(&served), 2));
+    write(&format!(
+        "{}db-max-rows = 3\nserver-trace-header = \"X-Id\"\ndb-pool = 1",
+        start.replace("db-uri", "ignored")
+    ));
+    database.execute("notify pgrst, 'reload config'");
+    eventually("the file was read again", || rows(&served) == 3);
+    assert_eq!(served.request("GET", "/t", &[("x-id", "7")]).header("x-id"), Some("7"));
+    assert_eq!(served.request("GET", "/t", &PLAN).status, 200, "the environment is as it was");
+    write(&format!("{start}db-max-rows = \"many\""));
+    database.execute("notify pgrst, 'reload config'");
+    database.execute("create table api.late (id int); grant select on api.late to test_reader; notify pgrst");
+    eventually("the schema is loaded all the same", || served.get("/late").status == 200);
+    assert_eq!(rows(&served), 3);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn without_db_config_the_database_has_no_say() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let login = Login::new(&database, "not_configured");
+    login.set("db_max_rows", "2");
+    let role = "with_a_setting";
+    database.execute(&format!(
+        "create role {role}; grant {role} to not_configured; grant usage on schema api to {role}; grant select on api.t to {role};
+         alter role {role} set statement_timeout = '77s';
+         create view api.timeout as select current_setting('statement_timeout'); grant select on api.timeout to {role}"
+    ));
+    let timeout = |db_config: bool| {
+        let served = Served::start(Config { db_config, db_anon_role: Some(role.to_owned()), ..config(&login.uri()) });
+        (rows(&served), served.get("/timeout").text().to_owned())
+    };
+    assert_eq!(timeout(true), (2, "[{\"current_setting\":\"77s\"}]".to_owned()));
+    assert_eq!(timeout(false), (5, "[{\"current_setting\":\"0\"}]".to_owned()));
+    database.execute(&format!("drop owned by {role}; drop role {role}"));
+}
