@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -19,6 +19,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("encode", &["json", "rows"]),
     ("decode", &["json", "request"]),
     ("files", &["decode"]),
+    ("auth", &["json"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "gauge"]),
     ("flightbook", &["wire"]),

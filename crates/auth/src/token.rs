@@ -1,0 +1,85 @@
+//! A token's parts, and whether a key has signed them (RFC 7515, compact form).
+
+use crate::algorithm::Algorithm;
+use crate::base64url;
+use crate::claims::Claims;
+use crate::keys::Keys;
+use crate::refusal::{Refusal, TokenError, TokenErrorKind};
+use crate::tree::Value;
+
+/// How many bytes a token has at most.
+pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// What a token's header says that counts. No other member of it has an effect, `crit` included.
+struct Header {
+    algorithm: Algorithm,
+    kid: Option<String>,
+}
+
+impl Keys {
+    /// What a token claims, if one of the keys has signed it. Whether the claims hold now is for [`Claims::check`] to say.
+    ///
+    /// With a `kid` in its header, only keys of exactly that name are tried; without, all that suit its `alg`, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Token`] for what is not signed, [`Refusal::Claims`] for a signed payload that is no JSON object.
+    pub fn verify(&self, token: &[u8]) -> Result<Claims, Refusal> {
+        let refused = |kind| Err(TokenError::new(kind).into());
+        if token.is_empty() {
+            return refused(TokenErrorKind::Empty);
+        }
+        if token.len() > TOKEN_BYTES_MAX {
+            return refused(TokenErrorKind::TooLarge);
+        }
+        let mut parts = token.split(|byte| *byte == b'.');
+        let (Some(header), Some(payload), Some(signature), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return refused(TokenErrorKind::Parts(token.split(|byte| *byte == b'.').count()));
+        };
+        let signed = &token[..header.len() + 1 + payload.len()];
+        let header = Header::parse(header)?;
+        if self.keys.is_empty() {
+            return refused(TokenErrorKind::NoKey);
+        }
+        let has_signed = base64url::decode(signature).is_some_and(|signature| {
+            let mut named = self.keys.iter().filter(|key| header.kid.is_none() || key.kid == header.kid);
+            named.any(|key| key.has_signed(header.algorithm, signed, &signature))
+        });
+        if !has_signed {
+            return refused(TokenErrorKind::NotSigned);
+        }
+        match base64url::decode(payload) {
+            Some(payload) => Ok(Claims::parse(&payload)?),
+            None => refused(TokenErrorKind::Undecodable),
+        }
+    }
+}
+
+impl Header {
+    fn parse(text: &[u8]) -> Result<Self, TokenError> {
+        let refused = |kind| Err(TokenError::new(kind));
+        let Some(header) = base64url::decode(text).and_then(|text| Value::parse(&text).ok()) else {
+            return refused(TokenErrorKind::UnreadableHeader);
+        };
+        let Some(name) = header.member("alg").and_then(Value::string) else {
+            return refused(TokenErrorKind::Undecodable);
+        };
+        if name == "none" {
+            return refused(TokenErrorKind::Unsecured);
+        }
+        let Some(algorithm) = Algorithm::named(name) else {
+            let is_encrypted = header.present("enc").is_some();
+            return refused(if is_encrypted { TokenErrorKind::Encrypted } else { TokenErrorKind::Undecodable });
+        };
+        let kid = match header.present("kid") {
+            None => None,
+            Some(Value::String(kid)) => Some(kid.clone()),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                return refused(TokenErrorKind::Undecodable);
+            }
+        };
+        Ok(Self { algorithm, kid })
+    }
+}
