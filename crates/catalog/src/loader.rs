@@ -254,6 +254,7 @@ impl Loader {
         let comment = row.optional_text()?.map(Into::into);
         let events = row.optional_i32()?;
         let pages = row.optional_i32()?;
+        let is_analysed = row.bool()?;
         let (row_security, has_rules) = (row.bool()?, row.bool()?);
         let id = RelationId(self.catalog.relations.len() as u32);
         if events.is_none() {
@@ -275,6 +276,7 @@ impl Loader {
             indexed: Vec::new(),
             comment,
             size_bytes: pages.map(|pages| u64::from(pages.unsigned_abs()) * PAGE_BYTES),
+            is_analysed,
             row_security,
             has_rules,
             // until what they run has been traced

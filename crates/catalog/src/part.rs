@@ -135,7 +135,9 @@ impl Part {
             Self::Labels => "select enumtypid, enumlabel from pg_enum order by enumtypid, enumsortorder",
             // How large a relation is that was never analysed is asked of its files, and what can be written of views of
             // themselves and of the views that they read; both wait for who has locked them: what is locked stays unknown,
-            // and so does how large is what is still empty and will not stay so.
+            // and so does how large is what is still empty and will not stay so. Who may not read a table is not told what
+            // ANALYZE found: of one that an index or VACUUM has counted it is clear that it never ran where all of the rows came
+            // within the memory of the statistics of use, and it did not. These are lost in a crash and not kept on a standby.
             Self::Relations => {
                 "with recursive locked as materialized (
                    select l.relation from pg_locks l
@@ -162,6 +164,11 @@ impl Part {
                         case when c.relkind in ('r', 'm') and (c.reltuples >= 0 or files.pages > 0) then
                              least(coalesce(files.pages, c.relpages::int8)
                                    + coalesce(beside.pages, s.relpages::int8, 0), 2147483647)::int end,
+                        c.relkind not in ('r', 'm')
+                        or c.reltuples >= 0
+                           and (pg_stat_get_last_analyze_time(c.oid) is not null
+                                or pg_stat_get_last_autoanalyze_time(c.oid) is not null
+                                or pg_stat_get_mod_since_analyze(c.oid) < greatest(c.reltuples, 1)),
                         c.relrowsecurity, c.relhasrules
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                  left join pg_description d on d.objoid = c.oid and d.objsubid = 0 and d.classoid = 'pg_class'::regclass

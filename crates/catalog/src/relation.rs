@@ -29,6 +29,8 @@ pub struct Relation {
     /// How large its rows are, in bytes, with values that are kept apart from them: as PostgreSQL last knew, or as its
     /// files say where it never looked; `None` if neither is known.
     pub size_bytes: Option<u64>,
+    /// Whether PostgreSQL may know how its values are spread: not of a table that was certainly never analysed.
+    pub is_analysed: bool,
     /// Whether policies decide which rows a role sees.
     pub row_security: bool,
     /// Whether rules rewrite what is done to it.
@@ -52,6 +54,11 @@ impl Relation {
         let name_of = |at: &u16| &*self.columns[usize::from(*at)].name;
         let place = self.by_name.binary_search_by(|at| name_of(at).cmp(name)).ok()?;
         Some(self.by_name[place])
+    }
+
+    /// Whether a column comes first in some index, and is not all of the primary key, of which one value is one row.
+    pub fn has_index_of_many(&self, column: u16) -> bool {
+        self.indexed.contains(&column) && *self.primary_key != [column]
     }
 
     /// Lets columns be found, once all are there.

@@ -69,8 +69,18 @@ impl Search<'_, '_> {
     }
 
     fn embed(self, embed: &EmbedRead<'_>) -> bool {
-        let EmbedRead { relationship, origin, target, junction, inner: _, spread: _, as_json: _, fetch: _, read } =
-            embed;
+        let EmbedRead {
+            relationship,
+            origin,
+            target,
+            junction,
+            inner: _,
+            spread: _,
+            as_json: _,
+            fetch: _,
+            by_link: _,
+            read,
+        } = embed;
         let linked = match (&relationship.link, junction) {
             (Link::Key(key), _) => self.joined(key, origin, target),
             (Link::Junction { near, far, .. }, Some(between)) => {
@@ -129,7 +139,7 @@ impl Search<'_, '_> {
 
     fn condition(self, relation: &Relation, condition: &Condition<'_>) -> bool {
         match condition {
-            Condition::Filter { column, filter, to_tsvector: _, read_by } => {
+            Condition::Filter { column, filter, to_tsvector: _, read_by, other_bound: _ } => {
                 read_by.is_some() || self.column(relation, column) || self.filter(relation, column, filter)
             }
             Condition::Found(..) => false,

@@ -5,6 +5,7 @@ use crate::codec::base_type;
 use crate::columns::{Columns, aggregated, output};
 use crate::embed;
 use crate::error::{ErrorKind, PlanError};
+use crate::never_analysed;
 use crate::plan::{Context, shared};
 use crate::read::{Condition, EmbedRead, Fetch, From, Order, OrderKey, Output, Read, Value};
 use crate::said::{BareNames, Said};
@@ -278,8 +279,10 @@ fn embed<'a>(
         spread: embed.spread,
         as_json: false,
         fetch: Fetch::PerRow,
+        by_link: false,
         read,
     };
+    below.by_link = never_analysed::by_link(&below);
     if below.spread && !is_to_one {
         // arrays of arrays need not be rectangular: PostgreSQL cannot aggregate them
         let to_many = |below: &&mut EmbedRead<'a>| !below.is_to_one() && !below.spread;
@@ -408,7 +411,11 @@ fn condition<'a>(
     };
     let representation = || context.catalog.representation(type_oid?)?.from_text.as_ref();
     let read_by = if reads && field.path.is_empty() { representation() } else { None };
-    Condition::Filter { column, filter, to_tsvector, read_by }
+    let other_bound = match columns {
+        Columns::Relation(relation) => never_analysed::other_bound(relation, column, filter),
+        Columns::Attributes(_) | Columns::Unknown => None,
+    };
+    Condition::Filter { column, filter, to_tsvector, read_by, other_bound }
 }
 
 fn group<'a>(context: &Context<'a>, columns: Columns<'a>, embeds: &Keys<'_>, tree: &'a Tree<'a>) -> Condition<'a> {

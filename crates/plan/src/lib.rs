@@ -24,6 +24,7 @@ mod error;
 mod flat;
 mod level;
 mod media;
+mod never_analysed;
 mod once_per_key;
 mod plan;
 mod read;

@@ -169,6 +169,8 @@ pub enum Condition<'a> {
         to_tsvector: bool,
         /// The function that reads the value, where the column's domain has one of its own.
         read_by: Option<&'a FunctionName>,
+        /// A comparison that every value satisfies, with which PostgreSQL expects few rows where it knows nothing.
+        other_bound: Option<&'static str>,
     },
     /// Whether the embed with this index finds a row, or none.
     Found(usize, bool),
@@ -235,6 +237,9 @@ pub struct EmbedRead<'a> {
     pub as_json: bool,
     /// How its rows are fetched.
     pub fetch: Fetch,
+    /// Whether its rows are found by the key that links them where they are found for each outer row, although PostgreSQL may
+    /// think that something else finds as few; of to-one embeds where the outer rows are found so.
+    pub by_link: bool,
     /// The level itself.
     pub read: Read<'a>,
 }

@@ -11,6 +11,7 @@ mod files;
 mod flat;
 mod injection;
 mod known;
+mod never_analysed;
 mod planned;
 mod reading;
 mod reload;

@@ -1,7 +1,7 @@
 //! Conditions, orders and column references.
 
 use crate::quote::{array_literal, quote};
-use crate::read::{Scope, Writer};
+use crate::read::{Scope, Search, Writer};
 use std::borrow::Cow;
 use std::fmt::Write;
 use thalweg_plan::{ColumnRef, Condition, FunctionName, OrderKey, Read};
@@ -68,8 +68,16 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
         match condition {
-            Condition::Filter { column, filter, to_tsvector, read_by } => {
-                self.filter(scope, column, filter, *to_tsvector, *read_by);
+            Condition::Filter { column, filter, to_tsvector, read_by, other_bound } => {
+                let is_hidden = self.search == Search::ByLink(scope.number) && has_index_of_its_own(read, column);
+                self.filter(scope, (column, is_hidden), filter, *to_tsvector, *read_by);
+                if let Some(bound) = other_bound
+                    && self.search == Search::ByConditions(scope.number)
+                {
+                    self.text.push_str(" AND ");
+                    self.column(scope, column);
+                    self.text.push_str(bound);
+                }
             }
             Condition::Found(index, wanted) => {
                 if !wanted {
@@ -104,7 +112,7 @@ impl<'a> Writer<'a> {
     fn filter(
         &mut self,
         scope: Scope<'a>,
-        column: &ColumnRef<'a>,
+        (column, is_hidden): (&ColumnRef<'a>, bool),
         filter: &'a Filter<'a>,
         to_tsvector: bool,
         read_by: Option<&'a FunctionName>,
@@ -114,7 +122,7 @@ impl<'a> Writer<'a> {
         }
         match &filter.operation {
             Operation::In(elements) => {
-                self.column(scope, column);
+                self.compared(scope, column, is_hidden);
                 self.text.push_str(" = ANY(");
                 if let Some((schema, name)) = read_by {
                     self.text.push_str("ARRAY(SELECT ");
@@ -128,7 +136,7 @@ impl<'a> Writer<'a> {
                 self.text.push(')');
             }
             Operation::Is(word) => {
-                self.column(scope, column);
+                self.compared(scope, column, is_hidden);
                 self.text.push_str(match word {
                     IsWord::Null => " IS NULL",
                     IsWord::NotNull => " IS NOT NULL",
@@ -138,7 +146,7 @@ impl<'a> Writer<'a> {
                 });
             }
             Operation::Distinct(value) => {
-                self.column(scope, column);
+                self.compared(scope, column, is_hidden);
                 self.text.push_str(" IS DISTINCT FROM ");
                 self.param(Cow::Borrowed(value));
             }
@@ -147,7 +155,7 @@ impl<'a> Writer<'a> {
                     self.text.push_str("pg_catalog.to_tsvector(");
                     self.regconfig(config);
                 }
-                self.column(scope, column);
+                self.compared(scope, column, is_hidden);
                 self.text.push_str(if to_tsvector { ") @@ " } else { " @@ " });
                 self.text.push_str(match operator {
                     FtsOperator::Fts => "pg_catalog.to_tsquery(",
@@ -160,7 +168,7 @@ impl<'a> Writer<'a> {
                 self.text.push(')');
             }
             Operation::Compare { operator, quantifier, value } => {
-                self.column(scope, column);
+                self.compared(scope, column, is_hidden);
                 self.text.push_str(sql_operator(*operator));
                 match quantifier {
                     Some(Quantifier::Any) => self.text.push_str("ANY("),
@@ -185,6 +193,15 @@ impl<'a> Writer<'a> {
         }
         if filter.negated {
             self.text.push(')');
+        }
+    }
+
+    /// What a filter compares.
+    fn compared(&mut self, scope: Scope<'a>, column: &ColumnRef<'a>, is_hidden: bool) {
+        if is_hidden {
+            self.hidden(|writer| writer.column(scope, column));
+        } else {
+            self.column(scope, column);
         }
     }
 
@@ -238,6 +255,14 @@ impl<'a> Writer<'a> {
             });
         }
     }
+}
+
+/// Whether an index finds rows by this column that is not the one for its table's rows.
+fn has_index_of_its_own(read: &Read<'_>, column: &ColumnRef<'_>) -> bool {
+    let found = || read.from.relation().and_then(|relation| Some((relation, relation.column(column.name)?)));
+    column.computed.is_none()
+        && column.path.is_empty()
+        && found().is_some_and(|(relation, at)| relation.has_index_of_many(at))
 }
 
 fn sql_operator(operator: Comparison) -> &'static str {

@@ -1,7 +1,7 @@
 //! What is embedded: joined laterally, as an array for each outer row, or once for all of them.
 
 use crate::quote::quote;
-use crate::read::{List, Scope, Writer};
+use crate::read::{List, Scope, Search, Writer};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use thalweg_catalog::{Key, Link, Relation};
@@ -46,6 +46,13 @@ impl Joins {
 }
 
 impl<'a> Writer<'a> {
+    /// Writes a query for the rows of a level, which PostgreSQL plans by itself.
+    fn searching(&mut self, search: Search, write: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.search, search);
+        self.apart(write);
+        self.search = outer;
+    }
+
     /// Writes a query that PostgreSQL plans by itself.
     fn apart(&mut self, write: impl FnOnce(&mut Self)) {
         let outer = std::mem::take(&mut self.joins);
@@ -61,7 +68,8 @@ impl<'a> Writer<'a> {
             true => "(SELECT coalesce(pg_catalog.jsonb_agg(thalweg_array.o), '[]') FROM (",
             false => "ARRAY(",
         });
-        self.apart(|writer| writer.select(inner, &embed.read, List::Row { json }, Some((scope, embed))));
+        let search = per_row(inner, embed);
+        self.searching(search, |writer| writer.select(inner, &embed.read, List::Row { json }, Some((scope, embed))));
         self.text.push_str(if json { ") AS thalweg_array)" } else { ")" });
     }
 
@@ -92,7 +100,7 @@ impl<'a> Writer<'a> {
             } else if embed.fetch == Fetch::OncePerKey && returning {
                 // what is found for the kept rows comes after them
                 if read.found_first.is_none() || self.kept.is_some() {
-                    self.apart(|writer| writer.join_once_per_key(scope, read, index));
+                    self.searching(Search::Free, |writer| writer.join_once_per_key(scope, read, index));
                 }
                 continue;
             } else if is_lifted && !embed.is_to_one() && returning {
@@ -110,7 +118,8 @@ impl<'a> Writer<'a> {
     fn join_to_one(&mut self, outer: Scope<'a>, read: &'a Read<'a>, index: usize, returning: bool) {
         let embed = &read.embeds[index];
         let inner = self.scope(&embed.read, Some(outer));
-        let is_fenced = self.joins.fences(outer, embed);
+        let is_found_by_row = embed.by_link && self.search == Search::ByLink(outer.number);
+        let is_fenced = self.joins.fences(outer, embed) || is_found_by_row;
         if is_fenced {
             self.apart(|writer| writer.joined_to_one(outer, inner, read, index, returning));
         } else {
@@ -148,7 +157,8 @@ impl<'a> Writer<'a> {
         self.arrays(read, index, "thalweg_array");
         self.text.push_str(" FROM (");
         let list = List::Joined { lifted: true, json: true, ordered_by: &[] };
-        self.apart(|writer| writer.select(inner, &embed.read, list, Some((outer, embed))));
+        let search = per_row(inner, embed);
+        self.searching(search, |writer| writer.select(inner, &embed.read, list, Some((outer, embed))));
         self.text.push_str(") AS thalweg_array");
     }
 
@@ -236,7 +246,7 @@ impl<'a> Writer<'a> {
         let inner = self.scope(&embed.read, Some(outer));
         self.text.push_str("EXISTS (SELECT 1");
         let is_fenced = self.joins.fences_search();
-        self.apart(|writer| writer.related(outer, inner, embed));
+        self.searching(Search::ByConditions(inner.number), |writer| writer.related(outer, inner, embed));
         if is_fenced && embed.read.offset_rows.is_none() {
             self.text.push_str(FENCE);
         }
@@ -255,7 +265,11 @@ impl<'a> Writer<'a> {
     pub(crate) fn linked(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
         let before = match &embed.relationship.link {
             Link::Key(key) => {
-                self.equal(" WHERE ", key, (outer, embed.origin), (inner, embed.target));
+                // what it is compared to would be looked for in the outer level's own index
+                let filters = embed.inner && embed.is_to_one() && !embed.read.conditions.is_empty();
+                let competes = filters && !embed.by_link && self.search == Search::ByLink(outer.number);
+                let side = if competes { Side::Hidden } else { Side::Plain };
+                self.equal(" WHERE ", key, (outer, embed.origin, side), (inner, embed.target));
                 " AND "
             }
             Link::Junction { near, far, .. } => {
@@ -265,8 +279,9 @@ impl<'a> Writer<'a> {
                     self.relation(between);
                     self.text.push_str(" AS ");
                     self.table(through);
-                    self.equal(" WHERE ", near, (outer, embed.origin), (through, between));
-                    self.equal(" AND ", far, (through, between), (inner, embed.target));
+                    self.equal(" WHERE ", near, (outer, embed.origin, Side::Plain), (through, between));
+                    let side = if self.search == Search::ByLink(inner.number) { Side::Listed } else { Side::Plain };
+                    self.equal(" AND ", far, (through, between, side), (inner, embed.target));
                 }
                 " AND "
             }
@@ -276,14 +291,53 @@ impl<'a> Writer<'a> {
     }
 
     /// The columns of a key, equal on both sides.
-    fn equal(&mut self, before: &str, key: &Key, from: (Scope<'a>, &'a Relation), to: (Scope<'a>, &'a Relation)) {
+    fn equal(
+        &mut self,
+        before: &str,
+        key: &Key,
+        (outer, origin, side): (Scope<'a>, &'a Relation, Side),
+        (inner, target): (Scope<'a>, &'a Relation),
+    ) {
         for (place, &(a, b)) in key.columns.iter().enumerate() {
             self.text.push_str(if place == 0 { before } else { " AND " });
-            self.named(to.0, &to.1.columns[usize::from(b)].name);
+            self.named(inner, &target.columns[usize::from(b)].name);
             self.text.push_str(" = ");
-            self.named(from.0, &from.1.columns[usize::from(a)].name);
+            let column = &*origin.columns[usize::from(a)].name;
+            match side {
+                Side::Hidden if origin.has_index_of_many(a) => self.hidden(|writer| writer.named(outer, column)),
+                Side::Hidden | Side::Plain => self.named(outer, column),
+                Side::Listed => {
+                    self.text.push_str("ANY(ARRAY[");
+                    self.named(outer, column);
+                    self.text.push_str("])");
+                }
+            }
         }
     }
+
+    /// Writes a value so that PostgreSQL looks for it in no index.
+    pub(crate) fn hidden(&mut self, value: impl Fn(&mut Self)) {
+        self.text.push_str("COALESCE(");
+        value(self);
+        self.text.push_str(", ");
+        value(self);
+        self.text.push(')');
+    }
+}
+
+/// How the outer side of a key is written.
+#[derive(Clone, Copy)]
+enum Side {
+    Plain,
+    /// So that what the inner side is compared to is not looked for in an index of the outer one.
+    Hidden,
+    /// So that the inner side is looked for in its index for each outer row, and not hashed as a whole.
+    Listed,
+}
+
+/// How the rows of an array are looked for.
+fn per_row(inner: Scope<'_>, embed: &EmbedRead<'_>) -> Search {
+    if embed.by_link { Search::ByLink(inner.number) } else { Search::Free }
 }
 
 /// The outputs of a to-many spread that the outer level expects as arrays in binary, and not as JSON.

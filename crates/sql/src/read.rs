@@ -96,7 +96,21 @@ pub(crate) struct Writer<'a> {
     pub(crate) kept: Option<&'static str>,
     /// What PostgreSQL has to put into an order by now.
     pub(crate) joins: Joins,
+    /// The level whose rows are being looked for.
+    pub(crate) search: Search,
     next: usize,
+}
+
+/// How the rows of the level with a number are looked for, which may have to be said to PostgreSQL.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// As it thinks best.
+    #[default]
+    Free,
+    /// For each outer row by the key that links them, and not by what has another index.
+    ByLink(usize),
+    /// For all outer rows, by what their conditions leave.
+    ByConditions(usize),
 }
 
 /// The aliases of a level: of its relation, by name and depth, and of its embeds, by number.
@@ -148,6 +162,7 @@ impl<'a> Writer<'a> {
             path_keys: HashMap::new(),
             kept: None,
             joins: Joins::default(),
+            search: Search::Free,
             next: 0,
         }
     }
