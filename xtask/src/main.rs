@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod fast;
+mod limits;
 mod measure;
 mod schema_load;
 mod tidy;
@@ -21,7 +22,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check what no compiler checks: the rooms and their dependencies, paths in Markdown, names of files
+    /// Check what no compiler checks: the rooms and their dependencies, the figures of docs/limits.md, paths in Markdown, names of
+    /// files
     Tidy,
     /// Compare with PostgREST, with a server by hand and with pgbench, and write the run to bench/runs
     Bench(bench::Options),

@@ -1,5 +1,6 @@
 //! The house rules that a program can check.
 
+use crate::limits::{self, Sources};
 use crate::{Outcome, root};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,13 +27,15 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("byhand", &[]),
 ];
 
+/// The bounds of what a client controls.
+const LIMITS: &str = "docs/limits.md";
 const LINES_MAX: usize = 800;
 const MAY_BE_UNSAFE: [&str; 2] = ["crates/json/", "crates/gauge/"];
 const NO_NAMES: [&str; 7] = ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs"];
 
 pub(crate) fn run() -> Outcome {
     let files = tracked_files()?;
-    let mut faults = Vec::new();
+    let (mut faults, mut sources) = (Vec::new(), Vec::new());
     for file in &files {
         let name = file.to_string_lossy().into_owned();
         let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
@@ -43,7 +46,10 @@ pub(crate) fn run() -> Outcome {
         } else if name.ends_with("Cargo.toml") {
             manifest(&name, &text, &mut faults);
         }
+        sources.push((name, text));
     }
+    let limits = sources.iter().find(|(name, _)| name == LIMITS).map_or("", |(_, text)| text);
+    faults.extend(limits::faults(limits, &Sources(&sources)).iter().map(|fault| format!("{LIMITS}: {fault}")));
     for fault in &faults {
         println!("{fault}");
     }

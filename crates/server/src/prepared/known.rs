@@ -11,14 +11,14 @@ use thalweg_sql::Param;
 
 /// Among how many parts the reads are spread, so that few requests wait for the same lock.
 const SHARDS: usize = 8;
-/// How many reads are kept in each.
-const READS_MAX: usize = 128;
-/// How much memory they take there, in bytes.
-const READS_BYTES_MAX: usize = 1024 * 1024;
+/// How many reads are kept, as many in each part.
+const READS_MAX: usize = 1024;
+/// How much memory they take together, in bytes.
+const READS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What takes more is not kept, in bytes.
 const READ_BYTES_MAX: usize = 64 * 1024;
 /// A read with more values is not kept: each is looked for among all parameters.
-const VALUES_MAX: usize = 64;
+const OPERANDS_MAX: usize = 64;
 /// How many reads that came once are remembered in each. What comes a second time is kept.
 const SEEN: usize = 256;
 
@@ -115,7 +115,7 @@ impl Known {
         question: &Question<'_>,
     ) -> Option<Self> {
         let values = &question.outline.values;
-        if values.len() > VALUES_MAX {
+        if values.len() > OPERANDS_MAX {
             return None;
         }
         let is_same = |one: &str, other: &str| std::ptr::eq(one, other);
@@ -193,7 +193,7 @@ impl KnownReads {
         }
         let mut shard = self.shard(question.hash);
         shard.forget(question.hash);
-        while shard.reads.len() >= READS_MAX || shard.bytes + bytes > READS_BYTES_MAX {
+        while shard.reads.len() >= READS_MAX / SHARDS || shard.bytes + bytes > READS_BYTES_MAX / SHARDS {
             let oldest = shard.reads.iter().min_by_key(|(_, kept)| kept.used).map(|(hash, _)| *hash);
             let Some(oldest) = oldest else { break };
             shard.forget(oldest);
@@ -357,7 +357,7 @@ mod tests {
     fn reads_are_kept_within_bounds() {
         let reads = KnownReads::new();
         let found = AtomicUsize::new(0);
-        let total = 4 * SHARDS * READS_MAX;
+        let total = 4 * READS_MAX;
         for at in 0..total {
             keep(&reads, &format!("a{at}=eq.1"), 1, "select");
             // one that is asked for all the time stays
@@ -365,8 +365,8 @@ mod tests {
         }
         assert_eq!(found.into_inner(), total - 1);
         let kept = |shard: &Mutex<Shard>| shard.lock().unwrap().reads.len();
-        assert!(reads.shards.iter().all(|shard| kept(shard) <= READS_MAX));
-        assert!(reads.shards.iter().map(kept).sum::<usize>() > SHARDS * READS_MAX / 2);
+        assert!(reads.shards.iter().all(|shard| kept(shard) <= READS_MAX / SHARDS));
+        assert!(reads.shards.iter().map(kept).sum::<usize>() > READS_MAX / 2);
         let long = "x".repeat(READ_BYTES_MAX / 2);
         for at in 0..total {
             keep(&reads, &format!("b{at}=eq.1"), 1, &long);
@@ -374,7 +374,7 @@ mod tests {
         for shard in &reads.shards {
             let shard = shard.lock().unwrap();
             let bytes: usize = shard.reads.values().map(|kept| kept.bytes).sum();
-            assert!(bytes == shard.bytes && bytes <= READS_BYTES_MAX, "{bytes}");
+            assert!(bytes == shard.bytes && bytes <= READS_BYTES_MAX / SHARDS, "{bytes}");
         }
         keep(&reads, "c=eq.1", 1, &long.repeat(2));
         assert!(!find(&reads, ASKED, &Headers::default(), "c=eq.1", 1), "too long");
