@@ -1,6 +1,7 @@
 //! What clients, schemas and faults have done to the server, each attack with its story. Nothing here needs rights that a
 //! client or the owner of a schema does not have.
 
+#[allow(dead_code, reason = "plans here have no bodies")]
 #[path = "../planned.rs"]
 mod planned;
 #[path = "../served.rs"]

@@ -4,59 +4,14 @@
 //! them; the client here does without. Bodies and results are full of a character that stands nowhere else, so that what
 //! is counted is their bytes and nothing of what a build without optimisation moves about. The strings of JSON results are
 //! written by vector instructions of our own, once, which this does not see.
-#![cfg(target_os = "linux")]
-#![allow(unsafe_code)]
 
-use std::ffi::c_void;
+use crate::COPIED;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use thalweg_server::{Config, Server};
 use thalweg_testkit::Database;
-
-/// How many of the character have been copied.
-static COPIED: AtomicU64 = AtomicU64::new(0);
-const CHARACTER: [u8; 2] = *"é".as_bytes().first_chunk().unwrap();
-
-unsafe extern "C" {
-    fn __real_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
-    fn __real_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
-}
-
-/// Counts the character in what is about to be copied.
-fn look(from: *const c_void, bytes: usize) {
-    if bytes < 2 || from.is_null() {
-        return;
-    }
-    // SAFETY: the caller is about to read exactly these bytes from there; any value is one of a byte that may be unset.
-    let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), bytes) };
-    let (mut at, mut count) = (0, 0);
-    while at + 1 < bytes.len() {
-        if bytes[at] == CHARACTER[0] && bytes[at + 1] == CHARACTER[1] {
-            (at, count) = (at + 2, count + 1);
-        } else {
-            at += 1;
-        }
-    }
-    if count > 0 {
-        COPIED.fetch_add(count, Ordering::Relaxed);
-    }
-}
-
-// SAFETY: the arguments are handed on unchanged to the function that was called.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-    look(from, bytes);
-    unsafe { __real_memcpy(to, from, bytes) }
-}
-
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-    look(from, bytes);
-    unsafe { __real_memmove(to, from, bytes) }
-}
 
 const KIB: usize = 1024;
 const SIZES: [usize; 3] = [64 * KIB, 16 * KIB * KIB, 64 * KIB * KIB];
