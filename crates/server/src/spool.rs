@@ -205,7 +205,9 @@ impl Writer {
             {
                 *known += bytes;
             }
-            _ => queue.pieces.push_back(Piece::Disk { segment, at, bytes }),
+            Some(Piece::Disk { .. } | Piece::Memory(_)) | None => {
+                queue.pieces.push_back(Piece::Disk { segment, at, bytes });
+            }
         }
         queue.wake();
         Ok(())
@@ -302,7 +304,7 @@ impl Queue {
                 *bytes -= PIECE_BYTES;
                 piece
             }
-            _ => self.pieces.pop_front()?,
+            Piece::Disk { .. } | Piece::Memory(_) => self.pieces.pop_front()?,
         };
         match &taken {
             Piece::Disk { bytes, .. } => {

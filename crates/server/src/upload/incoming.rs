@@ -91,7 +91,8 @@ impl Incoming {
     /// Reads the body as `Content-Encoding` says.
     pub(crate) fn decode(&mut self, headers: &HeaderMap) -> Result<(), ApiError> {
         for encoding in headers.get_all(header::CONTENT_ENCODING) {
-            let name = encoding.to_str().unwrap_or_default().trim().to_ascii_lowercase();
+            // what is no text is no coding that anybody knows
+            let name = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
             match name.as_str() {
                 "" | "identity" => {}
                 "gzip" | "x-gzip" if self.compressed.is_none() => {

@@ -118,8 +118,9 @@ impl RequestBody {
         if matches!(action, Action::Read | Action::Delete) || self.received.is_received {
             return Ok(());
         }
-        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let content = Content::parse(content_type, action == Action::Call)?;
+        // what is no text is no type that anybody knows
+        let content_type = headers.get(header::CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let content = Content::parse(content_type.as_deref(), action == Action::Call)?;
         let Preferences { returning, resolution, missing, .. } = request.preferences;
         let may_flow = action == Action::Insert
             && matches!(returning, None | Some(Returning::Minimal))
@@ -205,7 +206,8 @@ impl Received {
                 scan.first_is_whole() && matches!(scan.root(), Some(Root::Array | Root::Sequence))
             }
             Understood::Csv(reader) => reader.header().is_some(),
-            _ => false,
+            Understood::Form(_) | Understood::Pairs(_) | Understood::Multipart(_) | Understood::Parts { .. } => false,
+            Understood::Raw(_) | Understood::Nothing => false,
         };
         rows_are_known && self.failure.is_none() && self.kept.size_bytes() >= WHOLE_BYTES_MAX
     }
@@ -288,7 +290,7 @@ impl Received {
                 let rows = match (self.flows(), reader.rows()) {
                     (true, _) => Rows::Flowing,
                     (false, 0) => Rows::None,
-                    _ => Rows::Many,
+                    (false, _) => Rows::Many,
                 };
                 Payload { keys: header.map(key_of_many).collect(), rows, is_array: true, ..unknown }
             }
@@ -331,9 +333,9 @@ impl Received {
             _ if self.flows() => Rows::Flowing,
             (None | Some(Root::Other), _) | (_, 0) => Rows::None,
             // of several, a call takes the first
-            (_, 1) => Rows::One,
-            _ if self.action == Some(Action::Call) => Rows::One,
-            _ => Rows::Many,
+            (Some(Root::Object | Root::Array | Root::Sequence), 1) => Rows::One,
+            (Some(_), _) if self.action == Some(Action::Call) => Rows::One,
+            (Some(Root::Object | Root::Array | Root::Sequence), _) => Rows::Many,
         };
         Ok(Payload { keys: members.collect(), rows, is_array, is_json: true, ..Payload::unknown() })
     }
@@ -360,7 +362,9 @@ impl Received {
     pub(crate) fn document_format(&self) -> Format {
         match self.understood {
             Understood::Raw(Raw::Octets) => Format::Binary,
-            _ => Format::Text,
+            Understood::Raw(Raw::Text | Raw::Xml) | Understood::Nothing => Format::Text,
+            Understood::Json(_) | Understood::Form(_) | Understood::Csv(_) => Format::Text,
+            Understood::Pairs(_) | Understood::Multipart(_) | Understood::Parts { .. } => Format::Text,
         }
     }
 
@@ -382,7 +386,7 @@ impl Received {
             }
             // with the quotes around it
             (Render::Json, _) if is_string => kept.slice(range.start - 1..range.end + 1),
-            _ => kept.slice(range),
+            (Render::Text | Render::Json | Render::Bytes, _) => kept.slice(range),
         };
         Ok(Some((format, pieces)))
     }
@@ -406,7 +410,8 @@ impl Received {
                 let is_sequence = scan.root() == Some(Root::Sequence);
                 Some(Box::new(JsonRows::new(columns, request.names_keys(), is_sequence)))
             }
-            _ => None,
+            Understood::Form(_) | Understood::Pairs(_) | Understood::Multipart(_) | Understood::Parts { .. } => None,
+            Understood::Raw(_) | Understood::Nothing => None,
         }
     }
 
