@@ -139,6 +139,11 @@ fn what_cannot_work_ends_with_a_word() {
             vec![("PGRST_DB_URI", uri.as_str()), ("THALWEG_DB_POOL", "abc")],
             "Error in config: THALWEG_DB_POOL = \"abc\": a number from 1 to 10000 is needed",
         ),
+        (
+            vec!["serve"],
+            vec![("PGRST_DB_URI", uri.as_str()), ("PGRST_DB_PRE_REQUEST", "a b")],
+            "Error in config: PGRST_DB_PRE_REQUEST = \"a b\": a function's name is needed, or schema.name, ",
+        ),
         (vec!["serve"], vec![("PGRST_DB_URI", wrong_password.as_str())], "authentication failed"),
         (
             vec!["serve"],

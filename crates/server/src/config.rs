@@ -239,6 +239,8 @@ mod tests {
 
     #[test]
     fn a_bad_value_is_an_error_with_key_value_and_what_would_be_right() {
+        const FUNCTION_NEEDED: &str = "a function's name is needed, or schema.name, of at most 63 bytes each, without blanks, \
+                                       quotes or parentheses";
         let number = "a number from 1 to 10000 is needed";
         for wrong in ["abc", "0", "-1", "+7", "7.5", "10001", "99999999999999999999", "0x10", "true", "1 2"] {
             let expected = format!("Error in config: PGRST_DB_POOL = {wrong:?}: {number}");
@@ -258,7 +260,8 @@ mod tests {
             ),
             ("PGRST_DB_SCHEMAS", " , ", "at least one schema is needed"),
             ("PGRST_DB_SCHEMAS", "api,pg_catalog", "db-schemas does not allow schema: 'pg_catalog'"),
-            ("PGRST_PRE_REQUEST", "api.", "a function's name is needed, or schema.name"),
+            ("PGRST_PRE_REQUEST", "api.", FUNCTION_NEEDED),
+            ("PGRST_DB_PRE_REQUEST", "a b", FUNCTION_NEEDED),
             ("PGRST_SERVER_TRACE_HEADER", "X Id", "the name of a header is needed"),
             (
                 "PGRST_OPENAPI_SERVER_PROXY_URI",

@@ -12,6 +12,8 @@ pub(super) const PREFIXES: [&str; 2] = ["PGRST_", "THALWEG_"];
 
 /// As long as a number of seconds in PostgreSQL's settings may be; what is added to the time of day must not overflow.
 const SECONDS_MAX: u64 = i32::MAX as u64;
+/// PostgreSQL cuts longer names off.
+const NAME_BYTES_MAX: usize = 63;
 
 const FREE_SETTINGS: &str = "app.settings.";
 
@@ -173,13 +175,19 @@ pub(super) fn schemas(given: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// A function's name, with its schema if there is one; the first dot parts them.
+/// A function's name, with its schema if there is one; the first dot parts them. They are names as PostgreSQL keeps them, so that
+/// what would stand around one in SQL is no part of it: no function is called so, but by mistake.
 pub(super) fn function(given: &str) -> Result<(Option<String>, String), String> {
-    match given.split_once('.') {
-        Some(("", _) | (_, "")) => Err("a function's name is needed, or schema.name".to_owned()),
-        Some((schema, name)) => Ok((Some(schema.to_owned()), name.to_owned())),
-        None => Ok((None, given.to_owned())),
+    let is_name = |name: &str| {
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '(' | ')' | ',' | ';');
+        !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(is_odd)
+    };
+    let (schema, name) = given.split_once('.').map_or((None, given), |(schema, name)| (Some(schema), name));
+    if !is_name(name) || !schema.is_none_or(is_name) {
+        let each = format!("of at most {NAME_BYTES_MAX} bytes each, without blanks, quotes or parentheses");
+        return Err(format!("a function's name is needed, or schema.name, {each}"));
     }
+    Ok((schema.map(str::to_owned), name.to_owned()))
 }
 
 /// A connection string, or after `@` the name of the file that holds it. What is said of it holds none of its values.
@@ -262,6 +270,14 @@ mod tests {
         let named = |schema: Option<&str>, name: &str| Ok((schema.map(str::to_owned), name.to_owned()));
         assert_eq!(function("check"), named(None, "check"));
         assert_eq!(function("a.b.c"), named(Some("a"), "b.c"));
-        assert!([".x", "x.", "."].iter().all(|wrong| function(wrong).is_err()));
+        assert_eq!(function("Über_check-1$"), named(None, "Über_check-1$"));
+        let long = "n".repeat(NAME_BYTES_MAX);
+        assert_eq!(function(&format!("{long}.{long}")), named(Some(&long), &long));
+        for wrong in
+            [".x", "x.", ".", "a b", " a", "a.b ", "check()", "\"api\".\"check\"", "a;b", "a.b\0", "a,b", "a\u{a0}b"]
+        {
+            assert!(function(wrong).is_err(), "{wrong}");
+        }
+        assert!(function(&format!("{long}n")).is_err() && function(&format!("{long}n.{long}")).is_err());
     }
 }
