@@ -2,7 +2,7 @@
 
 use crate::program::{Program, eventually, get};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
@@ -89,6 +89,22 @@ fn clients_leave_descriptors_for_the_database() {
     let address = program.address();
     let mut first = Client::connect(address);
     assert_eq!(first.request("GET", "/t", &[]).status, 200);
+    // two for each connection of the pool and 32 are kept: so many clients are answered while all stay, and not one more
+    let most = 100 - 2 * 10 - 32;
+    let mut others: Vec<Client> = (1..most).map(|_| Client::connect(address)).collect();
+    for client in &mut others {
+        assert_eq!(client.request("GET", "/t", &[]).status, 200);
+    }
+    let mut one_more = TcpStream::connect(address).unwrap();
+    one_more.write_all(b"GET /t HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    one_more.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert_eq!(one_more.read(&mut [0; 12]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    others.pop();
+    one_more.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut status = [0; 12];
+    one_more.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    drop((one_more, others));
     let mut crowd: Vec<Client> = (0..150).map(|_| Client::connect(address)).collect();
     crowd.iter_mut().for_each(|client| client.send("GET", "/t", &[]));
     for _ in 0..20 {

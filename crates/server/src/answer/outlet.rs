@@ -525,9 +525,11 @@ mod tests {
     #[test]
     fn without_room_nothing_large_is_taken_on() {
         let outlet = Outlet::new(Spool::new(Path::new("/nonexistent"), 0));
-        let chunks: Vec<Bytes> = (0..513).map(|_| outlet.chunk(vec![0; 1024 * 1024])).collect();
-        assert!(outlet.is_full());
-        assert!(outlet.is_crowded());
+        let mut chunks = Vec::new();
+        for mebibytes in 1..=513 {
+            chunks.push(outlet.chunk(vec![0; 1024 * 1024]));
+            assert_eq!((outlet.is_crowded(), outlet.is_full()), (mebibytes > 256, mebibytes > 512), "{mebibytes}");
+        }
         drop(chunks);
         assert!(!outlet.is_full());
         assert_eq!(outlet.held.load(Ordering::Relaxed), 0);

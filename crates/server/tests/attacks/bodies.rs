@@ -109,6 +109,37 @@ fn fields_of_a_form_have_a_bound() {
     assert_eq!(send("/rpc/takes", b"name=%C3%A9+%2").text(), "\"é %2\"");
 }
 
+/// Gzip makes a thousand bytes of one: half a megabyte held half a gigabyte.
+#[test]
+fn compressed_bodies_are_not_much_larger_than_they_were_sent() {
+    const FREE_BYTES: usize = 8 * 1024 * 1024;
+    const RATIO: usize = 200;
+    let database = database();
+    let served = Served::database(&database.uri());
+    let headers = [("Content-Encoding", "gzip"), ("Content-Type", "application/json")];
+    let send = |body: &[u8]| served.send("POST", "/rpc/takes_document", &headers, body);
+    // a document of a length, compressed, and made as long as wanted by what gzip has for a file's name
+    let sent = |bytes: usize, sent_bytes: usize| {
+        let compressed = |name: usize| {
+            let document = format!("[{}]", " ".repeat(bytes - 2));
+            let new = flate2::GzBuilder::new().filename(vec![b'n'; name]);
+            let mut encoder = new.write(Vec::new(), flate2::Compression::best());
+            encoder.write_all(document.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let body = compressed(sent_bytes.saturating_sub(compressed(0).len()));
+        assert!(body.len() == sent_bytes || sent_bytes == 0, "{} bytes, not {sent_bytes}", body.len());
+        body
+    };
+    let promises_too_much = refused(413, "The body is larger than its compressed form promises");
+    assert_eq!(send(&sent(FREE_BYTES, 0)).text(), FREE_BYTES.to_string());
+    assert_eq!(error(&send(&sent(FREE_BYTES + 1, 0))), promises_too_much);
+    let larger = (FREE_BYTES / RATIO + 1) * RATIO;
+    assert_eq!(send(&sent(larger, larger / RATIO)).text(), larger.to_string());
+    assert_eq!(error(&send(&sent(larger, larger / RATIO - 1))), promises_too_much);
+    assert_eq!(error(&send(&sent(larger + 1, larger / RATIO))), promises_too_much);
+}
+
 /// A header of sixteen million columns took 936 MB; a document made of CSV was nine times the body, and counted nowhere.
 #[test]
 fn csv_has_bounds() {

@@ -3,7 +3,7 @@
 use crate::served::{GRANTS, Served, config, eventually};
 use std::time::{Duration, Instant};
 use thalweg_server::Config;
-use thalweg_testkit::{Client, Database};
+use thalweg_testkit::{Client, Database, Response};
 
 /// A response of about 40 MB, which no socket's buffers can hold.
 const SCHEMA: &str = "
@@ -185,4 +185,61 @@ fn without_a_spool_readers_wait_for_turns() {
     readers("/nonexistent", u64::MAX);
     // room for the beginning only
     readers("/var/tmp", 16 * 1024 * 1024);
+}
+
+/// What answers hold that nobody reads, where the disk has no room for it: others that are large are refused, and told to come
+/// back, before there is no memory left for the small ones.
+#[test]
+fn without_a_spool_answers_hold_as_much_as_they_may() {
+    const ROW_BYTES: usize = 40 * 1024 * 1024;
+    const HELD_BYTES_MAX: usize = 512 * 1024 * 1024;
+    /// `[{"filler":"…"}]`
+    const BESIDE_BYTES: usize = 15;
+    const REFUSED_BYTES_MIN: usize = 128 * 1024;
+    let refused = REFUSED_BYTES_MIN - BESIDE_BYTES;
+    let database = Database::new(&format!(
+        "create schema api; create table api.wide (id int primary key, filler text);
+         alter table api.wide alter filler set storage external;
+         insert into api.wide values (1, repeat('x', {ROW_BYTES})), (2, repeat('x', {refused})), (3, repeat('x', {refused} - 1));
+         {GRANTS} grant update on api.wide to test_reader;"
+    ));
+    let served = Served::start(Config { client_spool_max: 0, ..config(&database.uri()) });
+    let mut readers = Vec::new();
+    let response = loop {
+        let mut reader = asking(&served, "/wide?id=eq.1&select=filler", &[]);
+        if !reader.status_line().contains(" 200 ") {
+            break served.get("/wide?id=eq.1&select=filler");
+        }
+        readers.push(reader);
+        assert!(readers.len() <= HELD_BYTES_MAX / ROW_BYTES, "{} are held", readers.len());
+    };
+    // each takes as much as its buffer, which is less than twice its row
+    assert!(readers.len() >= HELD_BYTES_MAX / (2 * ROW_BYTES), "{} are held", readers.len());
+    let unavailable = |response: &Response| {
+        let code = response.json()["code"].as_str().map(str::to_owned);
+        (response.status, code.as_deref(), response.header("retry-after")) == (503, Some("PGRST003"), Some("1"))
+    };
+    assert!(unavailable(&response), "{}", response.text());
+    // a write is not given up for what it returns
+    let mut writer = Client::connect(served.address);
+    let returned = [("Prefer", "return=representation"), ("Content-Length", "8")];
+    writer.send("PATCH", "/wide?id=eq.1&select=filler", &returned);
+    assert!(writer.send_bytes(b"{\"id\":1}"));
+    assert!(writer.status_line().contains(" 200 "));
+    // then there is room for what is small, up to a byte
+    let small = served.get("/wide?id=eq.3&select=filler");
+    assert_eq!((small.status, small.whole, small.body.len()), (200, true, REFUSED_BYTES_MIN - 1));
+    assert!(unavailable(&served.get("/wide?id=eq.2&select=filler")));
+    // who is held has lost nothing, and whoever goes makes room
+    drop((writer, readers.split_off(1)));
+    eventually("there is room again", || {
+        served.get("/wide?id=eq.1&select=filler").body.len() == ROW_BYTES + BESIDE_BYTES
+    });
+    let mut read = 0;
+    while read < ROW_BYTES {
+        match readers[0].read_some(1024 * 1024).len() {
+            0 => panic!("the answer was cut after {read} bytes"),
+            more => read += more,
+        }
+    }
 }
