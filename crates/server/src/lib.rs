@@ -21,6 +21,7 @@ mod error;
 mod flow;
 mod http;
 mod log;
+mod pace;
 mod prepared;
 mod schema;
 mod server;

@@ -10,6 +10,7 @@
 //! Where the disk has no room the database waits for the client, which then has to keep up a pace.
 
 use crate::answer::body::{Data, Torn};
+use crate::pace::{Pace, PaceMin};
 use crate::spool::{NoRoom, Reader, Spool, Writer};
 use crate::transaction::{Entered, Replies};
 use crate::turns::Turn;
@@ -47,6 +48,7 @@ const BATCH_BYTES: u64 = 512 * 1024;
 /// How fast a client must read while the database waits for it, in bytes per second, and over which time.
 const PACE_BYTES_PER_S_MIN: u64 = 64 * 1024;
 const PACE_WINDOW: Duration = Duration::from_secs(30);
+const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: PACE_WINDOW };
 
 /// What large answers share.
 #[derive(Clone)]
@@ -408,15 +410,13 @@ async fn write_or_hold(writer: &mut Writer, batch: Vec<Bytes>) -> bool {
 /// Puts a batch on disk; where there is no room, into memory as soon as the one before it is gone from there.
 async fn put(writer: &mut Writer, batch: Vec<Bytes>) -> Result<(), TooSlow> {
     let Err(NoRoom(batch)) = writer.write(batch).await else { return Ok(()) };
-    let mut since = (Instant::now(), writer.taken_bytes());
+    let (mut pace, mut taken) = (Pace::default(), writer.taken_bytes());
     while writer.memory_bytes() > 0 {
+        let since = Instant::now();
         let _ = tokio::time::timeout(PACE_WINDOW, writer.taken()).await;
-        if since.0.elapsed() >= PACE_WINDOW {
-            let taken = writer.taken_bytes() - since.1;
-            if taken < PACE_BYTES_PER_S_MIN * PACE_WINDOW.as_secs() {
-                return Err(TooSlow);
-            }
-            since = (Instant::now(), writer.taken_bytes());
+        let before = std::mem::replace(&mut taken, writer.taken_bytes());
+        if pace.too_few(since.elapsed(), taken - before, PACE_MIN).is_some() {
+            return Err(TooSlow);
         }
     }
     writer.hold(batch);

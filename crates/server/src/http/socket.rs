@@ -1,6 +1,7 @@
 //! The socket itself: clients that stop reading, or read too slowly, lose their connection; and a connection that does not
 //! end in order is reset.
 
+use crate::pace::{Pace, PaceMin};
 use nix::sys::socket::{MsgFlags, send};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -39,6 +40,7 @@ impl Reset for UnixStream {
 /// How fast a client must read, in bytes per second, and over which time of waiting for it.
 const PACE_BYTES_PER_S_MIN: u64 = 8 * 1024;
 const PACE_WINDOW: Duration = Duration::from_secs(60);
+const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: PACE_WINDOW };
 /// How often a client that takes nothing is tried again: the system says that there is room when a third of its buffer is
 /// free, which is a minute's worth for a slow line.
 const TRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,14 +51,14 @@ pub(crate) struct Socket<S: Reset> {
     stall_timeout: Duration,
     /// Since when the client takes nothing, and when it is tried again.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// Since when its pace is measured: the time waited for it, and the bytes that it took.
-    pace: (Duration, u64),
+    /// How it reads.
+    pace: Pace,
     has_ended: bool,
 }
 
 impl<S: Reset> Socket<S> {
     pub(crate) fn new(stream: S, stall_timeout: Duration) -> Self {
-        Self { stream, stall_timeout, waiting: None, pace: (Duration::ZERO, 0), has_ended: false }
+        Self { stream, stall_timeout, waiting: None, pace: Pace::default(), has_ended: false }
     }
 }
 
@@ -72,17 +74,11 @@ impl<S: Reset + AsRawFd> Socket<S> {
             Poll::Ready(written) => written,
             Poll::Pending => ready!(self.try_again(cx, bytes)),
         };
-        if let Some((since, _)) = self.waiting.take() {
-            self.pace.0 += since.elapsed();
-        }
-        self.pace.1 += *written.as_ref().unwrap_or(&0) as u64;
-        let (waited, taken) = self.pace;
-        if waited >= PACE_WINDOW {
-            if taken < PACE_BYTES_PER_S_MIN * PACE_WINDOW.as_secs() {
-                tracing::error!(taken, "a response was cut: the client reads too slowly");
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            self.pace = (Duration::ZERO, 0);
+        let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
+        let bytes = *written.as_ref().unwrap_or(&0) as u64;
+        if let Some(taken) = self.pace.too_few(waited, bytes, PACE_MIN) {
+            tracing::error!(taken, "a response was cut: the client reads too slowly");
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Ready(written)
     }

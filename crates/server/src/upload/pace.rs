@@ -5,6 +5,7 @@
 //! held may come as slowly as it likes, but in [`SLOW_TIME_MAX`]. What is kept on disk is held, too. A connection to the
 //! database only waits for a client that has been fast, and then for one that is hardly slow.
 
+use crate::pace::{self, PaceMin};
 use std::time::Duration;
 
 /// How fast a client must send while more of its body is held than may be slow, in bytes per second.
@@ -33,9 +34,7 @@ pub(crate) enum Waiting {
 /// How a client has kept its pace.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// The time waited for it since the pace was last looked at, and what came.
-    waited: Duration,
-    bytes: u64,
+    measured: pace::Pace,
     /// The time waited for it while little was held, and in all.
     slow: Duration,
     in_all: Duration,
@@ -45,7 +44,7 @@ impl Pace {
     /// Notes that so many bytes came after such a time; whether that is fast enough.
     pub(crate) fn is_kept(&mut self, waiting: Waiting, waited: Duration, bytes: u64) -> bool {
         self.in_all += waited;
-        let bytes_per_s_min = match waiting {
+        let bytes_per_s = match waiting {
             Waiting::Connection => FLOWING_BYTES_PER_S_MIN,
             Waiting::Memory(held) if held > SLOW_BYTES_MAX => HELD_BYTES_PER_S_MIN.max(held / HELD_AGAIN_S_MAX),
             Waiting::Memory(_) => {
@@ -53,14 +52,7 @@ impl Pace {
                 return self.slow <= SLOW_TIME_MAX;
             }
         };
-        self.waited += waited;
-        self.bytes += bytes;
-        if self.waited < WINDOW {
-            return true;
-        }
-        let is_kept = self.bytes >= bytes_per_s_min * WINDOW.as_secs();
-        (self.waited, self.bytes) = (Duration::ZERO, 0);
-        is_kept
+        self.measured.too_few(waited, bytes, PaceMin { bytes_per_s, window: WINDOW }).is_none()
     }
 
     /// Whether a client has been fast that has sent so many bytes.
