@@ -1,11 +1,6 @@
-//! CSV (RFC 4180) as it arrives: records to rows of a `COPY`, or to JSON.
+//! CSV (RFC 4180) as it arrives: its grammar, and its header.
 
-use crate::copy_text::{NULL, RowBuffer, append_escaped};
 use crate::error::{DecodeError, Problem};
-use crate::rewrite::Rewrite;
-use std::collections::HashMap;
-use std::ops::Range;
-use thalweg_json::{write_inside, write_string};
 
 /// How many columns a header may name: PostgreSQL's own bound on what a table can have (its manual, appendix "PostgreSQL
 /// Limits").
@@ -14,7 +9,7 @@ pub const COLUMNS_MAX: usize = 1_600;
 pub const COLUMN_NAME_BYTES_MAX: usize = 256;
 
 /// Is told what has been read, in order. The parser knows which field it is, and whether of the header, which is no row.
-trait Fields {
+pub(crate) trait Fields {
     /// Bytes of a field.
     fn piece(&mut self, at: Place, bytes: &[u8]);
     /// A field ends; whether it was between quotes.
@@ -25,7 +20,7 @@ trait Fields {
 
 /// Which field of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Header,
     Row(usize),
 }
@@ -45,7 +40,7 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Parser {
+pub(crate) struct Parser {
     state: State,
     records: u64,
     /// How many fields the current record has so far.
@@ -55,7 +50,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { state: State::Record, records: 0, fields: 0, header_fields: None }
     }
 
@@ -73,7 +68,7 @@ impl Parser {
         self.records.saturating_sub(1)
     }
 
-    fn feed(&mut self, chunk: &[u8], fields: &mut impl Fields) -> Result<(), DecodeError> {
+    pub(crate) fn feed(&mut self, chunk: &[u8], fields: &mut impl Fields) -> Result<(), DecodeError> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
             match (self.state, byte) {
@@ -143,7 +138,7 @@ impl Parser {
         Ok(())
     }
 
-    fn finish(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
+    pub(crate) fn finish(&mut self, fields: &mut impl Fields) -> Result<(), DecodeError> {
         match self.state {
             State::Quoted => Err(self.error(Problem::Quotes)),
             State::Record | State::Return => Ok(()),
@@ -225,213 +220,11 @@ impl CsvReader {
     }
 }
 
-/// Makes rows of records.
-#[derive(Debug)]
-pub struct CsvRows {
-    parser: Parser,
-    writer: Writer,
-}
-
-#[derive(Debug)]
-struct Writer {
-    /// For each field of a record its place in the row; `None` where it is passed over.
-    places: Vec<Option<usize>>,
-    in_order: bool,
-    rows: RowBuffer,
-    field_start: usize,
-    ranges: Vec<Option<Range<usize>>>,
-}
-
-impl CsvRows {
-    /// For columns, of records whose header is known.
-    pub fn new(columns: &[String], header: &[String]) -> Self {
-        let known: HashMap<&String, usize> = columns.iter().enumerate().map(|(at, name)| (name, at)).collect();
-        let places: Vec<Option<usize>> = header.iter().map(|name| known.get(name).copied()).collect();
-        let in_order = places.iter().copied().eq((0..columns.len()).map(Some));
-        let ranges = vec![None; columns.len()];
-        let writer = Writer { places, in_order, rows: RowBuffer::default(), field_start: 0, ranges };
-        Self { parser: Parser::new(), writer }
-    }
-}
-
-impl Rewrite for CsvRows {
-    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        self.parser.feed(chunk, &mut self.writer)
-    }
-
-    fn finish(&mut self) -> Result<(), DecodeError> {
-        self.parser.finish(&mut self.writer)
-    }
-
-    fn ready_bytes(&self) -> usize {
-        self.writer.rows.ready_bytes()
-    }
-
-    fn begun_bytes(&self) -> usize {
-        self.writer.rows.begun_bytes()
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        let writer = &mut self.writer;
-        let taken = writer.rows.take();
-        let base = taken.len();
-        writer.field_start = writer.field_start.saturating_sub(base);
-        for range in writer.ranges.iter_mut().flatten() {
-            *range = range.start.saturating_sub(base)..range.end.saturating_sub(base);
-        }
-        taken
-    }
-}
-
-impl Fields for Writer {
-    fn piece(&mut self, at: Place, bytes: &[u8]) {
-        if let Place::Row(at) = at
-            && matches!(self.places.get(at), Some(Some(_)))
-        {
-            append_escaped(&mut self.rows.out, bytes);
-        }
-    }
-
-    fn field(&mut self, at: Place, is_quoted: bool) -> Result<(), DecodeError> {
-        let out = &mut self.rows.out;
-        if let Place::Row(at) = at
-            && let Some(&Some(place)) = self.places.get(at)
-        {
-            if !is_quoted && out[self.field_start..] == *b"NULL" {
-                out.truncate(self.field_start);
-                out.extend_from_slice(NULL);
-            }
-            self.ranges[place] = Some(self.field_start..out.len());
-            out.push(b'\t');
-            self.field_start = out.len();
-        }
-        Ok(())
-    }
-
-    fn row(&mut self) {
-        if self.in_order {
-            self.rows.out.pop();
-        } else {
-            self.rows.arrange(self.ranges.iter_mut().map(Option::take));
-        }
-        self.rows.end_row();
-        self.field_start = self.rows.ready_bytes();
-    }
-}
-
-/// A CSV body as a JSON array of objects, all of whose values are strings or null.
-#[derive(Debug)]
-pub struct CsvDocument {
-    parser: Parser,
-    json: Json,
-}
-
-#[derive(Debug)]
-struct Json {
-    /// The names of the header as JSON, each with what stands before and behind it.
-    keys: Vec<Vec<u8>>,
-    /// The current field as far as it may still be the word for NULL, which is no longer than this.
-    start: Vec<u8>,
-    is_string: bool,
-    rows: u64,
-    out: Vec<u8>,
-}
-
-/// What stands for NULL, without quotes.
-const NULL_WORD: &[u8] = b"NULL";
-
-impl Default for CsvDocument {
-    fn default() -> Self {
-        let json = Json { keys: Vec::new(), start: Vec::new(), is_string: false, rows: 0, out: vec![b'['] };
-        Self { parser: Parser::new(), json }
-    }
-}
-
-impl Rewrite for CsvDocument {
-    fn feed(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
-        self.parser.feed(chunk, &mut self.json)
-    }
-
-    fn finish(&mut self) -> Result<(), DecodeError> {
-        self.parser.finish(&mut self.json)?;
-        self.json.out.push(b']');
-        Ok(())
-    }
-
-    fn ready_bytes(&self) -> usize {
-        self.json.out.len()
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.json.out)
-    }
-}
-
-impl Json {
-    /// What stands before a value.
-    fn key(&mut self, at: usize) {
-        if at == 0 {
-            self.out.extend_from_slice(if self.rows == 0 { b"{" } else { b",{" });
-            self.rows += 1;
-        } else {
-            self.out.push(b',');
-        }
-        if let Some(key) = self.keys.get(at) {
-            self.out.extend_from_slice(key);
-        }
-    }
-
-    /// Writes what is known of a field that is a string.
-    fn string(&mut self, at: usize, bytes: &[u8]) {
-        if !std::mem::replace(&mut self.is_string, true) {
-            self.key(at);
-            self.out.push(b'"');
-            write_inside(&mut self.out, &self.start);
-            self.start.clear();
-        }
-        write_inside(&mut self.out, bytes);
-    }
-}
-
-impl Fields for Json {
-    fn piece(&mut self, at: Place, bytes: &[u8]) {
-        match at {
-            Place::Header => self.start.extend_from_slice(bytes),
-            Place::Row(_) if !self.is_string && self.start.len() + bytes.len() <= NULL_WORD.len() => {
-                self.start.extend_from_slice(bytes);
-            }
-            Place::Row(at) => self.string(at, bytes),
-        }
-    }
-
-    fn field(&mut self, at: Place, is_quoted: bool) -> Result<(), DecodeError> {
-        let Place::Row(at) = at else {
-            let mut key = Vec::new();
-            write_string(&mut key, &std::mem::take(&mut self.start));
-            key.push(b':');
-            self.keys.push(key);
-            return Ok(());
-        };
-        if !self.is_string && !is_quoted && self.start == NULL_WORD {
-            self.key(at);
-            self.out.extend_from_slice(b"null");
-            self.start.clear();
-            return Ok(());
-        }
-        self.string(at, b"");
-        self.out.push(b'"');
-        self.is_string = false;
-        Ok(())
-    }
-
-    fn row(&mut self) {
-        self.out.push(b'}');
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv_document::CsvDocument;
+    use crate::csv_rows::CsvRows;
     use crate::rewrite::rewritten;
 
     fn document(body: &str, piece: usize) -> Result<Vec<u8>, DecodeError> {

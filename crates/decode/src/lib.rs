@@ -20,6 +20,8 @@
 mod chunks;
 mod copy_text;
 mod csv;
+mod csv_document;
+mod csv_rows;
 mod error;
 mod form;
 mod join;
@@ -29,7 +31,9 @@ mod scan;
 mod unescape;
 
 pub use chunks::Chunks;
-pub use csv::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX, CsvDocument, CsvReader, CsvRows};
+pub use csv::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX, CsvReader};
+pub use csv_document::CsvDocument;
+pub use csv_rows::CsvRows;
 pub use error::{DecodeError, Problem};
 pub use form::{FIELDS_MAX, FormDocument, FormReader};
 pub use join::JoinedRows;
