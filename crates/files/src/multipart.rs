@@ -412,6 +412,10 @@ mod tests {
         assert_eq!(parse(&(part.repeat(PARTS_MAX) + "--B--")), Ok(PARTS_MAX));
         let most = part.len() * PARTS_MAX;
         assert_eq!(refused_after(&part.repeat(PARTS_MAX + 9)), (most + "--B\r\n".len(), MultipartError::TooMany));
+        let blanks = |count: usize| {
+            format!("--B{}\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--B--", " ".repeat(count))
+        };
+        assert_eq!((parse(&blanks(BLANKS_MAX)), parse(&blanks(BLANKS_MAX + 1))), (Ok(1), Err(MultipartError::Start)));
         let head = "Content-Disposition: form-data; name=";
         let with_name = |bytes: usize| format!("--B\r\n{head}{}\r\n\r\nx\r\n--B--", "n".repeat(bytes));
         let longest = HEADERS_BYTES_MAX - head.len() - 4;

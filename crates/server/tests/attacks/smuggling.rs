@@ -484,3 +484,40 @@ fn many_headers_arrive_and_too_many_are_refused() {
         assert!(matches!(answered[..], [(431, _)]), "{answered:?}");
     }
 }
+
+/// Each bound of what frames a request: the last that is answered, and the first that is refused.
+#[test]
+fn framing_has_bounds() {
+    let (_database, served) = served();
+    let status = |request: String| {
+        let answered = exchange(served.address, &[request.as_bytes()]);
+        answered.first().map(|(status, _)| *status)
+    };
+    let start = "GET /t?id=eq.1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    let long_head =
+        |bytes: usize| format!("{start}X: {}\r\n\r\n", "x".repeat(bytes - start.len() - "X: \r\n\r\n".len()));
+    let headers = |count: usize| format!("{start}{}\r\n", "X: x\r\n".repeat(count - 2));
+    let empty_lines = |count: usize| format!("{}{LAST}", "\r\n".repeat(count));
+    let length = |digits: usize| format!("{start}Content-Length: {}\r\n\r\n", "0".repeat(digits));
+    let chunked = |size: &str, trailers: &str| {
+        format!("{ECHO}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n{size}\r\nx\r\n0\r\n{trailers}\r\n")
+    };
+    let size = |digits: usize| chunked(&format!("{}1", "0".repeat(digits - 1)), "");
+    let extension = |bytes: usize| chunked(&format!("1;{}", "x".repeat(bytes)), "");
+    // in all, without what stands between
+    let trailers = |bytes: usize| chunked("1", &format!("A:{}\r\nB:{}\r\n", "x".repeat(100), "x".repeat(bytes - 102)));
+    type Request<'a> = &'a dyn Fn(usize) -> String;
+    let bounds: [(&str, usize, u16, Request<'_>); 7] = [
+        ("bytes of a head", 64 * 1024, 431, &long_head),
+        ("headers", 500, 431, &headers),
+        ("empty lines", 4, 400, &empty_lines),
+        ("digits of a length", 18, 400, &length),
+        ("digits of a chunk's size", 15, 400, &size),
+        ("bytes of an extension", 8 * 1024, 400, &extension),
+        ("bytes of trailers", 8 * 1024, 400, &trailers),
+    ];
+    for (what, most, refused, request) in bounds {
+        assert_eq!(status(request(most)), Some(200), "{most} {what}");
+        assert_eq!(status(request(most + 1)), Some(refused), "{} {what}", most + 1);
+    }
+}
