@@ -9,7 +9,7 @@ use std::fmt;
 /// How many bytes a secret that is no JWK has at least.
 pub const SECRET_BYTES_MIN: usize = 32;
 /// How many keys a set has at most. A token without `kid` is checked with each that suits it.
-pub const KEYS_MAX: usize = 64;
+pub const JWKS_KEYS_MAX: usize = 64;
 
 /// The keys that tokens are checked with.
 pub struct Keys {
@@ -28,7 +28,7 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// A text of fewer than [`SECRET_BYTES_MIN`] bytes, one JWK that cannot be used, a set of more than [`KEYS_MAX`].
+    /// A text of fewer than [`SECRET_BYTES_MIN`] bytes, one JWK that cannot be used, a set of more than [`JWKS_KEYS_MAX`].
     pub fn parse(secret: &[u8]) -> Result<Self, KeyError> {
         let mut warnings = Vec::new();
         let keys = match Value::parse(secret) {
@@ -74,7 +74,7 @@ impl fmt::Debug for Keys {
 }
 
 fn set_of(set: &[Value], warnings: &mut Vec<String>) -> Result<Vec<Key>, KeyError> {
-    if set.len() > KEYS_MAX {
+    if set.len() > JWKS_KEYS_MAX {
         return Err(KeyError::new(KeyErrorKind::TooMany));
     }
     let mut keys = Vec::with_capacity(set.len());
@@ -123,7 +123,7 @@ pub enum KeyErrorKind {
     NotBase64,
     /// A JWK with which no token can be checked, and why.
     Unusable(&'static str),
-    /// A set of more than [`KEYS_MAX`] keys.
+    /// A set of more than [`JWKS_KEYS_MAX`] keys.
     TooMany,
 }
 
@@ -144,7 +144,7 @@ impl fmt::Display for KeyError {
             KeyErrorKind::TooShort => f.write_str("The JWT secret must be at least 32 characters long."),
             KeyErrorKind::NotBase64 => f.write_str("The JWT secret is not base64."),
             KeyErrorKind::Unusable(fault) => write!(f, "The JWT secret is a key that cannot be used: {fault}."),
-            KeyErrorKind::TooMany => write!(f, "The JWT secret has more than {KEYS_MAX} keys."),
+            KeyErrorKind::TooMany => write!(f, "The JWT secret has more than {JWKS_KEYS_MAX} keys."),
         }
     }
 }

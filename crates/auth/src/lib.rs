@@ -43,7 +43,7 @@ pub use cache::{Cache, CacheCounts};
 pub use challenge::{bearer, www_authenticate};
 pub use claims::{Claims, SKEW_S};
 pub use jwk::{RSA_BITS_MAX, RSA_BITS_MIN};
-pub use keys::{KEYS_MAX, KeyError, KeyErrorKind, Keys, SECRET_BYTES_MIN};
+pub use keys::{JWKS_KEYS_MAX, KeyError, KeyErrorKind, Keys, SECRET_BYTES_MIN};
 pub use path::{PATH_BYTES_MAX, RolePath, RolePathError, STEPS_MAX};
 pub use refusal::{ClaimError, ClaimErrorKind, Refusal, TokenError, TokenErrorKind};
 pub use token::TOKEN_BYTES_MAX;

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thalweg_auth::{KEYS_MAX, KeyErrorKind, Keys, SECRET_BYTES_MIN};
+use thalweg_auth::{JWKS_KEYS_MAX, KeyErrorKind, Keys, SECRET_BYTES_MIN};
 
 fn refused(secret: impl AsRef<[u8]>) -> String {
     Keys::parse(secret.as_ref()).unwrap_err().to_string()
@@ -142,8 +142,8 @@ fn jwks_that_cannot_be_used() {
 #[test]
 fn a_set_is_bounded_and_may_be_empty() {
     let set = |count: usize| json!({ "keys": vec![json!({ "kty": "oct", "k": "AAAA" }); count] }).to_string();
-    assert!(Keys::parse(set(KEYS_MAX).as_bytes()).unwrap().warnings().is_empty());
-    assert_eq!(refused(set(KEYS_MAX + 1)), "The JWT secret has more than 64 keys.");
+    assert!(Keys::parse(set(JWKS_KEYS_MAX).as_bytes()).unwrap().warnings().is_empty());
+    assert_eq!(refused(set(JWKS_KEYS_MAX + 1)), "The JWT secret has more than 64 keys.");
     assert_eq!(
         Keys::parse(set(0).as_bytes()).unwrap().warnings(),
         ["jwt-secret has no key that tokens can be checked with: every token is refused."]
