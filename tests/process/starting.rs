@@ -79,7 +79,7 @@ fn a_file_configures_and_signals_are_followed() {
         &file,
         format!(
             "# a PostgREST file\ndb-uri = \"{}\"\ndb-schemas = \"$(TEST_SCHEMA)\"\ndb-anon-role = \"nobody\"\n\
-             server-unix-socket = \"{}\"\njwt-secret = \"x\"\nno-such-key = 1\nlog-level = \"info\"\n",
+             server-unix-socket = \"{}\"\nlog-query = true\nno-such-key = 1\nlog-level = \"info\"\n",
             database.uri(),
             socket.display()
         ),
@@ -87,7 +87,7 @@ fn a_file_configures_and_signals_are_followed() {
     .unwrap();
     let environment = [("TEST_SCHEMA", "api"), ("PGRST_DB_ANON_ROLE", "someone"), ("THALWEG_DB_ANON_ROLE", "postgres")];
     let mut program = Program::start(&["serve", file.to_str().unwrap()], &environment);
-    program.line("jwt-secret has no effect yet");
+    program.line("log-query has no effect yet");
     program.line("unknown configuration key no-such-key");
     program.line("listening on");
     program.line("Schema cache loaded");

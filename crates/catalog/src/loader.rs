@@ -214,6 +214,7 @@ impl Loader {
                 session.bytea_hex = row.bool()?;
                 session.floats_shortest = row.bool()?;
                 session.compiles_by_default = row.bool()?;
+                session.roles = row.text()?.into();
                 session.response_is_set = row.bool()?;
             }
             Part::RoleSettings => {

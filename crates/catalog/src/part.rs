@@ -111,7 +111,9 @@ impl Part {
             // Row types of relations are left out, unless a function takes or returns them: there are as many as relations.
             Self::Types => {
                 concat!(
-                    "with used as materialized (", used_types!(), ")
+                    "with used as materialized (",
+                    used_types!(),
+                    ")
                  select t.oid, n.nspname, t.typname, t.typtype::text, t.typbasetype,
                         case when t.typsubscript = 'array_subscript_handler'::regproc and t.typlen = -1
                                   and t.typname not in ('int2vector', 'oidvector')
@@ -125,7 +127,9 @@ impl Part {
             }
             Self::Attributes => {
                 concat!(
-                    "with used as materialized (", used_types!(), ")
+                    "with used as materialized (",
+                    used_types!(),
+                    ")
                  select c.reltype, a.attname, a.atttypid
                  from pg_attribute a join pg_class c on c.oid = a.attrelid
                  where (c.relkind = 'c' or c.reltype in (select oid from used)) and a.attnum > 0 and not a.attisdropped
@@ -259,7 +263,12 @@ impl Part {
             // Whether code sets `response.*` is read from its text, where it is SQL or PL/pgSQL: it decides only whether a
             // response that runs code waits for that. 114 … 46 is the text "response." as trees hold it.
             Self::Session => {
-                "with bodies as (
+                // Where a role must be allowed to be taken, that shows in the JSON of a membership from version 16 on.
+                "with recursive mine as (
+                   select oid, rolsuper from pg_roles where rolname = session_user
+                   union select m.roleid, false from mine join pg_auth_members m on m.member = mine.oid
+                         and coalesce((to_jsonb(m) ->> 'set_option')::bool, true)
+                 ), bodies as (
                    select l.lanname, p.prosrc, p.prosqlbody::text as tree
                    from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
                    where l.lanname not in ('internal', 'c') and n.nspname not in ('pg_catalog', 'information_schema')
@@ -278,6 +287,8 @@ impl Part {
                         current_setting('IntervalStyle') = 'postgres', current_setting('bytea_output') = 'hex',
                         current_setting('extra_float_digits')::int4 > 0,
                         exists(select from pg_settings where name = 'jit' and setting = 'on' and source = 'default'),
+                        (select coalesce(md5(string_agg(r.oid || ' ' || r.rolname, ',' order by r.oid)), '') from pg_roles r
+                         where r.oid in (select oid from mine) or (select bool_or(rolsuper) from mine)),
                         exists(select from bodies where lanname not in ('sql', 'plpgsql') or prosrc ~* '(response\\.|\\mexecute\\M)')
                           or exists(select from trees where tree ~ ' 114 101 115 112 111 110 115 101 46 ')"
             }

@@ -19,6 +19,8 @@ pub struct Session {
     pub floats_shortest: bool,
     /// Whether `jit` is on because nobody has said anything.
     pub compiles_by_default: bool,
+    /// What differs where the connecting role may take other roles, or one of them has another name.
+    pub roles: Box<str>,
     /// Whether any function, view, policy, default, check or trigger of the database may set a response's status or
     /// headers.
     pub response_is_set: bool,

@@ -133,6 +133,27 @@ pub enum OpenApiMode {
     Disabled,
 }
 
+/// Bytes that nobody may see. `Debug` does not show them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A secret of these bytes.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -343,6 +364,7 @@ mod tests {
         let default = Config {
             db_uri: Some("postgresql://".to_owned()),
             db_config: false,
+            jwt_role_claim_key: ".\"role\"".to_owned(),
             server_timing_enabled: false,
             ..Config::default()
         };
@@ -376,7 +398,7 @@ mod tests {
     #[test]
     fn odd_keys_warn() {
         let config = load(&[
-            ("PGRST_JWT_SECRET", "x"),
+            ("PGRST_LOG_QUERY", "true"),
             ("PGRST_DB_SHEMAS", "x"),
             ("PGRST_ROOT_SPEC", "x"),
             ("PGRST_DB_REQUEST_SETTINGS", "never"),
@@ -387,7 +409,7 @@ mod tests {
             [
                 "db-request-settings never is read as auto: what code can see is not withheld from it",
                 "unknown configuration key db-shemas",
-                "the configuration key jwt-secret has no effect yet"
+                "the configuration key log-query has no effect yet"
             ]
         );
         assert_eq!(config.db_root_spec.as_deref(), Some("x"));

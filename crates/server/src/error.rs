@@ -127,6 +127,11 @@ impl ApiError {
             .hint("Use HTTP/1.1.")
     }
 
+    /// A token, and nothing that it could be verified with.
+    pub(crate) fn no_secret() -> Self {
+        Self::new(500, "PGRST300", "Server lacks JWT secret")
+    }
+
     /// No token, and anonymous access is off.
     pub(crate) fn anonymous_disabled() -> Self {
         Self::new(401, "PGRST302", "Anonymous access is disabled").header(WWW_AUTHENTICATE, "Bearer")

@@ -4,6 +4,7 @@ use crate::answer::Download;
 use crate::answer::cors;
 use crate::answer::respond::{self, Facts, WriteCounts};
 use crate::answer::{self, Body};
+use crate::auth::Who;
 use crate::config::{Config, InForce, OpenApiMode};
 use crate::error::{ApiError, Retry};
 use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
@@ -16,7 +17,7 @@ use crate::upload::{Incoming, Received, RequestBody};
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Response};
+use hyper::{Method, Response};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_catalog::{Function, Relation, Volatility};
@@ -137,7 +138,7 @@ async fn attempt(
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
-    let role = authenticate(config, &parts.headers)?;
+    let who = Who::of(state, in_force, &parts.headers)?;
     bill.lap(Stage::Jwt);
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
@@ -146,11 +147,11 @@ async fn attempt(
     let params = Params::decode(parts.uri.query().unwrap_or(""))?;
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),
-        Wanted::Description => return describe((state, in_force), &snapshot, schema, role, parts, bill).await,
+        Wanted::Description => return describe((state, in_force), &snapshot, schema, &who, parts, bill).await,
         Wanted::Options(target) => return options(&snapshot, schema, target, &params),
     };
     let head_only = parts.method == Method::HEAD;
-    let going = Going { state, in_force, parts, snapshot: &snapshot, role, schema, params: &params, head_only };
+    let going = Going { state, in_force, parts, snapshot: &snapshot, who: &who, schema, params: &params, head_only };
     let headers = headers(parts);
     let question = going.question(action, target, &headers, !given.is_never_flat);
     // a read that differs from one before it in the values of its filters only is neither read again nor planned
@@ -165,7 +166,7 @@ async fn attempt(
     let request = ApiRequest::parse(action, target, head_only, &params, &headers)?;
     body.receive(&parts.headers, &request).await?;
     bill.lap(Stage::Parse);
-    let context = context(in_force, &snapshot, schema, role, &request, !given.is_never_flat);
+    let context = context(in_force, &snapshot, schema, who.role(), &request, !given.is_never_flat);
     if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), context)?.copies() {
         // only rows of a COPY can be written while others are still to come
         body.complete(&request).await?;
@@ -177,7 +178,7 @@ async fn attempt(
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = going.session(Nature::of(&plan), request.preferences.timezone, None).in_one_snapshot(true);
-        let download = Download { state, config, parts, plan: &plan, value, session: &session };
+        let download = Download { state, config, who: &who, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(bill).await?, Some(1)));
     }
     let statements = thalweg_sql::statements(&plan, config.db_max_rows);
@@ -206,7 +207,7 @@ struct Going<'a> {
     in_force: &'a InForce,
     parts: &'a Parts,
     snapshot: &'a Snapshot,
-    role: &'a str,
+    who: &'a Who<'a>,
     schema: &'a str,
     params: &'a Params<'a>,
     head_only: bool,
@@ -242,9 +243,9 @@ impl<'a> Going<'a> {
         headers: &Headers<'_>,
         is_flat_allowed: bool,
     ) -> Option<Question<'a>> {
-        let Self { state, role, schema, params, head_only, .. } = *self;
+        let Self { state, who, schema, params, head_only, .. } = *self;
         let Target::Relation(relation) = target else { return None };
-        let asked = Asked { role, schema, relation, head_only, is_flat_allowed };
+        let asked = Asked { role: who.role(), schema, relation, head_only, is_flat_allowed };
         (action == Action::Read).then(|| Question::of(&state.known_reads, asked, headers, params))
     }
 
@@ -255,7 +256,7 @@ impl<'a> Going<'a> {
 
     fn session(&self, nature: Nature, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
         let facts = facts(self.parts, timezone, function);
-        Session::of(self.state, self.in_force, self.snapshot, self.schema, self.role, nature.runs_code, facts)
+        Session::of(self.state, self.in_force, self.snapshot, self.schema, self.who, nature.runs_code, facts)
     }
 
     /// SQL → rows → response.
@@ -271,7 +272,7 @@ impl<'a> Going<'a> {
             prepared,
             params,
             zone: self.snapshot.zone.clone().unwrap_or(Zone::UTC),
-            anonymous: true,
+            anonymous: self.who.is_anonymous(),
             head_only: self.head_only,
             rolls_back,
             outlet: &state.outlet,
@@ -323,15 +324,6 @@ impl<'a> Going<'a> {
         }
         Ok((response, Some(outcome.rows)))
     }
-}
-
-/// The role that a request runs as (auth §3).
-fn authenticate<'a>(config: &'a Config, headers: &HeaderMap) -> Result<&'a str, ApiError> {
-    let scheme = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().get(..6));
-    if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer")) {
-        return Err(ApiError::new(500, "PGRST300", "Server lacks JWT secret"));
-    }
-    config.db_anon_role.as_deref().ok_or_else(ApiError::anonymous_disabled)
 }
 
 /// What a request wants.
@@ -496,7 +488,7 @@ async fn describe(
     (state, in_force): (&State, &InForce),
     snapshot: &Snapshot,
     schema: &str,
-    role: &str,
+    who: &Who<'_>,
     parts: &Parts,
     bill: &mut Bill,
 ) -> Answered {
@@ -505,7 +497,7 @@ async fn describe(
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = Session::of(state, in_force, snapshot, schema, role, false, facts(parts, None, None));
+    let session = Session::of(state, in_force, snapshot, schema, who, false, facts(parts, None, None));
     let document = answer::describe((state, in_force), snapshot, &session, schema, bill).await?;
     let profile = shows_profile(&in_force.config, parts).then_some(schema);
     let mut held = state.outlet.hold();

@@ -16,6 +16,7 @@
 //! goes through stands in `flow.rs`, one line a stage.
 
 mod answer;
+mod auth;
 mod config;
 mod error;
 mod flow;
@@ -31,7 +32,7 @@ mod transaction;
 mod turns;
 mod upload;
 
-pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings, Sources};
+pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings, Secret, Sources};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;
 pub use server::{Server, ServerBuilder, ServerError};

@@ -31,6 +31,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often failures to accept are told.
 const FAILURES_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How much memory tokens take that were verified, in bytes.
+const TOKENS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// What a [`Server`] is made of.
 #[derive(Debug)]
 pub struct ServerBuilder {
@@ -222,11 +225,12 @@ impl ServerBuilder {
             turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
             descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),
-            in_force: ArcSwap::from_pointee(in_force),
             start: config,
             sources: self.sources,
             settings: Mutex::default(),
             replaced: watch::channel(()).0,
+            tokens: thalweg_auth::Cache::new(in_force.config.jwt_cache_max_entries, TOKENS_BYTES_MAX),
+            in_force: ArcSwap::from_pointee(in_force),
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
             known_reads: KnownReads::new(),

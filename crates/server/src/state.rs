@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
     pub(crate) known_reads: KnownReads,
+    /// Tokens that were verified.
+    pub(crate) tokens: thalweg_auth::Cache,
     /// What bodies hold.
     pub(crate) held_bytes: Arc<HeldBytes>,
     /// Room on disk.
@@ -68,6 +70,7 @@ impl State {
     /// Answers requests by another configuration from now on.
     pub(crate) fn put_in_force(&self, next: Arc<InForce>) {
         log::set_level(next.config.log_level);
+        self.tokens.limit(next.config.jwt_cache_max_entries);
         self.in_force.store(next);
         self.replaced.send_replace(());
     }

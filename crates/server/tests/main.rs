@@ -1,5 +1,6 @@
 //! The server over a real socket, on a real PostgreSQL.
 
+mod auth;
 mod cases;
 mod code;
 mod configuration;

@@ -2,6 +2,7 @@
 
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
+use crate::auth::Who;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::prepared::Nature;
@@ -25,6 +26,7 @@ use thalweg_wire::{Progress, Query, StepError};
 pub(crate) struct Download<'a> {
     pub(crate) state: &'a State,
     pub(crate) config: &'a Config,
+    pub(crate) who: &'a Who<'a>,
     pub(crate) parts: &'a Parts,
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) value: &'a OneValue<'a>,
@@ -126,7 +128,7 @@ impl Download<'_> {
     }
 
     fn failed(&self, error: StepError<EncodeError>) -> ApiError {
-        failed(&error, Nature::of(self.plan), true, true)
+        failed(&error, Nature::of(self.plan), true, self.who.is_anonymous())
     }
 
     /// The status, and which bytes are sent.

@@ -46,7 +46,7 @@ pub(crate) async fn describe(
     let query = Query { params: &params, ..Query::bare(VISIBLE) };
     let mut visible = Visible { asked: entered.statements_before(), ..Visible::default() };
     // whatever comes is small: nothing pauses
-    entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, true))?;
+    entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, session.is_anonymous()))?;
     bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
     drop(entered);
     let all = in_force.config.openapi_mode == OpenApiMode::IgnorePrivileges;

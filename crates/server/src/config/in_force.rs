@@ -2,8 +2,11 @@
 
 use super::{Config, ConfigError};
 use hyper::header::HeaderName;
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use thalweg_auth::{Audience, Keys, RolePath, Verifier};
 
 /// A configuration in force. A request keeps the one that it began with.
 pub(crate) struct InForce {
@@ -14,16 +17,36 @@ pub(crate) struct InForce {
     pub(crate) pre_request: Option<Arc<str>>,
     /// The header that is sent back as it came.
     pub(crate) trace_header: Option<HeaderName>,
+    /// What tokens are verified by.
+    pub(crate) verifier: Option<Verifier>,
 }
 
 impl InForce {
-    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
+    pub(crate) fn new(mut config: Config) -> Result<Self, ConfigError> {
+        let verifier = verifier(&config)?;
+        config.warnings.extend(verifier.iter().flat_map(Verifier::warnings));
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let pre_request = config.db_pre_request.as_ref();
         let pre_request = pre_request.map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name).into());
         let trace_header = config.server_trace_header.as_deref().map(str::parse).transpose();
         let trace_header =
             trace_header.map_err(|_| ConfigError::new("server-trace-header: the name of a header is needed"))?;
-        Ok(Self { number: NUMBERS.fetch_add(1, Ordering::Relaxed), pre_request, trace_header, config })
+        Ok(Self { number: NUMBERS.fetch_add(1, Ordering::Relaxed), pre_request, trace_header, verifier, config })
     }
+}
+
+/// What tokens are verified by, if they can be.
+fn verifier(config: &Config) -> Result<Option<Verifier>, ConfigError> {
+    let wrong = |key: &str, cause: &dyn Display| ConfigError::new(format!("{key}: {cause}"));
+    // wrong without a secret too
+    let path = RolePath::parse(&config.jwt_role_claim_key).map_err(|cause| wrong("jwt-role-claim-key", &cause))?;
+    let audience =
+        config.jwt_aud.as_deref().map(Audience::parse).transpose().map_err(|cause| wrong("jwt-aud", &cause))?;
+    let Some(secret) = &config.jwt_secret else { return Ok(None) };
+    let decoded = match config.jwt_secret_is_base64 {
+        true => Cow::Owned(Keys::decode_base64(secret.bytes()).map_err(|cause| wrong("jwt-secret", &cause))?),
+        false => Cow::Borrowed(secret.bytes()),
+    };
+    let keys = Keys::parse(&decoded).map_err(|cause| wrong("jwt-secret", &cause))?;
+    Ok(Some(Verifier::new(keys, path, audience)))
 }

@@ -3,10 +3,10 @@
 //! To add one, write a row here and a row in `docs/configuration.md`.
 
 use super::values::{
-    Values, boolean, choice, connection, function, list, number, optional, path, proxy, schemas, seconds, text,
+    Values, boolean, choice, connection, function, list, number, optional, path, proxy, schemas, seconds, secret, text,
     trace_header,
 };
-use super::{ConfigError, LogLevel, OpenApiMode, RequestSettings};
+use super::{ConfigError, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +24,16 @@ config_of_keys! {
     "db-schemas": "public", in_database, older("db-schema") => db_schemas: Vec<String> = schemas;
     /// the role of requests without a token.
     "db-anon-role": "", in_database => db_anon_role: Option<String> = optional(text);
+    /// what tokens are verified with: a text, a JWK, a set of them, or after `@` the name of the file that holds it.
+    "jwt-secret": "", in_database, secret => jwt_secret: Option<Secret> = optional(secret);
+    /// whether it is in base64.
+    "jwt-secret-is-base64": "false", in_database, older("secret-is-base64") => jwt_secret_is_base64: bool = boolean;
+    /// whom tokens must be meant for.
+    "jwt-aud": "", in_database => jwt_aud: Option<String> = optional(text);
+    /// where in a token's claims the role stands.
+    "jwt-role-claim-key": "$.role", in_database, older("role-claim-key") => jwt_role_claim_key: String = text;
+    /// how many tokens are remembered that were verified.
+    "jwt-cache-max-entries": "1000", in_database => jwt_cache_max_entries: usize = at_least_none;
     /// how many connections are open at most.
     "db-pool": "10", at_start => db_pool: usize = number(1, CONNECTIONS_MAX);
     /// how long a request waits for one.
@@ -120,20 +130,13 @@ config_of_keys! {
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-pub(super) const NOT_YET: [&str; 16] = [
+pub(super) const NOT_YET: [&str; 9] = [
     "admin-server-host",
     "admin-server-port",
     "admin-server-unix-socket",
     "admin-server-unix-socket-mode",
     "db-pool-automatic-recovery",
-    "jwt-aud",
-    "jwt-cache-max-entries",
     "jwt-cache-max-lifetime",
-    "jwt-role-claim-key",
-    "role-claim-key",
-    "jwt-secret",
-    "jwt-secret-is-base64",
-    "secret-is-base64",
     "log-query",
     "server-reuseport",
     "server-unix-socket-mode",
@@ -149,6 +152,14 @@ fn tx_end(given: &str) -> Result<(bool, bool), String> {
         ("rollback", (true, false)),
         ("rollback-allow-override", (true, true)),
     ])(given)
+}
+
+/// A number, of which those below 0 are as good as 0.
+fn at_least_none(given: &str) -> Result<usize, String> {
+    match given.trim().strip_prefix('-') {
+        Some(below) => number::<u64>(0, ROWS_MAX)(below).map(|_| 0),
+        None => number(0, ROWS_MAX)(given),
+    }
 }
 
 fn at_least_a_second(given: &str) -> Result<Duration, String> {

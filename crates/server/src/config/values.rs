@@ -1,7 +1,7 @@
 //! Values as they were given, and how each type of them is read (operations §1.1).
 
-use super::ConfigError;
 use super::keys::{KEYS, Key, NOT_YET, REQUEST_SETTINGS_NEVER};
+use super::{ConfigError, Secret};
 use hyper::header::HeaderName;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -201,6 +201,14 @@ pub(super) fn connection(given: &str) -> Result<String, String> {
     };
     thalweg_wire::Config::parse(&uri).map_err(|error| error.to_string())?;
     Ok(uri)
+}
+
+/// A secret, or after `@` the name of the file that holds it, less one line feed at its end.
+pub(super) fn secret(given: &str) -> Result<Secret, String> {
+    let Some(path) = given.strip_prefix('@') else { return Ok(Secret::new(given)) };
+    let mut bytes = std::fs::read(path).map_err(|cause| format!("{path}: {cause}"))?;
+    bytes.pop_if(|last| *last == b'\n');
+    Ok(Secret::new(bytes))
 }
 
 pub(super) fn proxy(given: &str) -> Result<String, String> {

@@ -1,6 +1,8 @@
 //! What is wrong with a request: its grammar, its body, and names that the schema cache does not know.
 
 use super::{ApiError, Details};
+use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use thalweg_auth::{Refusal, www_authenticate};
 use thalweg_decode::{DecodeError, Problem};
 use thalweg_json::write_string;
 use thalweg_plan::{Brings, PlanError};
@@ -40,6 +42,25 @@ pub(super) fn place(error: &DecodeError) -> String {
     match &error.column {
         Some(column) => format!("Row {}, column {column}.", error.row),
         None => format!("Row {}.", error.row),
+    }
+}
+
+impl From<Refusal> for ApiError {
+    /// A token that is refused (auth §§5, 6).
+    fn from(refusal: Refusal) -> Self {
+        let code = match &refusal {
+            Refusal::Token(_) => "PGRST301",
+            Refusal::Claims(_) => "PGRST303",
+        };
+        let message = refusal.to_string();
+        let challenge = HeaderValue::try_from(www_authenticate(Some(&message))).ok();
+        let mut api = Self::new(401, code, message);
+        if let Some(details) = refusal.details() {
+            api = api.details(details);
+        }
+        let challenge = challenge.unwrap_or(HeaderValue::from_static("Bearer"));
+        api.headers.push((WWW_AUTHENTICATE, challenge));
+        api
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a transaction begins with: its mode, the state of the session, and the function that runs before every request.
 
 use super::session::Session;
+use crate::auth::claims_of;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -115,7 +116,7 @@ fn keep(session: &Session<'_>) -> Settings {
     let mut kept = Settings { text, params: Vec::new(), is_local: false };
     kept.set("search_path", Cow::Owned(session.search_path.to_owned()));
     kept.set_role(session);
-    kept.set("request.jwt.claims", Cow::Owned(claims(session.role)));
+    kept.set("request.jwt.claims", Cow::Owned(claims_of(session.role)));
     kept
 }
 
@@ -127,7 +128,7 @@ fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
     local.set("row_security", Cow::Borrowed(if session.runs_code() { "on" } else { "off" }));
     local.set("search_path", Cow::Owned(session.search_path.to_owned()));
     local.set_role(session);
-    local.set("request.jwt.claims", Cow::Owned(claims(session.role)));
+    local.set("request.jwt.claims", Cow::Owned(session.who.claims().into_owned()));
     local.set("request.method", Cow::Owned(session.facts.method.to_owned()));
     local.set("request.path", Cow::Owned(session.facts.path.to_owned()));
     local.set("request.headers", Cow::Owned(headers(session.facts.headers)));
@@ -188,11 +189,6 @@ impl Settings {
             self.set_named(&setting.name, setting.value.to_string());
         }
     }
-}
-
-/// The claims of a request without a token.
-fn claims(role: &str) -> String {
-    object([("role", role)].into_iter())
 }
 
 /// Header names in lower case, without cookies; the last value of a name wins.

@@ -3,6 +3,7 @@
 //! A plan that runs nothing but PostgreSQL's own harmless code needs an identity only, which a connection may have been
 //! given before. Every other has all of it said anew, for its transaction alone.
 
+use crate::auth::Who;
 use crate::config::{Config, InForce, RequestSettings};
 use crate::schema::Snapshot;
 use crate::state::State;
@@ -12,6 +13,7 @@ use thalweg_wire::Identity;
 
 /// What a request needs of its session.
 pub(crate) struct Session<'a> {
+    pub(super) who: &'a Who<'a>,
     pub(super) role: &'a str,
     pub(super) search_path: &'a str,
     pub(super) snapshot: &'a Snapshot,
@@ -36,18 +38,19 @@ pub(crate) struct RequestFacts<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session that only reads, for a request of `role` in `schema` that runs code of the database's own or not.
+    /// A session that only reads, for a request of `who` in `schema` that runs code of the database's own or not.
     pub(crate) fn of(
         state: &'a State,
         in_force: &'a InForce,
         snapshot: &'a Snapshot,
         schema: &'a str,
-        role: &'a str,
+        who: &'a Who<'a>,
         runs_code: bool,
         facts: RequestFacts<'a>,
     ) -> Self {
         Self {
-            role,
+            who,
+            role: who.role(),
             search_path: snapshot.search_path(schema),
             snapshot,
             config: &in_force.config,
@@ -70,6 +73,11 @@ impl<'a> Session<'a> {
     pub(crate) fn in_one_snapshot(mut self, one_snapshot: bool) -> Self {
         self.one_snapshot = one_snapshot;
         self
+    }
+
+    /// Whether it is that of who sends no token.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.who.is_anonymous()
     }
 
     /// Whether it may run code that could see or change the state of a session.

@@ -1,0 +1,68 @@
+//! Who asks: the role that a request runs as, and the claims that SQL may read (auth §§2, 3, 6).
+
+use crate::config::InForce;
+use crate::error::ApiError;
+use crate::state::State;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thalweg_auth::{Identity, bearer};
+use thalweg_json::write_string;
+
+/// Who asks.
+pub(crate) struct Who<'a> {
+    /// Whose token was sent.
+    identity: Option<Arc<Identity>>,
+    /// The role of those that name none.
+    anonymous: Option<&'a str>,
+}
+
+impl<'a> Who<'a> {
+    /// Finds out who sends a request. No database is asked.
+    pub(crate) fn of(state: &State, in_force: &'a InForce, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        let identity = token.map(|token| {
+            let verifier = in_force.verifier.as_ref().ok_or_else(ApiError::no_secret)?;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+            Ok::<_, ApiError>(state.tokens.identify(verifier, token, i64::try_from(now).unwrap_or(i64::MAX))?)
+        });
+        let who = Self { identity: identity.transpose()?, anonymous: in_force.config.db_anon_role.as_deref() };
+        match who.chosen() {
+            Some(_) => Ok(who),
+            None => Err(ApiError::anonymous_disabled()),
+        }
+    }
+
+    fn chosen(&self) -> Option<&str> {
+        self.identity.as_deref().and_then(Identity::role).or(self.anonymous)
+    }
+
+    /// The role that the request runs as.
+    pub(crate) fn role(&self) -> &str {
+        self.chosen().unwrap_or_default()
+    }
+
+    /// Whether that is the role of who sends no token.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.anonymous == Some(self.role())
+    }
+
+    /// The claims as JSON, with the role.
+    pub(crate) fn claims(&self) -> Cow<'_, str> {
+        match &self.identity {
+            Some(identity) => identity.claims_as(self.role()),
+            None => Cow::Owned(claims_of(self.role())),
+        }
+    }
+}
+
+/// The claims of a request without a token.
+pub(crate) fn claims_of(role: &str) -> String {
+    let mut json = b"{\"role\":".to_vec();
+    write_string(&mut json, role.as_bytes());
+    json.push(b'}');
+    // text that is escaped is text
+    String::from_utf8(json).unwrap_or_default()
+}
