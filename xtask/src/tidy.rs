@@ -22,7 +22,10 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("files", &["decode"]),
     ("auth", &["json"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
-    ("server", &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "gauge"]),
+    (
+        "server",
+        &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "auth", "gauge"],
+    ),
     ("flightbook", &["wire"]),
     ("byhand", &[]),
 ];
