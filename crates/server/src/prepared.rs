@@ -166,7 +166,8 @@ impl Prepared {
             // a column's format, type, and what is done with it
             size_of::<PreparedStatement>() + statement.text.len() + statement.formats.len() * 64
         };
-        size_of::<Self>() + self.program.size_bytes() + self.statements.iter().map(of_statement).sum::<usize>()
+        let of_statements: usize = self.statements.iter().map(of_statement).sum();
+        size_of::<Self>() + self.program.size_bytes() + of_statements + self.head.size_bytes()
     }
 }
 
@@ -202,6 +203,11 @@ impl Head {
         });
         let applied = applied(plan, preferences, tx_end_is_theirs);
         Self { content_type, preference_applied: applied.and_then(value), warning: warning.and_then(value) }
+    }
+
+    /// How much memory it takes besides itself, in bytes. A client may have chosen most of it.
+    fn size_bytes(&self) -> usize {
+        [&self.content_type, &self.preference_applied, &self.warning].into_iter().flatten().map(HeaderValue::len).sum()
     }
 }
 

@@ -155,7 +155,8 @@ impl Known {
             KnownParam::Same(text) => size_of::<KnownParam>() + text.len(),
             KnownParam::Value(_) => size_of::<KnownParam>(),
         };
-        self.prepared.size_bytes() + self.params.iter().map(of_param).sum::<usize>()
+        let of_params: usize = self.params.iter().map(of_param).sum();
+        self.prepared.size_bytes() + of_params + self.timezone.as_ref().map_or(0, String::len)
     }
 }
 
@@ -378,6 +379,19 @@ mod tests {
         }
         keep(&reads, "c=eq.1", 1, &long.repeat(2));
         assert!(!find(&reads, ASKED, &Headers::default(), "c=eq.1", 1), "too long");
+    }
+
+    #[test]
+    fn what_headers_bring_takes_memory_too() {
+        let zone = "z".repeat(READ_BYTES_MAX);
+        let known = |timezone: Option<&str>, warning: Option<&str>| {
+            let mut read = Arc::into_inner(prepared("")).unwrap();
+            read.head.warning = warning.map(|warning| warning.try_into().unwrap());
+            Known { prepared: Arc::new(read), params: Vec::new(), timezone: timezone.map(str::to_owned) }.size_bytes()
+        };
+        let none = known(None, None);
+        assert_eq!(known(Some(&zone), None), none + READ_BYTES_MAX);
+        assert_eq!(known(Some(&zone), Some(&zone)), none + 2 * READ_BYTES_MAX);
     }
 
     fn keep_or_find(reads: &KnownReads, found: &AtomicUsize) {
