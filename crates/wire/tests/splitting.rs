@@ -116,3 +116,47 @@ fn hostile_bytes_are_an_error() {
     });
     outcome.unwrap();
 }
+
+/// Wherever the stream ends, or whoever waits for it goes away, the connection is not taken for one that can be used again.
+#[tokio::test]
+async fn every_place_to_end_is_noticed() {
+    for statements in [&STATEMENTS[..], &FAILING[..]] {
+        let (recorded, _) = record(statements).await;
+        // every place of the short one, and some of the long one
+        let step = 1 + recorded.len() / 512;
+        for end in (0..recorded.len()).step_by(step) {
+            for (before, is_cut) in [(0, true), (end / 2, true), (0, false), (end.saturating_sub(1), false)] {
+                // tokio lets a task read and write only so often until it yields
+                tokio::task::yield_now().await;
+                let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+                let mut connection = Connection::over_stream(ours);
+                let mut run = Box::pin(rows(&mut connection, statements));
+                assert!(poll_once(run.as_mut()).is_none());
+                assert!(theirs.read(&mut [0; 16 * 1024]).await.unwrap() > 0);
+                theirs.write_all(&recorded[..before]).await.unwrap();
+                assert!(poll_once(run.as_mut()).is_none(), "{before}");
+                theirs.write_all(&recorded[before..end]).await.unwrap();
+                if is_cut {
+                    drop(theirs);
+                    let error = run.await.unwrap_err();
+                    assert!(error.database().is_none(), "{end} {error:?}");
+                    assert!(!connection.is_idle(), "{end}");
+                    // and so it stays
+                    assert!(rows(&mut connection, &["select 1"]).await.is_err());
+                } else {
+                    assert!(poll_once(run.as_mut()).is_none(), "{end}");
+                    drop(run);
+                    assert!(!connection.is_idle(), "{end}");
+                    assert!(rows(&mut connection, &["select 1"]).await.is_err());
+                }
+            }
+        }
+    }
+}
+
+fn poll_once<F: std::future::Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
