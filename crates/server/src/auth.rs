@@ -39,6 +39,11 @@ impl<'a> Who<'a> {
         self.identity.as_deref().and_then(Identity::role).or(self.anonymous)
     }
 
+    /// Whether a token was sent.
+    pub(crate) fn has_token(&self) -> bool {
+        self.identity.is_some()
+    }
+
     /// The role that the request runs as.
     pub(crate) fn role(&self) -> &str {
         self.chosen().unwrap_or_default()

@@ -139,7 +139,9 @@ async fn attempt(
         return Ok((response, None));
     }
     let who = Who::of(state, in_force, &parts.headers)?;
-    bill.lap(Stage::Jwt);
+    if who.has_token() {
+        bill.lap(Stage::Jwt);
+    }
     let snapshot = state.snapshot()?;
     let resource = Resource::parse(parts.uri.path())?;
     let wanted = Wanted::of(config, &resource, parts)?;
@@ -158,7 +160,6 @@ async fn attempt(
     if let Some(question) = &question
         && let Some(known) = state.known_reads.find(question, going.era())
     {
-        bill.lap(Stage::Parse);
         let params = known.params(question);
         return going.carry_out(Ready::of_read(&known.prepared, &params, known.timezone()), body.split(), bill).await;
     }
@@ -190,6 +191,7 @@ async fn attempt(
         state.known_reads.keep(&question, going.era(), Arc::new(known));
     }
     let ready = Ready {
+        stage: Stage::Plan,
         prepared: &prepared,
         params: &params,
         timezone: request.preferences.timezone,
@@ -215,6 +217,8 @@ struct Going<'a> {
 
 /// What has been prepared for it.
 struct Ready<'a> {
+    /// What has been done for it since the last lap.
+    stage: Stage,
     prepared: &'a Prepared,
     params: &'a [Param<'a>],
     /// `Prefer: timezone`
@@ -230,7 +234,16 @@ struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     fn of_read(prepared: &'a Prepared, params: &'a [Param<'a>], timezone: Option<&'a str>) -> Self {
-        Self { prepared, params, timezone, function: None, write: None, source: None, rolls_back: false }
+        Self {
+            stage: Stage::Parse,
+            prepared,
+            params,
+            timezone,
+            function: None,
+            write: None,
+            source: None,
+            rolls_back: false,
+        }
     }
 }
 
@@ -267,7 +280,7 @@ impl<'a> Going<'a> {
         bill: &mut Bill,
     ) -> Answered {
         let state = self.state;
-        let Ready { prepared, params, timezone, function, write, source, rolls_back } = ready;
+        let Ready { stage, prepared, params, timezone, function, write, source, rolls_back } = ready;
         let run = Run {
             prepared,
             params,
@@ -280,7 +293,7 @@ impl<'a> Going<'a> {
         };
         let session = run.session(self.session(prepared.nature, timezone, function));
         let values = run.values(received).await?;
-        bill.lap(Stage::Plan);
+        bill.lap(stage);
         let _turn_of_body = match source {
             Some(CopySource::Flowing(_)) => state.turn_of(received, incoming).await?,
             Some(CopySource::Whole(_) | CopySource::Held(_)) | None => None,
