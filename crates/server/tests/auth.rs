@@ -1,33 +1,18 @@
 //! Who asks: tokens, roles and what SQL sees of them (the protocol's auth), over a real socket.
 
 use crate::served::{GRANTS, ROLE, Served, config, eventually};
+use crate::signed::{SECRET, token, with_secret};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use ring::hmac;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thalweg_server::{Config, Secret};
 use thalweg_testkit::{Database, Response};
 
-/// The protocol's test vectors are signed with this one (auth §11).
-pub(crate) const SECRET: &str = "thermals-over-the-ridge-at-noon!";
 const PILOT: &str =
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJyb2xlIjoicGlsb3QifQ.fyAqry7tzVoo3oxdR2TtallcZ6nkVV1Pl92gystZCr0";
 const EXPIRED: &str =
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJyb2xlIjoicGlsb3QiLCJleHAiOjF9.fvczEqmd0b7bWYfRE5p3SMLz0qMa2gcrZOpHQeXASlY";
-
-/// A token of these claims.
-pub(crate) fn token(claims: &Value) -> String {
-    let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
-    let text = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(claims.to_string()));
-    let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes()), text.as_bytes());
-    format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
-}
-
-/// A server that verifies tokens.
-pub(crate) fn with_secret(uri: &str) -> Config {
-    Config { jwt_secret: Some(Secret::new(SECRET)), ..config(uri) }
-}
 
 /// A request with a token.
 pub(crate) fn ask(served: &Served, method: &str, target: &str, token: &str) -> Response {

@@ -19,6 +19,7 @@ mod reload;
 mod representation;
 mod round_trips;
 mod served;
+mod signed;
 mod streaming;
 mod types;
 mod writing;

@@ -6,10 +6,14 @@
 mod planned;
 #[path = "../served.rs"]
 mod served;
+#[allow(dead_code, reason = "the secret itself is not asked for")]
+#[path = "../signed.rs"]
+mod signed;
 
 mod bodies;
 mod ddl;
 mod disk;
+mod identities;
 mod pooler;
 mod random;
 mod readers;
