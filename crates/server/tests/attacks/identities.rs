@@ -55,8 +55,11 @@ fn all_of(response: &Response) -> String {
     format!("{}\n{}\n{}", response.status, headers.join("\n"), String::from_utf8_lossy(&response.body))
 }
 
+/// A method, a target, headers and a body.
+type Way = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str);
+
 /// Every way to rows that there is. What changes something is rolled back.
-const WAYS: [(&str, &str, &[(&str, &str)], &str); 48] = [
+const WAYS: [Way; 48] = [
     ("GET", "/flights", &[], ""),
     ("GET", "/flights?select=*,pilots(*),tags(*)", &[], ""),
     ("GET", "/pilots?select=*,flights(*,tags(*))", &[], ""),
