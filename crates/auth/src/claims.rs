@@ -128,6 +128,14 @@ impl Members {
 }
 
 impl Registered {
+    /// `exp`, if it is there.
+    pub(crate) fn expires_s(&self) -> Option<i64> {
+        match self.expiry {
+            Time::At(at) => Some(at),
+            Time::Absent | Time::NotANumber => None,
+        }
+    }
+
     fn of(claims: &Value) -> Self {
         let time = |name: &str| match claims.present(name) {
             None => Time::Absent,

@@ -87,6 +87,11 @@ impl Identity {
         self.role.as_deref()
     }
 
+    /// When the token ends to hold but for the skew, in seconds since 1970.
+    pub fn expires_s(&self) -> Option<i64> {
+        self.registered.expires_s()
+    }
+
     /// The claims as JSON text, for `request.jwt.claims`, with the member `role` as chosen: [`Self::role`], or that of who is
     /// anonymous.
     pub fn claims_as(&self, role: &str) -> Cow<'_, str> {

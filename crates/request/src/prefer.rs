@@ -21,6 +21,8 @@ pub struct Preferences<'a> {
     pub timezone: Option<&'a str>,
     /// `max-affected=…`
     pub max_affected: Option<i64>,
+    /// `session`, Thalweg's own: what a function returns is a token that becomes a cookie.
+    pub session: bool,
     invalid: Vec<&'a str>,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Preferences<'a> {
                 "count=exact" => found.count = found.count.or(Some(Count::Exact)),
                 "count=planned" => found.count = found.count.or(Some(Count::Planned)),
                 "count=estimated" => found.count = found.count.or(Some(Count::Estimated)),
+                "session" => found.session = true,
                 "handling=strict" => found.handling = found.handling.or(Some(Handling::Strict)),
                 "handling=lenient" => found.handling = found.handling.or(Some(Handling::Lenient)),
                 "tx=commit" => found.tx = found.tx.or(Some(TxEnd::Commit)),

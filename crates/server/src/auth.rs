@@ -1,10 +1,12 @@
 //! Who asks: the role that a request runs as, and the claims that SQL may read (auth §§2, 3, 6).
 
+pub(crate) mod cookie;
+
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::state::State;
-use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use hyper::http::request::Parts;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,14 +23,22 @@ pub(crate) struct Who<'a> {
 
 impl<'a> Who<'a> {
     /// Finds out who sends a request. No database is asked.
-    pub(crate) fn of(state: &State, in_force: &'a InForce, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
-        let identity = token.map(|token| {
-            let verifier = in_force.verifier.as_ref().ok_or_else(ApiError::no_secret)?;
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-            Ok::<_, ApiError>(state.tokens.identify(verifier, token, i64::try_from(now).unwrap_or(i64::MAX))?)
-        });
-        let who = Self { identity: identity.transpose()?, anonymous: in_force.config.db_anon_role.as_deref() };
+    pub(crate) fn of(state: &State, in_force: &'a InForce, parts: &Parts) -> Result<Self, ApiError> {
+        let token = parts.headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        let identity = match (token, &in_force.config.session_cookie) {
+            (Some(token), _) => Some(identify(state, in_force, token)?),
+            (None, Some(name)) => match cookie::token(&parts.headers, name) {
+                Some(token) => {
+                    cookie::check(parts)?;
+                    // a browser would send it again for ever
+                    let identity = identify(state, in_force, token).map_err(|error| error.forgetting(name));
+                    Some(identity?)
+                }
+                None => None,
+            },
+            (None, None) => None,
+        };
+        let who = Self { identity, anonymous: in_force.config.db_anon_role.as_deref() };
         match who.chosen() {
             Some(_) => Ok(who),
             None => Err(ApiError::anonymous_disabled()),
@@ -61,6 +71,18 @@ impl<'a> Who<'a> {
             None => Cow::Owned(claims_of(self.role())),
         }
     }
+}
+
+/// Whose a token is.
+pub(crate) fn identify(state: &State, in_force: &InForce, token: &[u8]) -> Result<Arc<Identity>, ApiError> {
+    let verifier = in_force.verifier.as_ref().ok_or_else(ApiError::no_secret)?;
+    Ok(state.tokens.identify(verifier, token, now_s())?)
+}
+
+/// Seconds since 1970.
+fn now_s() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 /// The claims of a request without a token.

@@ -4,9 +4,10 @@ mod database;
 mod request;
 
 use crate::answer::Body;
+use crate::auth::cookie::forget;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
 use thalweg_decode::DecodeError;
@@ -130,6 +131,25 @@ impl ApiError {
     /// A token, and nothing that it could be verified with.
     pub(crate) fn no_secret() -> Self {
         Self::new(500, "PGRST300", "Server lacks JWT secret")
+    }
+
+    /// A cookie says who asks, and no page of the same site sends it.
+    pub(crate) fn of_other_site() -> Self {
+        Self::new(403, "TWG06", "A request by cookie that may change something must come from the same site")
+            .details("Neither Sec-Fetch-Site nor Origin says that it does.")
+            .hint("Send the token in the Authorization header instead.")
+    }
+
+    /// What a function returned was to be a token.
+    pub(crate) fn no_token_returned() -> Self {
+        Self::new(500, "TWG07", "The function returned no token that the server accepts")
+            .hint("With Prefer: session it returns a token, or NULL to sign out.")
+    }
+
+    /// The same, and the browser is to forget the cookie of this name.
+    pub(crate) fn forgetting(mut self, cookie: &str) -> Self {
+        self.headers.extend(HeaderValue::try_from(forget(cookie)).ok().map(|value| (SET_COOKIE, value)));
+        self
     }
 
     /// No token, and anonymous access is off.

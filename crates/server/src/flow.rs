@@ -4,7 +4,7 @@ use crate::answer::Download;
 use crate::answer::cors;
 use crate::answer::respond::{self, Facts, WriteCounts};
 use crate::answer::{self, Body};
-use crate::auth::Who;
+use crate::auth::{Who, cookie};
 use crate::config::{Config, InForce, OpenApiMode};
 use crate::error::{ApiError, Retry};
 use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
@@ -79,6 +79,9 @@ pub(crate) async fn answer(state: &State, in_force: &InForce, parts: &Parts, bod
         let traced = parts.headers.get(name).cloned().unwrap_or(HeaderValue::from_static(""));
         headers.insert(name, traced);
     }
+    if let Some(name) = &config.session_cookie {
+        cookie::mark(name, &parts.headers, headers);
+    }
     // a preflight's answer says what it says
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         cors::expose(config, &parts.headers, headers);
@@ -138,7 +141,7 @@ async fn attempt(
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
-    let who = Who::of(state, in_force, &parts.headers)?;
+    let who = Who::of(state, in_force, parts)?;
     if who.has_token() {
         bill.lap(Stage::Jwt);
     }
@@ -176,6 +179,12 @@ async fn attempt(
     let payload = received.payload(&request)?;
     let plan = plan(&request, payload.as_ref(), context)?;
     request.preferences.check()?;
+    // signing in is not for others' pages to do
+    let returns = plan.call().is_some() && !plan.explains();
+    let session = config.session_cookie.as_deref().filter(|_| request.preferences.session && returns);
+    if session.is_some() {
+        cookie::check(parts)?;
+    }
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = going.session(Nature::of(&plan), request.preferences.timezone, None).in_one_snapshot(true);
@@ -200,7 +209,11 @@ async fn attempt(
         source: copy_source(&plan, received, &request).await?,
         rolls_back: rolls_back(config, &request, &plan),
     };
-    going.carry_out(ready, (received, incoming), bill).await
+    let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
+    if let Some(name) = session {
+        cookie::put(state, in_force, name, &mut response)?;
+    }
+    Ok((response, rows))
 }
 
 /// A request that has been understood as far as its method and its path.

@@ -282,3 +282,124 @@ fn every_kind_of_signature_is_read() {
         assert_eq!(code(&answered("signed_by_another")).1, "PGRST301", "{by}");
     }
 }
+
+const LOGIN: &str = "
+    create function api.login(token text) returns text stable language sql as $$ select token $$;
+    create function api.sign_in(token text) returns json volatile language sql as $$ select json_build_object('token', token) $$;
+    create function api.rows() returns setof api.secrets language sql as $$ select * from api.secrets $$;
+    create function api.logout() returns text volatile language sql as $$ select null::text $$;
+    create function api.change() returns text volatile language sql as $$ select current_user::text $$;
+    revoke execute on all functions in schema api from public;
+    grant execute on all functions in schema api to test_reader, pilot;
+";
+
+#[test]
+fn a_browser_has_a_session() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{PILOTS}{LOGIN}"));
+    let config = Config { session_cookie: Some("__Host-club".into()), ..with_secret(&database.uri()) };
+    let served = Served::start(config);
+    let sign_in = |function: &str, token: &str, more: &[(&str, &str)]| {
+        let body = json!({"token": token}).to_string();
+        let own = [("prefer", "session"), ("content-type", "application/json")];
+        served.send("POST", &format!("/rpc/{function}"), &[&own, more].concat(), body)
+    };
+    let from_here = [("sec-fetch-site", "same-origin")];
+    let pilot = token(&json!({"role": "pilot", "exp": now() + 1000}));
+
+    for function in ["login", "sign_in"] {
+        let response = sign_in(function, &pilot, &from_here);
+        let cookie = response.header("set-cookie").unwrap();
+        let (start, end) = cookie.split_once(&pilot).expect("it is the token");
+        assert_eq!(start, "__Host-club=");
+        let age =
+            end.strip_prefix("; Path=/; Max-Age=").and_then(|end| end.strip_suffix("; HttpOnly; Secure; SameSite=Lax"));
+        assert!((990..=1000).contains(&age.unwrap().parse::<u32>().unwrap()), "{cookie}");
+        // no script sees the token, and no cache keeps it
+        assert_eq!((response.status, response.text(), response.header("cache-control")), (204, "", Some("no-store")));
+        assert_eq!(response.header("preference-applied"), Some("session"));
+    }
+    // what the server would not take back is not put
+    for (wrong, function) in [("x.y.z", "login"), (EXPIRED, "sign_in")] {
+        let response = sign_in(function, wrong, &from_here);
+        assert_eq!((code(&response).1, response.header("set-cookie")), ("TWG07".into(), None));
+    }
+    let rows = served.send(
+        "POST",
+        "/rpc/rows",
+        &[("prefer", "session"), from_here[0], ("content-type", "application/json")],
+        "{}",
+    );
+    assert_eq!(code(&rows).1, "TWG07");
+    // nobody signs another in
+    for other in [
+        &[][..],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "none")],
+        &[("origin", "http://evil.example")],
+    ] {
+        let response = sign_in("login", &pilot, other);
+        assert_eq!((response.status, code(&response).1, response.header("set-cookie")), (403, "TWG06".into(), None));
+    }
+    // without the preference a token is a value
+    let plain =
+        served.send("POST", "/rpc/login", &[("content-type", "application/json")], json!({"token": "t"}).to_string());
+    assert_eq!((plain.text(), plain.header("set-cookie")), ("\"t\"", None));
+
+    let cookie = format!("a=b; __Host-club={pilot}; __Host-club=second");
+    let with = |method: &str, target: &str, more: &[(&str, &str)]| {
+        served.request(method, target, &[&[("cookie", cookie.as_str())], more].concat())
+    };
+    let me = with("GET", "/me", &[]);
+    assert_eq!(me.json()[0]["role"], "pilot");
+    assert_eq!(me.header("cache-control"), Some("private"));
+    assert!(me.headers.iter().any(|(name, value)| name == "vary" && value == "Cookie"));
+    // who is not signed in may be what a cache keeps, but not for everybody
+    let nobody = served.get("/me");
+    assert_eq!((&nobody.json()[0]["role"], nobody.header("cache-control")), (&json!(ROLE), None));
+    assert!(nobody.headers.iter().any(|(name, value)| name == "vary" && value == "Cookie"));
+    // a header wins over it
+    let bearer = format!("Bearer {}", token(&json!({"role": ROLE})));
+    assert_eq!(with("GET", "/me", &[("authorization", &bearer)]).json()[0]["role"], ROLE);
+
+    // what may change something comes from the same site
+    // as the test's client names it
+    let host = "test";
+    let (here, elsewhere) = (format!("https://{host}"), format!("https://{host}.evil.example"));
+    for (more, status) in [
+        (&[][..], 403),
+        (&[("sec-fetch-site", "cross-site"), ("origin", &*here)], 403),
+        (&[("sec-fetch-site", "none")], 403),
+        (&[("origin", "null")], 403),
+        (&[("origin", &*elsewhere)], 403),
+        (&[("origin", &*here)], 200),
+        (&[("sec-fetch-site", "same-origin")], 200),
+        (&[("sec-fetch-site", "same-site")], 200),
+    ] {
+        let response = with("POST", "/rpc/change", more);
+        assert_eq!(response.status, status, "{more:?}: {}", response.text());
+        for method in ["PATCH", "DELETE", "PUT"] {
+            assert_eq!(
+                with(method, "/flights?id=eq.9", more).status == 403 && status == 403,
+                status == 403,
+                "{method} {more:?}"
+            );
+        }
+    }
+    assert_eq!(with("OPTIONS", "/flights", &[]).status, 200);
+
+    // sign-out, and a cookie that is no good any more
+    let out = with("POST", "/rpc/logout", &[("prefer", "session"), from_here[0]]);
+    let forgotten = "__Host-club=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax";
+    assert_eq!((out.status, out.header("set-cookie")), (204, Some(forgotten)));
+    let stale = served.request("GET", "/me", &[("cookie", &format!("__Host-club={EXPIRED}"))]);
+    assert_eq!((stale.status, stale.header("set-cookie")), (401, Some(forgotten)));
+    drop(served);
+
+    let served = Served::start(with_secret(&database.uri()));
+    let me = served.request("GET", "/me", &[("cookie", cookie.as_str())]);
+    assert_eq!(
+        (&me.json()[0]["role"], me.header("cache-control")),
+        (&json!(ROLE), None),
+        "cookies count where they are named"
+    );
+}

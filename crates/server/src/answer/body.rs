@@ -110,6 +110,11 @@ impl Body {
         Self { left: Some(size_bytes), ..Self::flowing(held, flowing) }
     }
 
+    /// What all of it is, if all of it is in memory and none has been sent.
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        self.flow.is_none().then(|| self.chunks.iter().flatten().copied().collect())
+    }
+
     /// The size in bytes, where it is known.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         self.left

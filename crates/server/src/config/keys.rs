@@ -3,8 +3,8 @@
 //! To add one, write a row here and a row in `docs/configuration.md`.
 
 use super::values::{
-    Values, boolean, choice, connection, function, list, number, optional, path, proxy, schemas, seconds, secret, text,
-    trace_header,
+    Values, boolean, choice, connection, cookie_name, function, list, number, optional, path, proxy, schemas, seconds,
+    secret, text, trace_header,
 };
 use super::{ConfigError, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
@@ -34,6 +34,8 @@ config_of_keys! {
     "jwt-role-claim-key": "$.role", in_database, older("role-claim-key") => jwt_role_claim_key: String = text;
     /// how many tokens are remembered that were verified.
     "jwt-cache-max-entries": "1000", in_database => jwt_cache_max_entries: usize = at_least_none;
+    /// a key of Thalweg's own: the cookie in which a token may come.
+    "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
     /// how many connections are open at most.
     "db-pool": "10", at_start => db_pool: usize = number(1, CONNECTIONS_MAX);
     /// how long a request waits for one.

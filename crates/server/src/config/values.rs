@@ -218,6 +218,14 @@ pub(super) fn proxy(given: &str) -> Result<String, String> {
     }
 }
 
+pub(super) fn cookie_name(given: &str) -> Result<String, String> {
+    // what a header's name may be, a cookie's may be too (RFC 6265 section 4.1.1)
+    match HeaderName::from_bytes(given.as_bytes()) {
+        Ok(_) => text(given),
+        Err(_) => Err("the name of a cookie is needed".to_owned()),
+    }
+}
+
 pub(super) fn trace_header(given: &str) -> Result<String, String> {
     match HeaderName::from_bytes(given.as_bytes()) {
         Ok(_) => text(given),

@@ -1,0 +1,113 @@
+//! Sessions of browsers: a token in a cookie that no script can read.
+//!
+//! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
+//! says that a page of the same site sends it.
+
+use super::{identify, now_s};
+use crate::answer::Body;
+use crate::config::InForce;
+use crate::error::ApiError;
+use crate::http::PREFERENCE_APPLIED;
+use crate::state::State;
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde_json::Value;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The token in the cookie of this name, if there is one.
+pub(super) fn token<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let value = pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    value.filter(|value| !value.is_empty())
+}
+
+/// Refuses what may change something unless a page of the same site sends it.
+pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
+    let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    if is_safe || is_of_same_site(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
+}
+
+/// Whether a browser says that a page of the same site sends a request: in `Sec-Fetch-Site`, or, if it is of old, in `Origin`.
+fn is_of_same_site(headers: &HeaderMap) -> bool {
+    if let Some(site) = headers.get(SEC_FETCH_SITE) {
+        return matches!(site.as_bytes(), b"same-origin" | b"same-site");
+    }
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let (Some(origin), Some(host)) = (text(header::ORIGIN), text(header::HOST)) else { return false };
+    // a proxy may have taken the TLS off, so that the scheme tells nothing
+    origin.split_once("://").is_some_and(|(_, origin)| origin.eq_ignore_ascii_case(host))
+}
+
+/// What makes a browser forget the cookie of this name.
+pub(crate) fn forget(name: &str) -> String {
+    format!("{name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax")
+}
+
+/// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
+/// where the function returned none.
+pub(crate) fn put(
+    state: &State,
+    in_force: &InForce,
+    name: &str,
+    response: &mut Response<Body>,
+) -> Result<(), ApiError> {
+    if !response.status().is_success() {
+        return Ok(());
+    }
+    let returned = match response.body().bytes() {
+        Some(bytes) if bytes.is_empty() => Value::Null,
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
+        None => return Err(ApiError::no_token_returned()),
+    };
+    let cookie = match token_of(&returned).ok_or_else(ApiError::no_token_returned)? {
+        "" => forget(name),
+        token => {
+            // one that the server would refuse is no use to anybody
+            let identity = identify(state, in_force, token.as_bytes()).map_err(|_| ApiError::no_token_returned())?;
+            let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
+            format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
+        }
+    };
+    let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())?;
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    *response.body_mut() = Body::whole(Bytes::new());
+    let headers = response.headers_mut();
+    for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE] {
+        headers.remove(name);
+    }
+    headers.append(header::SET_COOKIE, cookie);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("session"));
+    Ok(())
+}
+
+/// The token in what a function has returned: a text, or the member `token` of an object or of the only row. Empty where it
+/// says that there is none.
+fn token_of(returned: &Value) -> Option<&str> {
+    match returned {
+        Value::Null => Some(""),
+        Value::String(token) => Some(token),
+        Value::Object(members) => match members.get("token")? {
+            Value::Null => Some(""),
+            token => token.as_str(),
+        },
+        Value::Array(rows) => match rows.as_slice() {
+            [] => Some(""),
+            [row] => token_of(row),
+            _ => None,
+        },
+        Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
+pub(crate) fn mark(name: &str, asked: &HeaderMap, headers: &mut HeaderMap) {
+    headers.append(header::VARY, HeaderValue::from_static("Cookie"));
+    if token(asked, name).is_some() && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
+    }
+}
