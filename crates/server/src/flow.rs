@@ -490,7 +490,7 @@ fn context<'a>(
         zone_is_known: snapshot.zone.is_some(),
         formats_are_changed: request.preferences.timezone.is_some()
             || in_force.pre_request.is_some()
-            || config.db_hoisted_tx_settings.iter().any(|name| changes(name))
+            || FORMATS.iter().any(|format| in_force.hoists(format))
             || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
         aggregates_are_on: config.db_aggregates_enabled,
         plans_are_on: config.db_plan_enabled,

@@ -163,3 +163,29 @@ fn without_db_config_the_database_has_no_say() {
     assert_eq!(timeout(false), (5, "[{\"current_setting\":\"0\"}]".to_owned()));
     database.execute(&format!("drop owned by {role}; drop role {role}"));
 }
+
+#[test]
+fn settings_are_hoisted_by_patterns() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create function api.called() returns setof text language sql stable set work_mem = '7MB' as $$ select 'x'::text $$;
+         {GRANTS}"
+    ));
+    for (patterns, is_hoisted) in
+        [(&["^work_", "nothing"][..], true), (&["MEM"], true), (&["work.mem$"], true), (&["^mem"], false), (&[], false)]
+    {
+        let served = Served::start(Config {
+            db_hoisted_tx_settings: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            db_plan_enabled: true,
+            ..config(&database.uri())
+        });
+        // how the statement is run tells what was set before it
+        let plan = [("accept", "application/vnd.pgrst.plan; options=settings")];
+        let told = served.request("POST", "/rpc/called", &plan).text().to_owned();
+        assert_eq!(told.contains("work_mem = '7MB'"), is_hoisted, "{patterns:?}: {told}");
+    }
+    let wrong = Config { db_hoisted_tx_settings: vec!["(".to_owned()], ..config(&database.uri()) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let error = runtime.block_on(thalweg_server::Server::builder(wrong).start()).err().expect("it is no pattern");
+    assert!(error.to_string().contains("db-hoisted-tx-settings"), "{error}");
+}

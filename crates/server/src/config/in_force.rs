@@ -2,11 +2,15 @@
 
 use super::{Config, ConfigError};
 use hyper::header::HeaderName;
+use regex::{RegexSet, RegexSetBuilder};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_auth::{Audience, Keys, RolePath, Verifier};
+
+/// How much the patterns of settings' names may take, in bytes.
+const PATTERNS_BYTES_MAX: usize = 1024 * 1024;
 
 /// A configuration in force. A request keeps the one that it began with.
 pub(crate) struct InForce {
@@ -19,6 +23,8 @@ pub(crate) struct InForce {
     pub(crate) trace_header: Option<HeaderName>,
     /// What tokens are verified by.
     pub(crate) verifier: Option<Verifier>,
+    /// `db-hoisted-tx-settings`
+    hoisted: RegexSet,
 }
 
 impl InForce {
@@ -26,12 +32,29 @@ impl InForce {
         let verifier = verifier(&config)?;
         config.warnings.extend(verifier.iter().flat_map(Verifier::warnings));
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let hoisted = RegexSetBuilder::new(&config.db_hoisted_tx_settings)
+            .case_insensitive(true)
+            .size_limit(PATTERNS_BYTES_MAX)
+            .build()
+            .map_err(|cause| ConfigError::new(format!("db-hoisted-tx-settings: {cause}")))?;
         let pre_request = config.db_pre_request.as_ref();
         let pre_request = pre_request.map(|(schema, name)| thalweg_sql::pre_request(schema.as_deref(), name).into());
         let trace_header = config.server_trace_header.as_deref().map(str::parse).transpose();
         let trace_header =
             trace_header.map_err(|_| ConfigError::new("server-trace-header: the name of a header is needed"))?;
-        Ok(Self { number: NUMBERS.fetch_add(1, Ordering::Relaxed), pre_request, trace_header, verifier, config })
+        Ok(Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            pre_request,
+            trace_header,
+            verifier,
+            hoisted,
+            config,
+        })
+    }
+
+    /// Whether a setting of a called function holds for the whole transaction (functions §6).
+    pub(crate) fn hoists(&self, setting: &str) -> bool {
+        self.hoisted.is_match(setting)
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Session<'a> {
     pub(super) role: &'a str,
     pub(super) search_path: &'a str,
     pub(super) snapshot: &'a Snapshot,
+    in_force: &'a InForce,
     pub(super) config: &'a Config,
     pub(super) facts: RequestFacts<'a>,
     pub(super) is_read_only: bool,
@@ -53,6 +54,7 @@ impl<'a> Session<'a> {
             role: who.role(),
             search_path: snapshot.search_path(schema),
             snapshot,
+            in_force,
             config: &in_force.config,
             facts,
             is_read_only: true,
@@ -107,7 +109,7 @@ impl<'a> Session<'a> {
     /// The settings of the called function that hold for the whole transaction.
     pub(super) fn hoisted(&self) -> impl Iterator<Item = &'a Setting> {
         let settings = self.facts.function.map(|function| function.settings.as_slice()).unwrap_or_default();
-        let wanted = &self.config.db_hoisted_tx_settings;
-        settings.iter().filter(move |(name, _)| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+        let in_force = self.in_force;
+        settings.iter().filter(move |(name, _)| in_force.hoists(name))
     }
 }
