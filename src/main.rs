@@ -1,25 +1,50 @@
 //! The program `thalweg`: the command line, and nothing else.
 
 mod demo;
+mod inspect;
 mod serve;
 mod signals;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use thalweg_server::Config;
+use thalweg_server::{Config, Sources};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The fastest line from a PostgreSQL database to the people who read it.
 #[derive(Parser)]
-#[command(name = "thalweg", version)]
+#[command(name = "thalweg", version, disable_version_flag = true, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    as_postgrest: AsPostgrest,
+}
+
+/// What PostgREST's command line has.
+#[derive(clap::Args)]
+struct AsPostgrest {
+    /// Serve as PostgREST would with this configuration file, or with PGRST_* variables alone
+    file: Option<PathBuf>,
+    /// Print the name and the version
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
+    /// Print a commented configuration with the defaults
+    #[arg(short, long)]
+    example: bool,
+    /// Print the effective configuration, secrets included
+    #[arg(long, group = "inspect")]
+    dump_config: bool,
+    /// Print the schema cache as JSON
+    #[arg(long, group = "inspect")]
+    dump_schema: bool,
+    /// Ask the admin server of the configuration whether the server is ready
+    #[arg(long, group = "inspect")]
+    ready: bool,
 }
 
 #[derive(Subcommand)]
@@ -54,6 +79,35 @@ fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn serve_file(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<ExitCode, Box<dyn Error>> {
+    serve::run(Sources::of_process(file)?, serve::Unsaid::Cluster { data_dir })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As PostgREST's command line means it.
+fn run(arguments: &AsPostgrest) -> Result<ExitCode, Box<dyn Error>> {
+    if arguments.example {
+        inspect::print_example()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sources = Sources::of_process(arguments.file.as_deref())?;
+    if arguments.dump_config {
+        inspect::dump_config(&sources)?;
+    } else if arguments.dump_schema {
+        inspect::dump_schema(&sources)?;
+    } else if arguments.ready {
+        return Ok(if inspect::ready(&sources)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else if sources.say_something() {
+        serve::run(sources, serve::Unsaid::Libpq)?;
+    } else {
+        Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, NOTHING_SAID).exit();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const NOTHING_SAID: &str = "nothing says which database to serve: name a configuration file, set PGRST_* variables, \
+                            or try `thalweg demo`; `thalweg --help` says more";
+
 /// Lets as many files be open as the machine allows: each client is one, and what is usual is there for programs of old.
 fn open_many_files() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
@@ -66,13 +120,15 @@ fn main() -> ExitCode {
     thalweg_gauge::give_back_at_once();
     open_many_files();
     let _flushed = thalweg_server::FlushedAtEnd::default();
-    let outcome = match Arguments::parse().command {
-        Command::Demo(options) => demo::run(options),
-        Command::Serve { file, cluster } => serve::run(file.as_deref(), cluster.data_dir),
-        Command::EventTriggerSql { file } => print_event_trigger_sql(file.as_deref()),
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Some(Command::Demo(options)) => demo::run(options).map(|()| ExitCode::SUCCESS),
+        Some(Command::Serve { file, cluster }) => serve_file(file.as_deref(), cluster.data_dir),
+        Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
+        None => run(&arguments.as_postgrest),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             thalweg_server::print_error(format_args!("thalweg: {error}"));
             ExitCode::FAILURE

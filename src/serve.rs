@@ -3,7 +3,7 @@
 use crate::signals::Signals;
 use std::error::Error;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use thalweg_embedded_postgres::{Cluster, Options};
 use thalweg_server::{Server, ServerBuilder, Sources};
@@ -11,19 +11,26 @@ use thalweg_server::{Server, ServerBuilder, Sources};
 /// How long what runs in the background may take to end, beyond which it is left behind.
 const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Serves the database of the configuration, or without `db-uri` the embedded cluster's.
-pub(crate) fn run(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+/// What is served where nobody has said `db-uri`.
+pub(crate) enum Unsaid {
+    /// The embedded cluster, with its data in this directory.
+    Cluster { data_dir: Option<PathBuf> },
+    /// What libpq's variables lead to, as with PostgREST.
+    Libpq,
+}
+
+/// Serves the database of a configuration.
+pub(crate) fn run(sources: Sources, unsaid: Unsaid) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
-    let sources = Sources::of_process(file)?;
     let mut config = sources.read()?;
-    thalweg_server::start_logging(config.log_level);
-    let cluster = match config.db_uri {
-        Some(_) => None,
-        None => {
+    thalweg_server::start_logging(config.log_level, config.log_format);
+    let cluster = match (&config.db_uri, unsaid) {
+        (None, Unsaid::Cluster { data_dir }) => {
             let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;
             config.db_uri = Some(cluster.uri("postgres"));
             Some(cluster)
         }
+        (Some(_), _) | (None, Unsaid::Libpq) => None,
     };
     serve(Server::builder(config).sources(sources), &signals, |_| {})?;
     if let Some(cluster) = cluster {

@@ -30,7 +30,7 @@ fn cuts_are_logged_with_their_reason() {
     assert!(reasons.iter().any(|reason| line.contains(reason)), "{line}");
 }
 
-const AT_INFO: [(&str, &str); 1] = [("PGRST_LOG_LEVEL", "info")];
+const AT_INFO: [(&str, &str); 2] = [("PGRST_LOG_LEVEL", "info"), ("THALWEG_LOG_FORMAT", "logfmt")];
 const TABLE: &str = "create schema api; create table api.t as select 1 as id;";
 
 /// More requests than a pipe and the queue before it have room for lines of.
@@ -128,4 +128,118 @@ fn no_request_writes_a_line_of_its_own() {
     program.signal(Signal::SIGTERM);
     program.wait();
     assert!(program.rest().iter().all(|line| line.starts_with("20")), "each line begins with its time");
+}
+
+/// What a client may send of headers, and what of it would forge a line.
+const HOSTILE_HEAD: &str = "GET /t?a=\"x\"&b=\\ HTTP/1.1\r\nHost: x\r\n\
+    Referer: https://ref.example/\" 200 1 \"\r\nUser-Agent: a\u{9b}2J\t\\\" 500 - \"\u{2028}x\r\nConnection: close\r\n\r\n";
+
+fn send(address: SocketAddr, head: &str) {
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(head.as_bytes()).unwrap();
+    client.read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// The fields of a line in Apache's format, as what reads such lines takes them apart: by blanks, brackets and quotes.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut chars) = (Vec::new(), line.chars().peekable());
+    while let Some(first) = chars.next() {
+        let end = match first {
+            '"' => '"',
+            '[' => ']',
+            ' ' => continue,
+            _ => ' ',
+        };
+        let mut field = if end == ' ' { first.to_string() } else { String::new() };
+        while let Some(char) = chars.next() {
+            match char {
+                char if char == end => break,
+                '\\' => field.extend([char, chars.next().unwrap()]),
+                char => field.push(char),
+            }
+        }
+        fields.push(field);
+    }
+    fields
+}
+
+#[test]
+fn the_access_log_is_the_protocols() {
+    let database = Database::new(TABLE);
+    let secret = ("PGRST_JWT_SECRET", "a secret that is long enough to be one of HS256");
+    let more = [("PGRST_LOG_LEVEL", "info"), ("TZ", "Asia/Kolkata"), secret];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let address = program.address();
+    let headers = [("Referer", "https://ref.example"), ("User-Agent", "curl/8.5")];
+    assert_eq!(Client::connect(address).request("GET", "/t?limit=1", &headers).text(), r#"[{"id":1}]"#);
+    let line = program.line("GET /t?limit=1");
+    let (before, rest) = line.split_once('[').unwrap();
+    let (time, after) = rest.split_once(']').unwrap();
+    assert_eq!(before, "127.0.0.1 - postgres ");
+    assert_eq!(after, r#" "GET /t?limit=1 HTTP/1.1" 200 10 "https://ref.example" "curl/8.5""#);
+    // 02/May/2026:09:14:03 +0530
+    let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    assert!(shape.starts_with("00/") && shape.ends_with("/0000:00:00:00 +0000") && time.ends_with("+0530"), "{time}");
+    // no role was chosen, and nothing was said
+    send(address, "GET /t HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nConnection: close\r\n\r\n");
+    let line = program.line("GET /t HTTP");
+    assert!(line.starts_with("127.0.0.1 - - [") && line.contains("\" 401 ") && line.ends_with(r#" "" """#), "{line}");
+    // a preflight has no line
+    let preflight = [("Origin", "http://x"), ("Access-Control-Request-Method", "GET")];
+    assert_eq!(Client::connect(address).request("OPTIONS", "/t?preflight", &preflight).status, 200);
+    send(address, HOSTILE_HEAD);
+    let line = program.line("ref.example/");
+    assert!(!line.contains(|c: char| c.is_control() || c == '\u{2028}'), "{line}");
+    let fields = fields(&line);
+    assert_eq!((fields.len(), fields[5].as_str()), (9, "400"), "{line}");
+    program.signal(Signal::SIGTERM);
+    program.wait();
+    let rest = program.rest();
+    assert!(!rest.iter().any(|line| line.contains("preflight")), "{rest:?}");
+}
+
+#[test]
+fn in_json_each_line_is_an_object() {
+    let database = Database::new(TABLE);
+    let more = [("PGRST_LOG_LEVEL", "info"), ("PGRST_LOG_FORMAT", "json"), ("PGRST_LOG_QUERY", "true")];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let line = program.line("listening on http://");
+    let address = line.rsplit_once("http://").unwrap().1.split('"').next().unwrap().parse().unwrap();
+    program.line("Schema cache loaded");
+    send(address, HOSTILE_HEAD);
+    let line: serde_json::Value = serde_json::from_str(&program.line("ref.example")).unwrap();
+    assert_eq!(line["user_agent"], "a\u{9b}2J\t\\\" 500 - \"\u{2028}x");
+    assert_eq!(line["referer"], "https://ref.example/\" 200 1 \"");
+    assert_eq!((&line["status"], &line["role"], &line["path"]), (&400.into(), &"postgres".into(), &"/t".into()));
+    assert_eq!(Client::connect(address).request("GET", "/t?id=eq.1", &[]).status, 200);
+    let line: serde_json::Value = serde_json::from_str(&program.line("id=eq.1")).unwrap();
+    assert_eq!((line["rows"].as_u64(), line["bytes"].as_u64()), (Some(1), Some(10)));
+    program.line("\"target\":\"sql\"");
+    program.signal(Signal::SIGTERM);
+    program.wait();
+    for line in program.rest() {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(line["time"].is_string() && line["level"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn the_sql_of_a_request_is_logged_with_it_and_no_value() {
+    let database = Database::new(TABLE);
+    let more = [("PGRST_LOG_LEVEL", "warn"), ("PGRST_LOG_QUERY", "true"), ("PGRST_DB_PRE_REQUEST", "api.nothing")];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let address = program.address();
+    database.execute("create function api.nothing() returns void language sql as ''");
+    // its line is not wanted, and so is not its SQL
+    assert_eq!(Client::connect(address).request("GET", "/t?id=eq.4711", &[]).status, 200);
+    assert_eq!(Client::connect(address).request("GET", "/t?id=eq.Secret", &[]).status, 400);
+    program.line("\"GET /t?id=eq.Secret");
+    program.line("set_config");
+    program.line("\"api\".\"nothing\"");
+    let line = program.line("\"api\".\"t\"");
+    assert!(line.contains("$1"), "{line}");
+    program.signal(Signal::SIGTERM);
+    program.wait();
+    let rest = program.rest();
+    assert!(!rest.iter().any(|line| line.contains("\"api\".\"t\"") || line.contains("4711")), "{rest:?}");
 }

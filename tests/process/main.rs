@@ -1,7 +1,9 @@
 //! The real program, started as a user starts it.
 
+mod admin;
 mod clients;
 mod crowd;
+mod handover;
 mod kills;
 mod log;
 mod memory;

@@ -135,6 +135,26 @@ impl Catalog {
         self.functions.values().flatten().filter(here)
     }
 
+    /// All relationships, by the relation that they start at.
+    pub fn all_relationships(&self) -> impl Iterator<Item = &Relationship> {
+        self.relationships.iter().flatten()
+    }
+
+    /// All functions, by schema and name.
+    pub fn all_functions(&self) -> Vec<&Function> {
+        let mut all: Vec<&Function> = self.functions.values().flatten().collect();
+        // those of one name are in their order already
+        all.sort_by_key(|known| (known.schema.clone(), known.name.clone()));
+        all
+    }
+
+    /// All domains whose values travel by functions of their own, by OID.
+    pub fn all_representations(&self) -> Vec<(Oid, &Representation)> {
+        let mut all: Vec<_> = self.representations.iter().map(|(domain, known)| (*domain, known)).collect();
+        all.sort_unstable_by_key(|(domain, _)| *domain);
+        all
+    }
+
     /// The aggregates that make media types of rows.
     pub fn media_handlers(&self) -> &[MediaHandler] {
         &self.media_handlers

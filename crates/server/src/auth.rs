@@ -14,6 +14,7 @@ use thalweg_auth::{Identity, bearer};
 use thalweg_json::write_string;
 
 /// Who asks.
+#[derive(Clone)]
 pub(crate) struct Who<'a> {
     /// Whose token was sent.
     identity: Option<Arc<Identity>>,

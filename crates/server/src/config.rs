@@ -30,7 +30,7 @@ macro_rules! config_of_keys {
         }
 
         /// The keys that have an effect. One that sets two fields is named twice.
-        pub(super) const KEYS: &[Key] = &[$(Key::new($name, $default)$(.$more($($older)?))*),+];
+        pub(super) const KEYS: &[Key] = &[$(Key::new($name, $default, concat!($($meaning),+))$(.$more($($older)?))*),+];
 
         impl Config {
             /// What the values say, and else the defaults.
@@ -68,6 +68,13 @@ macro_rules! config_of_keys {
             }
         }
 
+        impl Config {
+            /// Each key with its value. One that sets two fields comes twice.
+            pub(super) fn shown(&self) -> Vec<(&'static Key, Shown)> {
+                KEYS.iter().zip([$(self.$field.show()),+]).collect()
+            }
+        }
+
         impl fmt::Debug for Config {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut all = f.debug_struct("Config");
@@ -86,6 +93,7 @@ macro_rules! config_of_keys {
 }
 
 mod database;
+mod dump;
 mod file;
 mod in_force;
 mod keys;
@@ -95,7 +103,7 @@ mod values;
 
 pub(crate) use in_force::InForce;
 pub use keys::Config;
-pub(crate) use reread::{Reading, reread};
+pub(crate) use reread::{Reading, reread, said_by_database};
 pub use sources::Sources;
 
 use std::fmt;
@@ -111,6 +119,17 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As Apache does it, and PostgREST.
+    Apache,
+    /// Pairs of keys and values.
+    Logfmt,
+    /// An object a line.
+    Json,
 }
 
 /// What a database session is told of a request.
@@ -194,6 +213,18 @@ impl Config {
         Ok(config)
     }
 
+    /// What no key says by itself is wrong with it.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        // of 0 each is given a port of its own
+        if self.admin_server_port.is_some_and(|port| port != 0 && port == self.server_port) {
+            return Err(ConfigError::new("admin-server-port cannot be the same as server-port"));
+        }
+        if self.admin_server_unix_socket.is_some() && self.admin_server_unix_socket == self.server_unix_socket {
+            return Err(ConfigError::new("admin-server-unix-socket cannot be the same as server-unix-socket"));
+        }
+        Ok(())
+    }
+
     /// The same, with what is not read again while a server runs as it was at its start.
     pub(crate) fn after_start(mut self, start: &Self) -> Self {
         self.keep_from(start);
@@ -273,6 +304,8 @@ mod tests {
             ("PGRST_DB_POOL_MAX_LIFETIME", "2147483648", "a number of seconds from 0 to 2147483647 is needed"),
             ("PGRST_DB_MAX_ROWS", "all", "a number from 0 to 9223372036854775807 is needed"),
             ("PGRST_DB_PLAN_ENABLED", "yes", "true or false is needed"),
+            ("PGRST_SERVER_UNIX_SOCKET_MODE", "577", "an octal number from 600 to 777 is needed"),
+            ("THALWEG_LOG_FORMAT", "xml", "one of apache, logfmt, json is needed"),
             ("PGRST_LOG_LEVEL", "Info", "one of crit, error, warn, info, debug is needed"),
             (
                 "PGRST_DB_TX_END",
@@ -398,7 +431,7 @@ mod tests {
     #[test]
     fn odd_keys_warn() {
         let config = load(&[
-            ("PGRST_LOG_QUERY", "true"),
+            ("PGRST_JWT_CACHE_MAX_LIFETIME", "5"),
             ("PGRST_DB_SHEMAS", "x"),
             ("PGRST_ROOT_SPEC", "x"),
             ("PGRST_DB_REQUEST_SETTINGS", "never"),
@@ -409,7 +442,7 @@ mod tests {
             [
                 "db-request-settings never is read as auto: what code can see is not withheld from it",
                 "unknown configuration key db-shemas",
-                "the configuration key log-query has no effect yet"
+                "the configuration key jwt-cache-max-lifetime has no effect yet"
             ]
         );
         assert_eq!(config.db_root_spec.as_deref(), Some("x"));

@@ -28,15 +28,22 @@ use thalweg_request::{Action, ApiRequest, Headers, Params, Query, Resource, Targ
 use thalweg_sql::Param;
 
 /// What is known of a request when it has been answered.
-pub(crate) struct Answer {
+pub(crate) struct Answer<'a> {
     pub(crate) response: Response<Body>,
     pub(crate) bill: Bill,
     pub(crate) code: Option<String>,
     pub(crate) rows: Option<u64>,
+    /// Who asked, where that was found out.
+    pub(crate) who: Option<Who<'a>>,
 }
 
 /// Answers a request, whatever it is.
-pub(crate) async fn answer(state: &State, in_force: &InForce, parts: &Parts, body: &mut RequestBody) -> Answer {
+pub(crate) async fn answer<'a>(
+    state: &State,
+    in_force: &'a InForce,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> Answer<'a> {
     let config = &in_force.config;
     let mut bill = Bill::start();
     let mut given = Given::default();
@@ -86,7 +93,7 @@ pub(crate) async fn answer(state: &State, in_force: &InForce, parts: &Parts, bod
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         cors::expose(config, &parts.headers, headers);
     }
-    Answer { response, bill, code, rows }
+    Answer { response, bill, code, rows, who: given.who }
 }
 
 /// How often a request is tried at most: schemas may change again while they are loaded, and each other reason comes once.
@@ -97,14 +104,16 @@ const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What an attempt is given.
 #[derive(Default)]
-struct Given {
+struct Given<'a> {
+    /// Who asks, once that is known.
+    who: Option<Who<'a>>,
     /// Whether levels must not be joined here: relations that have grown since PostgreSQL last looked are joined by it.
     is_never_flat: bool,
     /// How long loads of the schema cache are waited for.
     waits_until: Option<Instant>,
 }
 
-impl Given {
+impl Given<'_> {
     /// What another attempt is given after one that failed, if it is worth one. An error says more than that one's.
     async fn for_another(&mut self, state: &State, retry: Retry) -> Result<bool, ApiError> {
         let is_certain = match retry {
@@ -130,18 +139,19 @@ impl Given {
 type Answered = Result<(Response<Body>, Option<u64>), ApiError>;
 
 /// bytes → request → plan → SQL → rows → response.
-async fn attempt(
-    (state, in_force): (&State, &InForce),
+async fn attempt<'a>(
+    (state, in_force): (&State, &'a InForce),
     parts: &Parts,
     body: &mut RequestBody,
     bill: &mut Bill,
-    given: &mut Given,
+    given: &mut Given<'a>,
 ) -> Answered {
     let config = &in_force.config;
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
     let who = Who::of(state, in_force, parts)?;
+    given.who = Some(who.clone());
     if who.has_token() {
         bill.lap(Stage::Jwt);
     }

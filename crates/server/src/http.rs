@@ -21,7 +21,9 @@ mod socket;
 use hyper::header::HeaderName;
 
 pub(crate) use client::client;
-pub(crate) use listener::{Accepted, Listener};
+pub(crate) use listener::{Accepted, Listener, Place};
+pub(crate) use reader::Framed;
+pub(crate) use socket::{Reset, Socket};
 
 /// Headers that are looked for in each request and put into many responses; by such a name they are found without it being
 /// read each time.

@@ -15,12 +15,14 @@
 //! [`Server::builder`] takes a [`Config`], [`Server::serve`] answers until it is told to stop. What one request
 //! goes through stands in `flow.rs`, one line a stage.
 
+mod admin;
 mod answer;
 mod auth;
 mod config;
 mod error;
 mod flow;
 mod http;
+mod inspect;
 mod log;
 mod pace;
 mod prepared;
@@ -32,7 +34,8 @@ mod transaction;
 mod turns;
 mod upload;
 
-pub use config::{Config, ConfigError, LogLevel, OpenApiMode, RequestSettings, Secret, Sources};
+pub use config::{Config, ConfigError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources};
+pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;
 pub use server::{Server, ServerBuilder, ServerError};

@@ -2,17 +2,22 @@
 //!
 //! No request waits for them: what cannot be written soon enough is dropped, and where it would stand a line says how many.
 
+mod access;
+mod diagnostics;
 mod queue;
+mod sql;
+mod time;
 
-use crate::config::LogLevel;
-use crate::flow::Answer;
-use hyper::http::request::Parts;
+pub(crate) use access::access;
+pub(crate) use sql::{note_queries, noting_queries};
+
+use crate::config::{Config, LogFormat, LogLevel};
+use diagnostics::Diagnostics;
 use queue::Queue;
 use std::fmt::Display;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use thalweg_gauge::Stage;
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
@@ -21,22 +26,47 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// The level that is logged, as a number: requests and what happens to the server are told from there on.
 static LEVEL: AtomicUsize = AtomicUsize::new(0);
+/// How lines are written, as a number.
+static FORMAT: AtomicU8 = AtomicU8::new(LogFormat::Apache as u8);
+/// Whether anything is logged at all.
+static IS_STARTED: AtomicBool = AtomicBool::new(false);
 
 /// Sends log lines to standard output and standard error from now on. What a server tells at its start and at each
 /// reload is told at every level.
-pub fn start(level: LogLevel) {
+pub fn start(level: LogLevel, format: LogFormat) {
     let wanted = dynamic_filter_fn(|metadata, _| {
         let is_ours = metadata.target() == "access" || metadata.target().starts_with("thalweg");
-        metadata.target() == "notice" || is_ours && number(*metadata.level()) <= LEVEL.load(Ordering::Relaxed)
+        matches!(metadata.target(), "notice" | sql::TARGET)
+            || is_ours && number(*metadata.level()) <= LEVEL.load(Ordering::Relaxed)
     });
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ByTarget).with_filter(wanted);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ByTarget);
+    let lines = lines.event_format(Diagnostics::default()).with_filter(wanted);
     // a second server in the same process keeps the first one's log
     let _ = tracing_subscriber::registry().with(lines).try_init();
-    set_level(level);
+    set(level, format);
+    IS_STARTED.store(true, Ordering::Relaxed);
 }
 
-/// Logs from another level on.
-pub(crate) fn set_level(level: LogLevel) {
+/// Logs as another configuration says.
+pub(crate) fn configure(config: &Config) {
+    set(config.log_level, config.log_format);
+}
+
+/// How many lines nobody took, since the start.
+pub(crate) fn lines_dropped() -> u64 {
+    queue::OUTPUT.lost() + queue::ERROR.lost()
+}
+
+fn format() -> LogFormat {
+    match FORMAT.load(Ordering::Relaxed) {
+        json if json == LogFormat::Json as u8 => LogFormat::Json,
+        logfmt if logfmt == LogFormat::Logfmt as u8 => LogFormat::Logfmt,
+        _ => LogFormat::Apache,
+    }
+}
+
+fn set(level: LogLevel, format: LogFormat) {
+    FORMAT.store(format as u8, Ordering::Relaxed);
     let level = match level {
         LogLevel::Crit => 0,
         LogLevel::Error => number(Level::ERROR),
@@ -111,42 +141,5 @@ impl io::Write for Line {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// One line for a request: at level error from status 500 on, warn from 400 on, else info.
-pub(crate) fn access(client: &str, parts: &Parts, answer: &Answer) {
-    macro_rules! line {
-        ($level:expr) => {
-            tracing::event!(
-                target: "access",
-                $level,
-                client,
-                method = parts.method.as_str(),
-                path = parts.uri.path(),
-                query = parts.uri.query().unwrap_or_default(),
-                status = answer.response.status().as_u16(),
-                code = answer.code.as_deref().unwrap_or_default(),
-                rows = answer.rows,
-                bytes = answer.response.body().size_bytes(),
-                wait_us = answer.bill.spent(Stage::Wait).as_micros() as u64,
-                query_us = answer.bill.spent(Stage::Query).as_micros() as u64,
-                encode_us = answer.bill.spent(Stage::Encode).as_micros() as u64,
-            )
-        };
-    }
-    let level = match answer.response.status().as_u16() {
-        500.. => Level::ERROR,
-        400.. => Level::WARN,
-        _ => Level::INFO,
-    };
-    // most lines are not wanted, and each request comes here
-    if number(level) > LEVEL.load(Ordering::Relaxed) {
-        return;
-    }
-    match level {
-        Level::ERROR => line!(Level::ERROR),
-        Level::WARN => line!(Level::WARN),
-        _ => line!(Level::INFO),
     }
 }

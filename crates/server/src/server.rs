@@ -1,8 +1,9 @@
 //! The server: started, serving, stopped.
 
+use crate::admin::{self, Admin, LastLoad, Vitals};
 use crate::answer::Outlet;
 use crate::config::{Config, ConfigError, InForce, Sources};
-use crate::http::{Accepted, Listener, client};
+use crate::http::{Accepted, Listener, Place, client};
 use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
 use crate::spool::Spool;
@@ -12,12 +13,15 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 
 /// How many descriptions of a schema are made at a time.
 const DESCRIPTIONS_MAX: usize = 1;
@@ -44,9 +48,10 @@ pub struct ServerBuilder {
 /// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
 pub struct Server {
     state: Arc<State>,
-    listener: Listener,
-    reload_schema: Signal,
-    reload_config: Signal,
+    /// `None` until the schema cache has been loaded, where other processes listen too.
+    listener: Option<Listener>,
+    /// The server for operators, if there is one. It ends with this.
+    admin: JoinSet<io::Error>,
 }
 
 /// Why a server cannot start.
@@ -58,9 +63,11 @@ pub enum ServerError {
     /// The connection string or what it leads to cannot be used.
     Database(String),
     /// It cannot listen.
-    Listen(String, std::io::Error),
+    Listen(String, io::Error),
+    /// The server for operators cannot listen, or cannot go on.
+    Admin(String, io::Error),
     /// It cannot hear signals.
-    Signals(std::io::Error),
+    Signals(io::Error),
 }
 
 impl fmt::Display for ServerError {
@@ -71,6 +78,13 @@ impl fmt::Display for ServerError {
             Self::Listen(where_, error) => {
                 write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
             }
+            Self::Admin(where_, error) => {
+                write!(
+                    f,
+                    "the admin server cannot listen on {where_}: {error} \
+                     (admin-server-host, admin-server-port, admin-server-unix-socket)"
+                )
+            }
             Self::Signals(error) => write!(f, "cannot listen to signals: {error}"),
         }
     }
@@ -79,7 +93,7 @@ impl fmt::Display for ServerError {
 impl std::error::Error for ServerError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Listen(_, cause) | Self::Signals(cause) => Some(cause),
+            Self::Listen(_, cause) | Self::Admin(_, cause) | Self::Signals(cause) => Some(cause),
             // its words are its whole
             Self::Config(_) | Self::Database(_) => None,
         }
@@ -92,9 +106,10 @@ impl Server {
         ServerBuilder { config, sources: None }
     }
 
-    /// The address it listens on, unless that is a Unix socket.
+    /// The address it listens on, unless that is a Unix socket, or comes only once the schema cache has been loaded
+    /// (`server-reuseport`).
     pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.listener.local_addr()
+        self.listener.as_ref().and_then(Listener::local_addr)
     }
 
     /// Waits until the first attempt to load the schema cache has ended, well or not. An error says that no other will end
@@ -117,34 +132,37 @@ impl Server {
         let clients = Arc::new(Semaphore::new(clients_max));
         let mut failures = Failures::default();
         let mut stop = std::pin::pin!(stop);
-        let loaded = self.loaded();
-        let mut cannot_load = std::pin::pin!(async move {
-            match loaded.await {
-                Ok(()) => std::future::pending().await,
-                Err(error) => error,
-            }
-        });
+        let state = self.state.clone();
+        let mut cannot_go_on = std::pin::pin!(cannot_go_on(&state, &mut self.admin));
+        let listener = match self.listener {
+            Some(listener) => listener,
+            None => tokio::select! {
+                () = &mut stop => return Ok(()),
+                error = &mut cannot_go_on => return Err(error),
+                listener = open_once_loaded(&state) => listener?,
+            },
+        };
+        let let_in = |slot, accepted| {
+            let (state, closed, connected) = (state.clone(), closed.clone(), state.vitals.connected());
+            tokio::spawn(async move {
+                match accepted {
+                    Accepted::Tcp(stream, peer) => client(state, stream, peer.ip().to_string(), closed).await,
+                    Accepted::Unix(stream) => client(state, stream, "-".to_owned(), closed).await,
+                }
+                drop((slot, connected));
+            });
+        };
+        state.vitals.accepts.store(true, Ordering::Relaxed);
         loop {
             let accept = async {
                 let slot = clients.clone().acquire_owned().await;
-                (slot, self.listener.accept().await)
+                (slot.ok(), listener.accept().await)
             };
             tokio::select! {
                 () = &mut stop => break,
-                error = &mut cannot_load => return Err(error),
-                _ = self.reload_schema.recv() => self.state.reloader.trigger(),
-                _ = self.reload_config.recv() => self.state.reloader.trigger_config(),
+                error = &mut cannot_go_on => return Err(error),
                 (slot, accepted) = accept => match accepted {
-                    Ok(accepted) => {
-                        let (state, closed) = (self.state.clone(), closed.clone());
-                        tokio::spawn(async move {
-                            match accepted {
-                                Accepted::Tcp(stream, peer) => client(state, stream, peer.ip().to_string(), closed).await,
-                                Accepted::Unix(stream) => client(state, stream, "-".to_owned(), closed).await,
-                            }
-                            drop(slot);
-                        });
-                    }
+                    Ok(accepted) => let_in(slot, accepted),
                     Err(error) => {
                         if let Some(failures) = failures.another(Instant::now()) {
                             tracing::error!(%error, failures, "cannot accept connections");
@@ -154,7 +172,12 @@ impl Server {
                 },
             }
         }
-        drop(self.listener);
+        state.vitals.accepts.store(false, Ordering::Relaxed);
+        for accepted in listener.close(state.start.server_reuseport).await {
+            if let Ok(slot) = clients.clone().try_acquire_owned() {
+                let_in(Some(slot), accepted);
+            }
+        }
         let _ = closing.send(true);
         let all = u32::try_from(clients_max).unwrap_or(u32::MAX);
         if tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await.is_err() {
@@ -165,10 +188,69 @@ impl Server {
     }
 }
 
+/// Ready when the server must end, with the reason.
+async fn cannot_go_on(state: &State, admin: &mut JoinSet<io::Error>) -> ServerError {
+    let given_up = state.reloader.given_up();
+    let ended = async {
+        match admin.join_next().await {
+            Some(ended) => ended.unwrap_or_else(io::Error::other),
+            // there is none
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        reason = given_up => ServerError::Database(reason),
+        error = ended => {
+            let place = admin::place(&state.start).map(|place| place.to_string());
+            ServerError::Admin(place.unwrap_or_default(), error)
+        }
+    }
+}
+
+/// Where clients find the server.
+fn place(config: &Config) -> Place<'_> {
+    match &config.server_unix_socket {
+        Some(path) => Place::Unix { path, mode: config.server_unix_socket_mode },
+        None => Place::Tcp { host: &config.server_host, port: config.server_port, is_shared: config.server_reuseport },
+    }
+}
+
+/// Begins to listen.
+async fn open(state: &State) -> Result<Listener, ServerError> {
+    let place = place(&state.start);
+    let listener = Listener::bind(&place).await.map_err(|error| ServerError::Listen(place.to_string(), error))?;
+    if let Some(address) = listener.local_addr() {
+        state.port.get_or_init(|| address.port());
+    }
+    if let Some(path) = listener.path() {
+        state.vitals.socket.get_or_init(|| path.to_owned());
+    }
+    tracing::info!(target: "notice", "listening on {}", listener.describe());
+    Ok(listener)
+}
+
+/// Begins to listen once the schema cache has been loaded: until then another process has the port's clients.
+async fn open_once_loaded(state: &State) -> Result<Listener, ServerError> {
+    let mut last_load = state.vitals.last_load.subscribe();
+    // its sender is as old as the server
+    let _ = last_load.wait_for(|last| *last == LastLoad::Succeeded).await;
+    open(state).await
+}
+
+/// Loads the schema cache on SIGUSR1, and reads the configuration again on SIGUSR2, for ever.
+async fn follow(state: Arc<State>, mut reload_schema: Signal, mut reload_config: Signal) {
+    loop {
+        tokio::select! {
+            _ = reload_schema.recv() => state.reloader.trigger(),
+            _ = reload_config.recv() => state.reloader.trigger_config(),
+        }
+    }
+}
+
 /// How many clients may be connected: those that the configuration allows, but no more than leave descriptors for the database.
 fn clients_max(config: &Config) -> usize {
     let open = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
-    let kept = 2 * config.db_pool + OTHER_DESCRIPTORS;
+    let kept = 2 * config.db_pool + OTHER_DESCRIPTORS + admin::place(config).map_or(0, |_| admin::CLIENTS_MAX);
     usize::try_from(open).unwrap_or(usize::MAX).saturating_sub(kept).clamp(1, config.server_clients_max)
 }
 
@@ -200,6 +282,8 @@ impl ServerBuilder {
     /// Listens, and begins to load the schema cache ([`Server::loaded`]).
     pub async fn start(self) -> Result<Server, ServerError> {
         let config = self.config;
+        config.check().map_err(ServerError::Config)?;
+        tracing::info!(target: "notice", "Starting Thalweg {}", env!("CARGO_PKG_VERSION"));
         for warning in &config.warnings {
             tracing::info!(target: "notice", "{warning}");
         }
@@ -234,26 +318,26 @@ impl ServerBuilder {
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
             known_reads: KnownReads::new(),
+            vitals: Vitals::new(),
         });
-        let listener = Listener::bind(&state.start).await.map_err(|error| {
-            let where_ = match &state.start.server_unix_socket {
-                Some(path) => path.display().to_string(),
-                None => format!("{}:{}", state.start.server_host, state.start.server_port),
-            };
-            ServerError::Listen(where_, error)
-        })?;
-        if let Some(address) = listener.local_addr() {
-            state.port.get_or_init(|| address.port());
-        }
         // whoever reads that it listens may send a signal, which would otherwise end the process
         let [reload_schema, reload_config] = [SignalKind::user_defined1(), SignalKind::user_defined2()]
             .map(|kind| signal(kind).map_err(ServerError::Signals));
-        let (reload_schema, reload_config) = (reload_schema?, reload_config?);
-        tracing::info!(target: "notice", "listening on {}", listener.describe());
+        tokio::spawn(follow(state.clone(), reload_schema?, reload_config?));
+        let mut admin = JoinSet::new();
+        if let Some(place) = admin::place(&state.start) {
+            let bound = Admin::bind(&place).await;
+            let bound = bound.map_err(|error| ServerError::Admin(place.to_string(), error))?;
+            admin.spawn(bound.serve(state.clone()));
+        }
+        let listener = match state.start.server_reuseport {
+            true => None,
+            false => Some(open(&state).await?),
+        };
         tokio::spawn(keep_loaded(state.clone()));
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         tokio::spawn(listen(state.clone()));
-        Ok(Server { state, listener, reload_schema, reload_config })
+        Ok(Server { state, listener, admin })
     }
 }
 

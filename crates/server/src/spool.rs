@@ -135,6 +135,11 @@ impl Spool {
         Self { room: Arc::new(Room { directory, bytes_max, bytes, is_failing }) }
     }
 
+    /// How much of the room is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.room.bytes.load(Ordering::Relaxed)
+    }
+
     /// A queue with nothing in it, which may take a part of the room.
     pub(crate) fn queue(&self) -> (Writer, Reader) {
         self.queue_of(self.room.bytes_max / QUEUES_MIN)

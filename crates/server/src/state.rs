@@ -1,5 +1,6 @@
 //! What requests share: immutable snapshots, the pool, the reloader.
 
+use crate::admin::Vitals;
 use crate::answer::Outlet;
 use crate::config::{Config, InForce, Sources};
 use crate::error::ApiError;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
     pub(crate) known_reads: KnownReads,
+    /// What is noted for who looks after the server.
+    pub(crate) vitals: Vitals,
     /// Tokens that were verified.
     pub(crate) tokens: thalweg_auth::Cache,
     /// What bodies hold.
@@ -69,7 +72,7 @@ impl State {
 
     /// Answers requests by another configuration from now on.
     pub(crate) fn put_in_force(&self, next: Arc<InForce>) {
-        log::set_level(next.config.log_level);
+        log::configure(&next.config);
         self.tokens.limit(next.config.jwt_cache_max_entries);
         self.in_force.store(next);
         self.replaced.send_replace(());

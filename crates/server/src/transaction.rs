@@ -24,6 +24,7 @@ pub(crate) use run::{CopySource, Outcome, Run, SET_BY_SQL, failed, texts};
 pub(crate) use session::{RequestFacts, Session};
 
 use crate::error::ApiError;
+use crate::log;
 use crate::state::State;
 use preamble::Preamble;
 use std::task::{Context, Poll, ready};
@@ -79,10 +80,14 @@ impl Entered {
     ) -> Result<Progress, StepError<S::Error>> {
         self.connection.distrust();
         let progress = match self.preamble.is_empty() && !self.rolls_back {
-            true => self.connection.run(queries, sink).await,
+            true => {
+                log::note_queries(queries);
+                self.connection.run(queries, sink).await
+            }
             false => {
                 let mut all = self.preamble.before(queries);
                 all.extend(self.rollback());
+                log::note_queries(&all);
                 self.connection.run(&all, sink).await
             }
         };
@@ -96,7 +101,9 @@ impl Entered {
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
         self.connection.distrust();
-        let progress = self.connection.begin(&self.preamble.before(queries), sink).await;
+        let all = self.preamble.before(queries);
+        log::note_queries(&all);
+        let progress = self.connection.begin(&all, sink).await;
         self.noted(progress)
     }
 
@@ -106,6 +113,7 @@ impl Entered {
         queries: &[Query<'_>],
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
+        log::note_queries(queries);
         let progress = match self.rolls_back {
             false => self.connection.end(queries, sink).await,
             true => {

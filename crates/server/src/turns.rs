@@ -46,6 +46,16 @@ impl Turns {
         self.slots.next().await
     }
 
+    /// How many wait for one.
+    pub(crate) fn waiting(&self) -> usize {
+        self.slots.waiting()
+    }
+
+    /// How many have waited in vain.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.slots.timeouts()
+    }
+
     /// Notes that the answer to a statement was large although it had not looked so.
     pub(crate) fn remember(&self, statement: &str) {
         let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);

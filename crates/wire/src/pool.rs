@@ -74,8 +74,12 @@ impl std::error::Error for PoolError {
 pub struct PoolStatus {
     /// Open connections not in use.
     pub idle: usize,
+    /// Connections in use, being opened, or being made as new.
+    pub busy: usize,
     /// Requests waiting for one.
     pub waiting: usize,
+    /// Requests that have waited in vain, since the pool was made.
+    pub timeouts: u64,
 }
 
 /// A pool of connections. Clones share it.
@@ -190,7 +194,13 @@ impl Pool {
 
     /// What it is doing.
     pub fn status(&self) -> PoolStatus {
-        PoolStatus { idle: self.shared.lock().len(), waiting: self.shared.slots.waiting() }
+        let slots = &self.shared.slots;
+        PoolStatus {
+            idle: self.shared.lock().len(),
+            busy: self.shared.limits.connections_max.saturating_sub(slots.free()),
+            waiting: slots.waiting(),
+            timeouts: slots.timeouts(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::pool::PoolError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -16,6 +16,7 @@ pub struct Slots {
     waiting: AtomicUsize,
     waiting_max: usize,
     wait: Duration,
+    timeouts: AtomicU64,
 }
 
 /// A place, which is free again when this is dropped.
@@ -24,7 +25,8 @@ pub type Slot = OwnedSemaphorePermit;
 impl Slots {
     /// So many, for which so many may wait, each as long.
     pub fn new(slots: usize, waiting_max: usize, wait: Duration) -> Self {
-        Self { free: Arc::new(Semaphore::new(slots)), waiting: AtomicUsize::new(0), waiting_max, wait }
+        let (waiting, timeouts) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { free: Arc::new(Semaphore::new(slots)), waiting, waiting_max, wait, timeouts }
     }
 
     /// A place, if one is free.
@@ -39,12 +41,25 @@ impl Slots {
         }
         let _waiting = Waiting::among(&self.waiting, self.waiting_max).ok_or(PoolError::QueueFull)?;
         let slot = tokio::time::timeout(self.wait, self.free.clone().acquire_owned()).await;
-        slot.ok().and_then(Result::ok).ok_or(PoolError::Timeout)
+        slot.ok().and_then(Result::ok).ok_or_else(|| {
+            self.timeouts.fetch_add(1, Ordering::Relaxed);
+            PoolError::Timeout
+        })
     }
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many have waited for as long as anybody does, in vain.
+    pub fn timeouts(&self) -> u64 {
+        self.timeouts.load(Ordering::Relaxed)
+    }
+
+    /// How many places are free.
+    pub fn free(&self) -> usize {
+        self.free.available_permits()
     }
 }
 

@@ -152,6 +152,11 @@ impl Outlet {
         Held { outlet: self.clone(), chunks: VecDeque::new(), bytes: 0, spooled: None, spooled_bytes: 0 }
     }
 
+    /// How much answers hold in memory.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Whether clients that do not read keep so much in memory that no large answer can be taken on.
     pub(crate) fn is_full(&self) -> bool {
         self.held.load(Ordering::Relaxed) > HELD_BYTES_MAX

@@ -2,11 +2,12 @@
 //!
 //! To add one, write a row here and a row in `docs/configuration.md`.
 
+use super::dump::{Show, Shown};
 use super::values::{
     Values, boolean, choice, connection, cookie_name, function, list, number, optional, path, proxy, schemas, seconds,
-    secret, text, trace_header,
+    secret, socket_mode, text, trace_header,
 };
-use super::{ConfigError, LogLevel, OpenApiMode, RequestSettings, Secret};
+use super::{ConfigError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,6 +45,8 @@ config_of_keys! {
     "db-pool-max-idletime": "30", at_start, older("db-pool-timeout"), older_wins => db_pool_max_idletime: Duration = seconds;
     /// how old one gets.
     "db-pool-max-lifetime": "1800", at_start => db_pool_max_lifetime: Duration = seconds;
+    /// whether the database is tried again once it has been lost; else the program ends.
+    "db-pool-automatic-recovery": "true" => db_pool_automatic_recovery: bool = boolean;
     /// how many rows any level may return.
     "db-max-rows": "", in_database, older("max-rows") => db_max_rows: Option<u64> = optional(number(0, ROWS_MAX));
     /// schemas behind the exposed one in the search path.
@@ -58,6 +61,18 @@ config_of_keys! {
     "server-port": "3000", at_start => server_port: u16 = number(0, 65_535);
     /// a path to listen on instead.
     "server-unix-socket": "", at_start => server_unix_socket: Option<PathBuf> = optional(path);
+    /// who may connect there.
+    "server-unix-socket-mode": "660", at_start => server_unix_socket_mode: u32 = socket_mode;
+    /// whether several processes may listen on the port; then it is opened once the schema cache has been loaded.
+    "server-reuseport": "false", at_start => server_reuseport: bool = boolean;
+    /// where the admin server listens, if not at `server-host`.
+    "admin-server-host": "", at_start => admin_server_host: Option<String> = optional(text);
+    /// its port, without which there is none.
+    "admin-server-port": "", at_start => admin_server_port: Option<u16> = optional(number(0, 65_535));
+    /// a path to listen on instead.
+    "admin-server-unix-socket": "", at_start => admin_server_unix_socket: Option<PathBuf> = optional(path);
+    /// who may connect there.
+    "admin-server-unix-socket-mode": "660", at_start => admin_server_unix_socket_mode: u32 = socket_mode;
     /// a key of Thalweg's own: how large a body may be of which all must be here at once, in bytes.
     "client-body-max": "268435456" => client_body_max: u64 = number(0, BYTES_MAX);
     /// a key of Thalweg's own: how large a body may be that is read row by row, in bytes.
@@ -129,20 +144,18 @@ config_of_keys! {
         ("info", LogLevel::Info),
         ("debug", LogLevel::Debug),
     ]);
+    /// a key of Thalweg's own: how log lines are written.
+    "log-format": "apache" => log_format: LogFormat = choice(&[
+        ("apache", LogFormat::Apache),
+        ("logfmt", LogFormat::Logfmt),
+        ("json", LogFormat::Json),
+    ]);
+    /// whether the SQL of a request is logged with it.
+    "log-query": "false" => log_query: bool = boolean;
 }
 
 /// PostgREST's keys that are understood as such, and have no effect yet.
-pub(super) const NOT_YET: [&str; 9] = [
-    "admin-server-host",
-    "admin-server-port",
-    "admin-server-unix-socket",
-    "admin-server-unix-socket-mode",
-    "db-pool-automatic-recovery",
-    "jwt-cache-max-lifetime",
-    "log-query",
-    "server-reuseport",
-    "server-unix-socket-mode",
-];
+pub(super) const NOT_YET: [&str; 1] = ["jwt-cache-max-lifetime"];
 
 pub(super) const REQUEST_SETTINGS_NEVER: &str = "never";
 
@@ -177,6 +190,8 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     /// As it would be written in the environment; empty where the key is unset.
     pub(super) default: &'static str,
+    /// What it means, in a line.
+    pub(super) meaning: &'static str,
     pub(super) older: Option<&'static str>,
     pub(super) older_wins: bool,
     pub(super) may_be_empty: bool,
@@ -186,10 +201,11 @@ pub(super) struct Key {
 }
 
 impl Key {
-    const fn new(name: &'static str, default: &'static str) -> Self {
+    const fn new(name: &'static str, default: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
             default,
+            meaning,
             older: None,
             older_wins: false,
             may_be_empty: false,
@@ -287,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_the_keys_without_effect() {
-        let (_, list) = DOCS.split_once("PostgREST's keys without effect yet are ").expect("they are listed");
+        let (_, list) = DOCS.split_once("Keys of PostgREST's without effect: ").expect("they are listed");
         let (list, _) = list.split_once(".\n").expect("the list is a sentence");
         let listed: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
         assert_eq!(listed, NOT_YET.into_iter().collect());

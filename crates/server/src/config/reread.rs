@@ -75,6 +75,13 @@ async fn read(state: &State, reading: Reading, connection: Option<&mut Connectio
     Ok(config)
 }
 
+/// What the sources say with what the database says to it, for who only looks at it. Where the database does not answer, it says
+/// nothing, and that is logged.
+pub(crate) async fn said_by_database(base: Config, connection: &mut Connection) -> Result<Config, ConfigError> {
+    let said = settings(&base, connection).await?.unwrap_or_default();
+    Ok(base.with_settings(&said)?.after_start(&base))
+}
+
 /// What the database says, by key; of the same key the last counts. `None` if it does not answer.
 async fn settings(base: &Config, connection: &mut Connection) -> Result<Option<Vec<(String, String)>>, ConfigError> {
     let of_role = match database::of_role(connection).await {

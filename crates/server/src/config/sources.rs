@@ -4,6 +4,9 @@ use super::values::{PREFIXES, Values};
 use super::{Config, ConfigError, file};
 use std::path::{Path, PathBuf};
 
+/// Variables that say where to find PostgreSQL.
+const NOT_OF_SERVER: [&str; 2] = ["THALWEG_POSTGRES", "THALWEG_MAVEN_URL"];
+
 /// A file and an environment. The environment is that of the start: it cannot change.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sources {
@@ -35,10 +38,18 @@ impl Sources {
         Ok(Self::new(file, environment.into_iter()))
     }
 
+    /// Whether there is a file, or a variable.
+    pub fn say_something(&self) -> bool {
+        let is_of_server = |(variable, _): &(String, String)| !NOT_OF_SERVER.contains(&variable.as_str());
+        self.file.is_some() || self.environment.iter().any(is_of_server)
+    }
+
     /// Reads them, and the files that they name.
     pub fn read(&self) -> Result<Config, ConfigError> {
         let entries = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        Config::from_values(&Values::new(entries, self.environment.iter().cloned()))
+        let config = Config::from_values(&Values::new(entries, self.environment.iter().cloned()))?;
+        config.check()?;
+        Ok(config)
     }
 }
 

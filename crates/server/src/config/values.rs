@@ -15,6 +15,10 @@ const SECONDS_MAX: u64 = i32::MAX as u64;
 /// PostgreSQL cuts longer names off.
 const NAME_BYTES_MAX: usize = 63;
 
+/// The owner may connect at least.
+const SOCKET_MODE_MIN: u32 = 0o600;
+const SOCKET_MODE_MAX: u32 = 0o777;
+
 const FREE_SETTINGS: &str = "app.settings.";
 
 /// The values that were given, by key; each hides those of lower sources.
@@ -159,6 +163,13 @@ pub(super) fn path(given: &str) -> Result<PathBuf, String> {
     Ok(given.into())
 }
 
+/// Permissions of a socket's file, in octal digits.
+pub(super) fn socket_mode(given: &str) -> Result<u32, String> {
+    let mode =
+        u32::from_str_radix(given.trim(), 8).ok().filter(|mode| (SOCKET_MODE_MIN..=SOCKET_MODE_MAX).contains(mode));
+    mode.filter(|_| !given.contains('+')).ok_or_else(|| "an octal number from 600 to 777 is needed".to_owned())
+}
+
 /// Items between commas, without the blanks around them.
 pub(super) fn list(given: &str) -> Result<Vec<String>, String> {
     Ok(given.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
@@ -279,6 +290,14 @@ mod tests {
         assert_eq!(number::<u64>(0, u64::MAX)("18446744073709551615"), Ok(u64::MAX));
         assert_eq!(seconds("2147483647"), Ok(Duration::from_secs(SECONDS_MAX)));
         assert!(std::time::Instant::now().checked_add(Duration::from_secs(SECONDS_MAX)).is_some());
+    }
+
+    #[test]
+    fn modes_of_sockets() {
+        assert_eq!((socket_mode("600"), socket_mode("0660"), socket_mode("777")), (Ok(0o600), Ok(0o660), Ok(0o777)));
+        for wrong in ["577", "1000", "680", "", "rw", "-660", "+660", "0x1b0"] {
+            assert!(socket_mode(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

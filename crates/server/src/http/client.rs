@@ -20,10 +20,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How long a client may take for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a client that has asked for nothing yet may take for that once the server stops.
+const FIRST_REQUEST_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// One client's connection, request by request.
 pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
@@ -32,8 +35,10 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     peer: String,
     mut closed: watch::Receiver<bool>,
 ) {
+    let asked = Notify::new();
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
+        asked.notify_one();
         async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
@@ -49,6 +54,11 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let ended = match ended {
         Some(ended) => ended,
         None => {
+            // whoever has just connected is about to ask, and was promised an answer by being let in
+            tokio::select! {
+                _ = &mut connection => return,
+                _ = tokio::time::timeout(FIRST_REQUEST_TIME_MAX, asked.notified()) => {}
+            }
             Pin::new(&mut connection).graceful_shutdown();
             (&mut connection).await
         }
@@ -78,14 +88,16 @@ async fn exchange(
     let limits = body_limits(&in_force.config);
     let incoming = Incoming::new(body, &parts.headers, limits);
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
-    let mut answer = flow::answer(state, &in_force, &parts, &mut body).await;
+    let answering = flow::answer(state, &in_force, &parts, &mut body);
+    let (mut answer, queries) = log::noting_queries(in_force.config.log_query, answering).await;
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
         answer.response = error.response(in_force.config.client_errors_are_verbose);
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
-    log::access(peer, &parts, &answer);
+    state.vitals.answered(answer.response.status());
+    log::access(peer, &parts, &answer, &queries);
     let incoming = body.into_incoming();
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());

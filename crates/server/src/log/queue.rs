@@ -1,14 +1,13 @@
 //! Lines on their way to standard output or standard error. A thread writes them, so that nobody waits for who reads them.
 
+use super::diagnostics::gap;
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 /// How many bytes of lines may wait for one of the two. What comes beyond that is dropped, and counted.
 const WAITING_BYTES_MAX: usize = 1024 * 1024;
@@ -25,6 +24,8 @@ pub(super) struct Queue {
     /// Everything has been written, or could not be.
     went: Condvar,
     thread: Once,
+    /// How many lines have been lost since the start, dropped or not written.
+    lost: AtomicU64,
     /// Where it leads, opened anew: the standard library's own has a lock, which a write that hangs would hold.
     open: fn() -> io::Result<OwnedFd>,
 }
@@ -46,6 +47,7 @@ impl Queue {
             came: Condvar::new(),
             went: Condvar::new(),
             thread: Once::new(),
+            lost: AtomicU64::new(0),
             open,
         }
     }
@@ -60,11 +62,18 @@ impl Queue {
         self.take(lines);
     }
 
+    /// How many lines have been lost since the start.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     fn take(&self, lines: &[u8]) {
         let mut waiting = self.lock();
         // what comes behind a gap must not stand before it
         if waiting.dropped > 0 || waiting.lines.len() + lines.len() > WAITING_BYTES_MAX {
-            waiting.dropped += count(lines);
+            let dropped = count(lines);
+            waiting.dropped += dropped;
+            self.lost.fetch_add(dropped, Ordering::Relaxed);
         } else {
             waiting.lines.extend_from_slice(lines);
         }
@@ -96,15 +105,19 @@ impl Queue {
         let mut missing = 0;
         loop {
             let dropped = self.next(&mut lines);
-            let gap = if missing > 0 { to.put(&gap(missing)) } else { Ok(()) };
+            let gap = if missing > 0 { to.put(gap(missing).as_bytes()) } else { Ok(()) };
             if gap.is_ok() {
                 missing = 0;
             }
             missing += match gap.map_or(Err(0), |()| to.put(&lines)) {
-                Ok(()) if dropped > 0 => to.put(&self::gap(dropped)).map_or(dropped, |()| 0),
+                Ok(()) if dropped > 0 => to.put(self::gap(dropped).as_bytes()).map_or(dropped, |()| 0),
                 Ok(()) => 0,
                 // A full disk, or nobody who reads: they are lost, and the next ones are tried when they come.
-                Err(written) => count(&lines[written..]) + dropped,
+                Err(written) => {
+                    let unwritten = count(&lines[written..]);
+                    self.lost.fetch_add(unwritten, Ordering::Relaxed);
+                    unwritten + dropped
+                }
             };
             lines.clear();
             if lines.capacity() > KEPT_BYTES_MAX {
@@ -167,25 +180,20 @@ fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
 }
 
-/// The line that stands for lines that are missing.
-fn gap(dropped: u64) -> Vec<u8> {
-    let mut line = String::new();
-    let _ = SystemTime.format_time(&mut Writer::new(&mut line));
-    let _ = writeln!(line, "  WARN notice: log lines were dropped, since nobody took them dropped={dropped}");
-    line.into_bytes()
-}
-
 /// A line as one line, whatever texts stand in it: what would end it, or tell a terminal something, is written as an escape.
 pub(super) fn one_line(line: &[u8]) -> Cow<'_, [u8]> {
     // C1 controls are two bytes in UTF-8, of which the first is this
     const C1: u8 = 0xc2;
+    // and the separators of lines and paragraphs three
+    const SEPARATORS: u8 = 0xe2;
     let text = line.strip_suffix(b"\n").unwrap_or(line);
-    if !text.iter().any(|byte| byte.is_ascii_control() || *byte == C1) && text.len() < line.len() {
+    let is_suspect = |byte: &u8| byte.is_ascii_control() || matches!(*byte, C1 | SEPARATORS);
+    if !text.iter().any(is_suspect) && text.len() < line.len() {
         return Cow::Borrowed(line);
     }
     let mut escaped = String::with_capacity(line.len() + 16);
     for char in String::from_utf8_lossy(text).chars() {
-        match char.is_control() {
+        match breaks_lines(char) {
             true => escaped.extend(char.escape_default()),
             false => escaped.push(char),
         }
@@ -194,11 +202,16 @@ pub(super) fn one_line(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(escaped.into_bytes())
 }
 
+/// What ends a line for some reader, or tells a terminal something.
+pub(super) fn breaks_lines(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, pipe};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     fn queue() -> &'static Queue {
         Box::leak(Box::new(Queue::new(|| Err(ErrorKind::Unsupported.into()))))
@@ -238,6 +251,7 @@ mod tests {
         let mut lines = BufReader::new(read).lines().map(Result::unwrap);
         let missing = in_order(&mut lines, many);
         assert!(missing > many / 2 && missing < many, "{missing} of {many} were dropped");
+        assert_eq!(queue.lost(), missing);
         // it flows again
         (0..3).for_each(|number| queue.take(line(number).as_bytes()));
         assert_eq!(in_order(&mut lines, 3), 0);
@@ -297,6 +311,7 @@ mod tests {
             ("no end", "no end\n"),
             ("", "\n"),
             ("\u{a0}£\n", "\u{a0}£\n"),
+            ("a\u{2028}b…\n", "a\\u{2028}b…\n"),
         ] {
             assert_eq!(String::from_utf8_lossy(&one_line(line.as_bytes())), expected);
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_request::{Headers, Outline, Params};
 use thalweg_sql::Param;
@@ -65,6 +66,8 @@ enum KnownParam {
 pub(crate) struct KnownReads {
     hasher: RandomState,
     shards: [Mutex<Shard>; SHARDS],
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 struct Shard {
@@ -162,11 +165,24 @@ impl Known {
 
 impl KnownReads {
     pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: std::array::from_fn(|_| Mutex::new(Shard::new())) }
+        let shards = std::array::from_fn(|_| Mutex::new(Shard::new()));
+        Self { hasher: RandomState::new(), shards, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     /// The read that a question asks for, if it is known from this era.
     pub(crate) fn find(&self, question: &Question<'_>, era: Era) -> Option<Arc<Known>> {
+        let found = self.look_up(question, era);
+        let count = if found.is_some() { &self.hits } else { &self.misses };
+        count.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    /// How many were found that were asked for, and how many were not.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    fn look_up(&self, question: &Question<'_>, era: Era) -> Option<Arc<Known>> {
         let mut shard = self.shard(question.hash);
         shard.clock += 1;
         let clock = shard.clock;
@@ -244,7 +260,7 @@ impl Hasher for Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use thalweg_encode::{Program, Target};
     use thalweg_plan::{Delivery, Form};
     use thalweg_rows::Shape;

@@ -31,6 +31,8 @@ pub(crate) struct Reloader {
     /// The same of the last load.
     loaded: AtomicU64,
     first: watch::Sender<FirstLoad>,
+    /// Why the program is to end, once that is so.
+    given_up: watch::Sender<Option<String>>,
     started: Instant,
     suspected_at: AtomicU64,
 }
@@ -55,6 +57,7 @@ impl Reloader {
             attempted: watch::channel(0).0,
             loaded: AtomicU64::new(0),
             first: watch::channel(FirstLoad::Running).0,
+            given_up: watch::channel(None).0,
             started: Instant::now(),
             suspected_at: AtomicU64::new(0),
         }
@@ -92,6 +95,24 @@ impl Reloader {
         self.first.subscribe()
     }
 
+    /// Ends the program, for this reason.
+    fn give_up(&self, reason: String) {
+        self.given_up.send_replace(Some(reason));
+    }
+
+    /// Ready when the program is to end, with the reason.
+    pub(crate) fn given_up(&self) -> impl Future<Output = String> + Send + use<> {
+        let mut given_up = self.given_up.subscribe();
+        async move {
+            let reason = given_up.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+            match reason {
+                Some(reason) => reason,
+                // the reloader is as old as the server
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// Asks for a load, and waits until one that began after that has ended, well or not, but not beyond the deadline;
     /// whether it has.
     pub(crate) async fn load(&self, deadline: Instant) -> bool {
@@ -123,6 +144,13 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
             };
             if *first.borrow() == FirstLoad::Running && failure.is_fatal() {
                 first.send_replace(FirstLoad::Fatal(failure.to_string()));
+                state.reloader.give_up(failure.to_string());
+                return;
+            }
+            if !state.in_force().config.db_pool_automatic_recovery {
+                let reason = not_recovered("the schema cache could not be loaded", &failure);
+                first.send_replace(FirstLoad::Fatal(reason.clone()));
+                state.reloader.give_up(reason);
                 return;
             }
             first.send_replace(FirstLoad::Ended);
@@ -149,6 +177,10 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
         }
         tokio::time::sleep(MERGED_WITHIN).await;
     }
+}
+
+fn not_recovered(what: &str, failure: &dyn std::fmt::Display) -> String {
+    format!("{what}, and db-pool-automatic-recovery is false: {failure}")
 }
 
 /// Loads the schema cache; whether somebody had locked a part of it.
@@ -180,6 +212,7 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
         }
+        loading.vitals.loaded(started.elapsed());
         // told when it is true: whoever reads it may send a request
         tracing::info!(
             target: "notice",
@@ -194,6 +227,7 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     });
     let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
     if let Err(failure) = &loaded {
+        state.vitals.failed_to_load();
         tracing::info!(target: "notice", %failure, "Failed to load the schema cache");
     }
     if loaded.is_ok() {
@@ -234,6 +268,7 @@ pub(crate) async fn listen(state: Arc<State>) {
         let listened = tokio::select! {
             listened = listen_once(&state, &config, reconnected) => listened,
             () = disabled => {
+                state.vitals.listens.store(false, Ordering::Relaxed);
                 tracing::info!(target: "notice", "Not listening for notifications any more");
                 continue;
             }
@@ -247,6 +282,11 @@ pub(crate) async fn listen(state: Arc<State>) {
                 failure
             }
         };
+        state.vitals.listens.store(false, Ordering::Relaxed);
+        if !state.in_force().config.db_pool_automatic_recovery {
+            state.reloader.give_up(not_recovered("the listener was lost", &failure));
+            return;
+        }
         tracing::info!(target: "notice", %failure, "lost the listener; next attempt in {pause_seconds} s");
         tokio::time::sleep(Duration::from_secs(pause_seconds)).await;
         pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX);
@@ -273,6 +313,7 @@ async fn listen_once(
     let channel = state.in_force().config.db_channel.clone();
     thalweg_sql::quote(&mut listen, &channel);
     connection.execute(&[&listen]).await.map_err(|error| (error, false))?;
+    state.vitals.listens.store(true, Ordering::Relaxed);
     tracing::info!(target: "notice", channel, "Listening for notifications");
     if reconnected {
         // what was notified meanwhile is lost

@@ -23,7 +23,6 @@ pub(crate) struct HeldBytes {
     waste: AtomicU64,
 }
 
-#[cfg(test)]
 impl HeldBytes {
     /// How much counts.
     pub(crate) fn held_bytes(&self) -> u64 {

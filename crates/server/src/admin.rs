@@ -1,0 +1,126 @@
+//! What an operator asks the server, at an address of its own (operations §8).
+//!
+//! ```text
+//!  another socket
+//!    │ few clients, each for a short time
+//!    ▼
+//!  pages        which path is which page
+//!    │ health     whether it lives, whether requests can be answered
+//!    │ metrics    what it has counted, for Prometheus
+//!    ▼
+//!  vitals       what the rest of the server notes for these pages
+//! ```
+//!
+//! No page takes a connection of the pool, so that a server can be looked at whatever it is doing.
+
+mod health;
+mod metrics;
+mod pages;
+mod vitals;
+
+pub(crate) use vitals::{LastLoad, Vitals};
+
+use crate::config::Config;
+use crate::http::{Accepted, Framed, HEAD_BYTES_MAX, Listener, Place, Reset, Socket};
+use crate::state::State;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::errno::Errno;
+use pages::Pages;
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+
+/// How many clients may be connected. More wait in the operating system's queue.
+pub(crate) const CLIENTS_MAX: usize = 16;
+/// How long a client may take for the head of a request, or leave its connection unused.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client may take nothing of an answer.
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client stays connected at most: nobody keeps a place from others.
+const CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long to wait after a failure to accept for want of something.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A server for operators, that listens.
+pub(crate) struct Admin {
+    listener: Listener,
+}
+
+/// Where it listens, if it does.
+pub(crate) fn place(config: &Config) -> Option<Place<'_>> {
+    if let Some(path) = &config.admin_server_unix_socket {
+        return Some(Place::Unix { path, mode: config.admin_server_unix_socket_mode });
+    }
+    let host = config.admin_server_host.as_ref().unwrap_or(&config.server_host);
+    config.admin_server_port.map(|port| Place::Tcp { host, port, is_shared: false })
+}
+
+impl Admin {
+    /// Listens.
+    pub(crate) async fn bind(place: &Place<'_>) -> io::Result<Self> {
+        let listener = Listener::bind(place).await?;
+        let described = listener.describe();
+        let address = described.strip_prefix("http://").unwrap_or(&described);
+        tracing::info!(target: "notice", "Admin server listening on {address}");
+        Ok(Self { listener })
+    }
+
+    /// Answers until it cannot go on.
+    pub(crate) async fn serve(self, state: Arc<State>) -> io::Error {
+        let pages = Arc::new(Pages::new(state));
+        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+        loop {
+            let place = places.clone().acquire_owned().await;
+            let accepted = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) if is_want(&error) => {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+                Err(error) => return error,
+            };
+            let pages = pages.clone();
+            tokio::spawn(async move {
+                let answered = async {
+                    match accepted {
+                        Accepted::Tcp(stream, _) => client(&pages, stream).await,
+                        Accepted::Unix(stream) => client(&pages, stream).await,
+                    }
+                };
+                let _ = tokio::time::timeout(CONNECTION_TIME_MAX, answered).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Whether there was too little of something to accept a client, which may be there again soon.
+fn is_want(error: &io::Error) -> bool {
+    let number = error.raw_os_error().map(Errno::from_raw);
+    matches!(
+        number,
+        Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM | Errno::EPERM | Errno::EPROTO)
+    )
+}
+
+/// One client, request by request. What goes wrong with its connection is its own affair.
+async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(pages: &Pages, stream: S) {
+    let service = service_fn(|request: Request<Incoming>| async move {
+        Ok::<_, Infallible>(pages.answer(request.uri().path()).await)
+    });
+    let stream = Framed::new(Socket::new(stream, STALL_TIMEOUT));
+    let connection = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = connection.await;
+}

@@ -1,0 +1,123 @@
+//! Which path is which page. To add one, add a row to `PAGES`, and to [`Pages::answer`] what it says.
+
+use super::{health::Database, metrics};
+use crate::schema::described;
+use crate::state::State;
+use bytes::Bytes;
+use http_body::Frame;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use tokio::sync::Mutex;
+
+const PAGES: [(&str, Page); 5] = [
+    ("/live", Page::Live),
+    ("/ready", Page::Ready),
+    ("/metrics", Page::Metrics),
+    ("/schema_cache", Page::SchemaCache),
+    ("/config", Page::Config),
+];
+
+#[derive(Clone, Copy)]
+enum Page {
+    Live,
+    Ready,
+    Metrics,
+    SchemaCache,
+    Config,
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json; charset=utf-8";
+
+/// The pages of a server.
+pub(super) struct Pages {
+    state: Arc<State>,
+    database: Database,
+    /// Which load of the schema cache has been described last, and that as long as somebody reads it. It is made by one at a
+    /// time: of a large schema it takes a while, and much memory.
+    described: Mutex<(u64, Weak<Vec<u8>>)>,
+}
+
+impl Pages {
+    pub(super) fn new(state: Arc<State>) -> Self {
+        Self { state, database: Database::default(), described: Mutex::new((0, Weak::new())) }
+    }
+
+    /// The answer to a request for a path, whatever its method is.
+    pub(super) async fn answer(&self, path: &str) -> Response<Whole> {
+        let Some((_, page)) = PAGES.iter().find(|(known, _)| *known == path) else {
+            return empty(StatusCode::NOT_FOUND);
+        };
+        let state = &*self.state;
+        match page {
+            Page::Live => empty(state.vitals.live()),
+            Page::Ready => empty(self.database.ready(state).await),
+            Page::Metrics => whole(TEXT, metrics::written(state).into()),
+            Page::SchemaCache => match self.described().await {
+                Some(described) => whole(JSON, described),
+                None => empty(StatusCode::OK),
+            },
+            Page::Config => whole(TEXT, state.in_force().config.dump_masked().into()),
+        }
+    }
+
+    /// The schema cache as JSON; `None` before the first has been loaded.
+    async fn described(&self) -> Option<Bytes> {
+        let mut last = self.described.lock().await;
+        let snapshot = self.state.snapshot.load_full()?;
+        if let (true, Some(known)) = (last.0 == snapshot.load, last.1.upgrade()) {
+            return Some(Bytes::from_owner(Shared(known)));
+        }
+        let load = snapshot.load;
+        let made = tokio::task::spawn_blocking(move || described(&snapshot.catalog)).await;
+        let made = Arc::new(made.unwrap_or_default());
+        *last = (load, Arc::downgrade(&made));
+        Some(Bytes::from_owner(Shared(made)))
+    }
+}
+
+/// Bytes that whoever reads them keeps.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A body that is there.
+pub(super) struct Whole(Bytes);
+
+impl http_body::Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = std::mem::take(&mut self.0);
+        Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        http_body::SizeHint::with_exact(self.0.len() as u64)
+    }
+}
+
+fn empty(status: StatusCode) -> Response<Whole> {
+    let mut response = Response::new(Whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
+fn whole(media_type: &'static str, body: Bytes) -> Response<Whole> {
+    let mut response = Response::new(Whole(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}

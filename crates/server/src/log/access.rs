@@ -1,0 +1,247 @@
+//! The line of a request.
+
+use super::{IS_STARTED, LEVEL, format, number, queue, sql, time};
+use crate::auth::Who;
+use crate::config::LogFormat;
+use crate::flow::Answer;
+use hyper::header::{ACCESS_CONTROL_ALLOW_METHODS, CONTENT_LENGTH, HeaderName, REFERER, USER_AGENT};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode, Version};
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
+use thalweg_gauge::Stage;
+use tracing::Level;
+
+/// One line for a request, and what it has sent to the database: at level error from status 500 on, warn from 400 on, else info.
+pub(crate) fn access(client: &str, parts: &Parts, answer: &Answer<'_>, queries: &[String]) {
+    let level = match answer.response.status().as_u16() {
+        500.. => Level::ERROR,
+        400.. => Level::WARN,
+        _ => Level::INFO,
+    };
+    // most lines are not wanted, and each request comes here
+    if number(level) > LEVEL.load(Ordering::Relaxed)
+        || !IS_STARTED.load(Ordering::Relaxed)
+        || is_preflight(parts, answer)
+    {
+        return;
+    }
+    let line = Line::of(client, parts, answer);
+    match format() {
+        LogFormat::Apache => queue::OUTPUT.push(line.apache().as_bytes()),
+        LogFormat::Logfmt => line.logfmt(level),
+        LogFormat::Json => queue::OUTPUT.push(line.json(level).as_bytes()),
+    }
+    for query in queries {
+        tracing::info!(target: sql::TARGET, "{query}");
+    }
+}
+
+/// Only an answer to a preflight says which methods there are.
+fn is_preflight(parts: &Parts, answer: &Answer<'_>) -> bool {
+    parts.method == Method::OPTIONS && answer.response.headers().contains_key(ACCESS_CONTROL_ALLOW_METHODS)
+}
+
+/// What is told of a request.
+struct Line<'a> {
+    client: &'a str,
+    role: Option<&'a str>,
+    parts: &'a Parts,
+    answer: &'a Answer<'a>,
+    status: u16,
+    bytes: Option<u64>,
+    referer: String,
+    user_agent: String,
+}
+
+impl<'a> Line<'a> {
+    fn of(client: &'a str, parts: &'a Parts, answer: &'a Answer<'a>) -> Self {
+        let header = |name: HeaderName| {
+            let value = parts.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+            value.unwrap_or_default()
+        };
+        Self {
+            client,
+            role: answer.who.as_ref().map(Who::role),
+            parts,
+            answer,
+            status: answer.response.status().as_u16(),
+            bytes: content_length(parts, answer),
+            referer: header(REFERER),
+            user_agent: header(USER_AGENT),
+        }
+    }
+
+    /// As Apache and PostgREST do it (operations §9).
+    fn apache(&self) -> String {
+        let Self { client, role, parts, status, bytes, referer, user_agent, .. } = self;
+        let mut line = String::with_capacity(256);
+        let role = role.unwrap_or("-");
+        let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+        _ = write!(line, "{client} - ");
+        // a role's name may be anything, and must not look like two fields
+        escape(&mut line, role, true);
+        _ = write!(line, " [{}] \"{} ", time::apache(), parts.method);
+        escape(&mut line, target, true);
+        _ = write!(line, " {}\" {status} ", version(parts.version));
+        match bytes {
+            Some(bytes) => _ = write!(line, "{bytes}"),
+            None => line.push('-'),
+        }
+        line.push_str(" \"");
+        escape(&mut line, referer, false);
+        line.push_str("\" \"");
+        escape(&mut line, user_agent, false);
+        line.push_str("\"\n");
+        line
+    }
+
+    /// Pairs of keys and values.
+    fn logfmt(&self, level: Level) {
+        let Self { client, role, parts, answer, status, bytes, referer, user_agent } = self;
+        macro_rules! line {
+            ($level:expr) => {
+                tracing::event!(
+                    target: "access",
+                    $level,
+                    client,
+                    role = role.unwrap_or("-"),
+                    method = parts.method.as_str(),
+                    path = parts.uri.path(),
+                    query = parts.uri.query().unwrap_or_default(),
+                    status,
+                    code = answer.code.as_deref().unwrap_or_default(),
+                    rows = answer.rows,
+                    bytes,
+                    referer,
+                    user_agent,
+                    wait_us = answer.bill.spent(Stage::Wait).as_micros() as u64,
+                    query_us = answer.bill.spent(Stage::Query).as_micros() as u64,
+                    encode_us = answer.bill.spent(Stage::Encode).as_micros() as u64,
+                )
+            };
+        }
+        match level {
+            Level::ERROR => line!(Level::ERROR),
+            Level::WARN => line!(Level::WARN),
+            _ => line!(Level::INFO),
+        }
+    }
+
+    fn json(&self, level: Level) -> String {
+        let Self { client, role, parts, answer, status, bytes, referer, user_agent } = self;
+        let mut line = JsonLine::begin();
+        line.text("level", &level.as_str().to_ascii_lowercase());
+        line.text("target", "access");
+        line.text("client", client);
+        line.text("role", role.unwrap_or("-"));
+        line.text("method", parts.method.as_str());
+        line.text("path", parts.uri.path());
+        line.text("query", parts.uri.query().unwrap_or_default());
+        line.text("version", version(parts.version));
+        line.bare("status", status);
+        line.text("code", answer.code.as_deref().unwrap_or_default());
+        for (name, number) in [("rows", answer.rows), ("bytes", *bytes)] {
+            if let Some(number) = number {
+                line.bare(name, number);
+            }
+        }
+        line.text("referer", referer);
+        line.text("user_agent", user_agent);
+        for (name, stage) in [("wait_us", Stage::Wait), ("query_us", Stage::Query), ("encode_us", Stage::Encode)] {
+            line.bare(name, answer.bill.spent(stage).as_micros());
+        }
+        line.end()
+    }
+}
+
+/// The `Content-Length` of a response, if it has one.
+fn content_length(parts: &Parts, answer: &Answer<'_>) -> Option<u64> {
+    let response = &answer.response;
+    let said = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let has_none =
+        parts.method == Method::HEAD || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    said.or_else(|| response.body().size_bytes().filter(|_| !has_none))
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "HTTP/1.0",
+        _ => "HTTP/1.1",
+    }
+}
+
+/// A text so that it ends neither its quotes nor its line, and is one word if it must be.
+fn escape(line: &mut String, text: &str, is_word: bool) {
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => line.extend(['\\', char]),
+            ' ' if is_word => line.push_str("\\x20"),
+            char if queue::breaks_lines(char) => line.extend(char.escape_default()),
+            char => line.push(char),
+        }
+    }
+}
+
+/// A line that is an object.
+pub(super) struct JsonLine {
+    text: String,
+}
+
+impl JsonLine {
+    pub(super) fn begin() -> Self {
+        Self { text: format!("{{\"time\":\"{}\"", time::universal()) }
+    }
+
+    /// A member that is a text.
+    pub(super) fn text(&mut self, name: &str, value: &str) {
+        _ = write!(self.text, ",\"{name}\":\"");
+        for char in value.chars() {
+            match char {
+                '"' | '\\' => self.text.extend(['\\', char]),
+                // all of them are of the basic plane
+                char if queue::breaks_lines(char) => _ = write!(self.text, "\\u{:04x}", u32::from(char)),
+                char => self.text.push(char),
+            }
+        }
+        self.text.push('"');
+    }
+
+    /// A member that is a number, or a truth value.
+    pub(super) fn bare(&mut self, name: &str, value: impl Display) {
+        _ = write!(self.text, ",\"{name}\":{value}");
+    }
+
+    pub(super) fn end(mut self) -> String {
+        self.text.push_str("}\n");
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "a\" 200 \"b\\\r\n203.0.113.7 - root\u{1b}[2J\u{9b}m\u{2028}\u{0}é";
+
+    #[test]
+    fn no_text_ends_its_quotes_or_its_line() {
+        let mut line = String::new();
+        escape(&mut line, HOSTILE, true);
+        assert_eq!(
+            line,
+            "a\\\"\\x20200\\x20\\\"b\\\\\\r\\n203.0.113.7\\x20-\\x20root\\u{1b}[2J\\u{9b}m\\u{2028}\\u{0}é"
+        );
+    }
+
+    #[test]
+    fn an_object_holds_any_text() {
+        let mut line = JsonLine::begin();
+        line.text("it", HOSTILE);
+        line.bare("n", 7);
+        let line = line.end();
+        assert!(!line.trim_end_matches('\n').contains(queue::breaks_lines), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((read["it"].as_str(), read["n"].as_u64()), (Some(HOSTILE), Some(7)));
+    }
+}
