@@ -16,7 +16,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -88,8 +88,11 @@ async fn exchange(
     let limits = body_limits(&in_force.config);
     let incoming = Incoming::new(body, &parts.headers, limits);
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
-    let answering = flow::answer(state, &in_force, &parts, &mut body);
-    let (mut answer, queries) = log::noting_queries(in_force.config.log_query, answering).await;
+    let (mut answer, queries) = {
+        // by reference: a future that is handed over takes its place twice, for each client
+        let answering = pin!(flow::answer(state, &in_force, &parts, &mut body));
+        log::noting_queries(in_force.config.log_query, answering).await
+    };
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
