@@ -76,3 +76,21 @@ fn a_shared_port_is_opened_once_the_schema_is_loaded() {
     waiting.signal(Signal::SIGTERM);
     assert!(waiting.wait().success());
 }
+
+/// Those whom the system has connected while the process had no time for them are answered before it ends.
+#[test]
+fn whoever_waits_to_be_accepted_is_answered_when_it_stops() {
+    let database = Database::new(TABLE);
+    let port = free_port();
+    let mut program = sharing(&database, &port);
+    let address = program.address();
+    program.signal(Signal::SIGSTOP);
+    let mut clients: Vec<Client> = (0..50).map(|_| Client::connect(address)).collect();
+    clients.iter_mut().for_each(|client| client.send("GET", "/t", &[]));
+    program.signal(Signal::SIGTERM);
+    program.signal(Signal::SIGCONT);
+    for client in &mut clients {
+        assert_eq!(client.receive(false).status, 200);
+    }
+    assert!(program.wait().success());
+}
