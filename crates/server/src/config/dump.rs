@@ -325,6 +325,7 @@ mod tests {
         ("openapi-server-proxy-uri", "https://example.com:8443/basePath"),
         ("server-cors-allowed-origins", "https://a.example, https://b.example"),
         ("server-trace-header", "X-Id"),
+        ("session-cookie", "__Host-club"),
         ("server-timing-enabled", "false"),
         ("client-error-verbosity", "minimal"),
         ("url-use-legacy-target-names", "false"),
