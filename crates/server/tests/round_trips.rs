@@ -1,6 +1,7 @@
 //! How many statements and transactions a request costs, as PostgreSQL answers them.
 
-use crate::served::{GRANTS, Served, config};
+use crate::served::{GRANTS, ROLE, Served, config};
+use crate::signed::{token, with_secret};
 use thalweg_server::Config;
 use thalweg_testkit::{Client, Database, Proxy};
 
@@ -133,4 +134,35 @@ fn a_role_with_settings_costs_no_statement_more() {
     }
     drop(served);
     database.execute("drop owned by trips_reader; drop role trips_reader");
+}
+
+/// Who a token is for is checked without the database. Where a policy reads its claims, they are said in the same round trip.
+#[test]
+fn a_token_costs_no_round_trip() {
+    let schema = "create table api.own (id int primary key, pilot_id int); insert into api.own values (1, 7), (2, 8);
+                  alter table api.own enable row level security;
+                  create policy own on api.own using (pilot_id = (current_setting('request.jwt.claims', true)::json ->> 'pilot_id')::int);";
+    let database = Database::new(&format!("{SCHEMA}{schema}{GRANTS}"));
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let served = Served::start(Config { db_pool: 1, db_channel_enabled: false, ..with_secret(&uri) });
+    let mut client = Client::connect(served.address);
+    let bearer = format!("Bearer {}", token(&serde_json::json!({"role": ROLE, "pilot_id": 7})));
+    let mut ask = |target: &str| client.request("GET", target, &[("authorization", &bearer)]).text().to_owned();
+    for round in 0..3 {
+        proxy.take_recorded();
+        assert_eq!(ask("/tags?id=eq.1&select=id"), r#"[{"id":1}]"#);
+        if round > 0 {
+            assert_eq!(transactions(&proxy.take_recorded()), [1]);
+        }
+    }
+    for round in 0..3 {
+        assert_eq!(ask("/tags?id=eq.1&select=id"), r#"[{"id":1}]"#);
+        proxy.take_recorded();
+        assert_eq!(ask("/own?select=id"), r#"[{"id":1}]"#);
+        // with one connection, the session is as new before this is answered
+        assert_eq!(ask("/tags?id=eq.1&select=id"), r#"[{"id":1}]"#);
+        if round > 0 {
+            assert_eq!(transactions(&proxy.take_recorded()), [2, 8, 2]);
+        }
+    }
 }
