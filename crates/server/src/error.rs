@@ -157,6 +157,11 @@ impl ApiError {
         Self::new(401, "PGRST302", "Anonymous access is disabled").header(WWW_AUTHENTICATE, "Bearer")
     }
 
+    /// A role that PostgreSQL does not have, in its words.
+    pub(crate) fn no_such_role(role: &str) -> Self {
+        Self::new(401, "22023", format!("role \"{role}\" does not exist")).header(WWW_AUTHENTICATE, "Bearer")
+    }
+
     /// A singular media type was asked for, and there is not exactly one row.
     pub(crate) fn not_singular(rows: u64) -> Self {
         let message = "Cannot coerce the result to a single JSON object";

@@ -35,6 +35,9 @@ use thalweg_wire::{Connection, Pooled, Progress, Query, SessionState, StepError}
 /// session that is kept in it cannot see.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
+/// What PostgreSQL takes for the role that logged in where a role is named. No role is called so.
+const LOGIN_ROLE: &str = "none";
+
 /// A request's connection.
 pub(crate) struct Entered {
     connection: Pooled,
@@ -49,6 +52,9 @@ pub(crate) struct Entered {
 
 /// Takes a connection for a request, if possible one that is in its state already.
 pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entered, ApiError> {
+    if session.role == LOGIN_ROLE {
+        return Err(ApiError::no_such_role(session.role));
+    }
     let identity = session.identity();
     let mut connection = state.pool.get(identity).await?;
     connection.reset_behind(session.runs_code());

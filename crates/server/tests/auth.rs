@@ -192,6 +192,57 @@ fn errors_tell_who_may_not() {
     assert_eq!(code(&ask(&served, "GET", "/me", "")).1, "PGRST300");
 }
 
+/// `SET ROLE none` is PostgreSQL's for the role that logged in, which no token gives by this word.
+#[test]
+fn none_is_no_role() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{PILOTS}"));
+    let served = Served::start(with_secret(&database.uri()));
+    for target in ["/me", "/flights", "/"] {
+        let refused = ask(&served, "GET", target, &token(&json!({"role": "none"})));
+        assert_eq!(code(&refused), (401, "22023".into(), "role \"none\" does not exist".into()), "{target}");
+        assert_eq!(refused.header("www-authenticate"), Some("Bearer"), "{target}");
+    }
+    let served = Served::start(Config { db_anon_role: Some("none".into()), ..with_secret(&database.uri()) });
+    assert_eq!(code(&served.get("/me")).1, "22023");
+}
+
+/// What a session keeps of a role is nothing that another role's transaction begins with, that policies are asked by, or that
+/// changes what is said.
+#[test]
+fn settings_of_a_role_are_its_own() {
+    // of this database's alone: roles belong to the whole cluster
+    let role = format!("settled_{}", std::process::id());
+    let database = Database::new(&format!(
+        "{SCHEMA}{GRANTS}{PILOTS}
+         create view api.isolation as select current_setting('transaction_isolation') as level;
+         grant select on api.isolation to pilot;"
+    ));
+    database.execute(&format!(
+        "create role {role} nologin; grant {role} to current_user; grant usage on schema api to {role}; grant select on api.flights to {role};
+         alter table api.flights add column name text default 'é';
+         alter role {role} set default_transaction_isolation = 'serializable';
+         alter role {role} set client_encoding = 'LATIN1'; alter role {role} set row_security = on"
+    ));
+    let served = Served::start(Config { db_pool: 1, ..with_secret(&database.uri()) });
+    let settled = token(&json!({"role": role, "pilot_id": 1}));
+    let ids = |target: &str| ask(&served, "GET", target, &settled).text().to_owned();
+    for _ in 0..2 {
+        assert_eq!(ids("/flights?select=id&name=eq.%C3%A9&limit=1"), r#"[{"id":1}]"#);
+        let level = ask(&served, "GET", "/isolation?select=level", PILOT).json()[0]["level"].clone();
+        assert_eq!(level, "read committed");
+    }
+    // switched on, and nobody tells: the policy is asked for the claims of the request, not for those of a session
+    database.execute(
+        "alter table api.flights enable row level security;
+         create policy own on api.flights
+           using (pilot_id = coalesce((current_setting('request.jwt.claims')::json ->> 'pilot_id')::int, 2))",
+    );
+    let own: Value = serde_json::from_str(&ids("/flights?select=id")).unwrap();
+    assert_eq!(own, json!([{"id": 1}, {"id": 3}]));
+    drop(served);
+    database.execute(&format!("drop owned by {role}; drop role {role}"));
+}
+
 #[test]
 fn a_role_that_changes_keeps_no_rights_beyond_a_reload() {
     let name = "auth_changes";

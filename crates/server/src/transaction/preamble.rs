@@ -5,6 +5,7 @@ use crate::auth::claims_of;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
+use thalweg_catalog::RoleSetting;
 use thalweg_json::write_string;
 use thalweg_wire::{Connection, Identity, Param, Query};
 
@@ -181,11 +182,20 @@ impl Settings {
         if !settings.is_empty() {
             self.set("role", Cow::Borrowed("none"));
         }
-        for setting in settings.iter().filter(|setting| !setting.is_the_roles) {
+        let is_set = |setting: &&RoleSetting| match &*setting.name {
+            // it is used (see `isolation`); kept in a session, it would be that of the next role's transaction
+            "default_transaction_isolation" => false,
+            // all that is said to PostgreSQL is UTF-8
+            "client_encoding" => false,
+            // policies would be asked that know nothing of the request
+            "row_security" => session.runs_code(),
+            _ => true,
+        };
+        for setting in settings.iter().filter(is_set).filter(|setting| !setting.is_the_roles) {
             self.set_named(&setting.name, setting.value.to_string());
         }
         self.set("role", Cow::Owned(session.role.to_owned()));
-        for setting in settings.iter().filter(|setting| setting.is_the_roles) {
+        for setting in settings.iter().filter(is_set).filter(|setting| setting.is_the_roles) {
             self.set_named(&setting.name, setting.value.to_string());
         }
     }
