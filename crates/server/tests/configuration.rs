@@ -72,6 +72,18 @@ fn the_database_configures() {
     eventually("the function was called", || served.request("GET", "/t", &PLAN).status == 200);
     assert_eq!(rows(&served), 1);
 
+    // what is set for the database alone has no effect, and is not what the function has set
+    database.execute(&format!(
+        "alter database \"{name}\" set pgrst.db_max_rows = '4'; alter database \"{name}\" set pgrst.db_aggregates_enabled = 'false';
+         alter database \"{name}\" set pgrst.server_trace_header = 'X-Id';
+         alter role configured_by_itself in database \"{name}\" reset all; alter role configured_by_itself reset pgrst.db_max_rows;
+         notify pgrst, 'reload config'"
+    ));
+    eventually("the function's limit counts", || rows(&served) == 3);
+    assert_eq!(served.get("/t?select=id.sum()").status, 200);
+    assert_eq!(served.request("GET", "/t", &[("x-id", "7")]).header("x-id"), None);
+    login.set("db_max_rows", "2");
+
     // nothing is set any more, as where it is set to nothing
     database.execute(&format!(
         "alter role configured_by_itself in database \"{name}\" set pgrst.db_max_rows = '';

@@ -19,11 +19,17 @@ const OF_ROLE: &str = "
     where key like 'pgrst.%'
     order by key, setdatabase desc";
 
+/// Marks those of these keys that the session was given at its login, by `ALTER DATABASE … SET` too: nobody sets this value.
+const MARK: &str = "
+    select pg_catalog.set_config('pgrst.' || key, pg_catalog.chr(1), true)
+    from pg_catalog.unnest($1::pg_catalog.text[]) key
+    where pg_catalog.current_setting('pgrst.' || key, true) is not null";
+
 /// What a function has set of these keys.
 const OF_FUNCTION: &str = "
     select key, pg_catalog.current_setting('pgrst.' || key, true)
     from pg_catalog.unnest($1::pg_catalog.text[]) key
-    where pg_catalog.current_setting('pgrst.' || key, true) is not null";
+    where pg_catalog.current_setting('pgrst.' || key, true) <> pg_catalog.chr(1)";
 
 /// What the settings of a connection's role say, by key.
 pub(crate) async fn of_role(connection: &mut Connection) -> Result<Vec<(String, String)>, Error> {
@@ -42,9 +48,10 @@ pub(crate) async fn of_function(
     let names: Vec<String> = keys.iter().map(|key| key.replace('-', "_")).collect();
     let names = [Param::Text(Cow::Owned(format!("{{{}}}", names.join(","))))];
     // a session may have been given such settings at its login, and the function alone is asked here
-    let mut settings = Settings { statement: 0, of: 2, found: Vec::new() };
+    let mut settings = Settings { statement: 0, of: 3, found: Vec::new() };
     let queries = [
         Query::bare("SET TRANSACTION READ ONLY"),
+        Query { params: &names, ..Query::bare(MARK) },
         Query::bare(&call),
         Query { params: &names, ..Query::bare(OF_FUNCTION) },
     ];
