@@ -190,10 +190,10 @@ async fn attempt<'a>(
     let plan = plan(&request, payload.as_ref(), context)?;
     request.preferences.check()?;
     // signing in is not for others' pages to do
-    let returns = plan.call().is_some() && !plan.explains();
+    let returns = plan.call().is_some() && !plan.explains() && !head_only;
     let session = config.session_cookie.as_deref().filter(|_| request.preferences.session && returns);
     if session.is_some() {
-        cookie::check(parts)?;
+        cookie::check_site(parts)?;
     }
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);

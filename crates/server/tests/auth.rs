@@ -337,6 +337,8 @@ fn every_kind_of_signature_is_read() {
 const LOGIN: &str = "
     create function api.login(token text) returns text stable language sql as $$ select token $$;
     create function api.sign_in(token text) returns json volatile language sql as $$ select json_build_object('token', token) $$;
+    create function api.sign_in_and_go(token text) returns text volatile language sql as $$
+      select set_config('response.status', '303', true), set_config('response.headers', '[{\"Location\": \"/home\"}]', true); select token $$;
     create function api.rows() returns setof api.secrets language sql as $$ select * from api.secrets $$;
     create function api.logout() returns text volatile language sql as $$ select null::text $$;
     create function api.change() returns text volatile language sql as $$ select current_user::text $$;
@@ -391,6 +393,19 @@ fn a_browser_has_a_session() {
         let response = sign_in("login", &pilot, other);
         assert_eq!((response.status, code(&response).1, response.header("set-cookie")), (403, "TWG06".into(), None));
     }
+    // nor by a GET, which needs no more than a header; what has no body signs nobody out
+    let get = format!("/rpc/login?token={pilot}");
+    let signs_in = |method: &str, site: &str| {
+        let response = served.request(method, &get, &[("prefer", "session"), ("sec-fetch-site", site)]);
+        (response.status, response.header("set-cookie").map(|cookie| cookie.contains(&pilot)))
+    };
+    assert_eq!(signs_in("GET", "cross-site"), (403, None));
+    assert_eq!(signs_in("GET", "same-origin"), (204, Some(true)));
+    assert_eq!(signs_in("HEAD", "same-origin"), (200, None));
+    // who is sent on has the cookie too, and no script the token
+    let sent_on = sign_in("sign_in_and_go", &pilot, &from_here);
+    assert_eq!((sent_on.status, sent_on.text(), sent_on.header("location")), (303, "", Some("/home")));
+    assert!(sent_on.header("set-cookie").is_some_and(|cookie| cookie.contains(&pilot)));
     // without the preference a token is a value
     let plain =
         served.send("POST", "/rpc/login", &[("content-type", "application/json")], json!({"token": "t"}).to_string());

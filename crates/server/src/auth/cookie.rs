@@ -26,9 +26,14 @@ pub(super) fn token<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> 
 }
 
 /// Refuses what may change something unless a page of the same site sends it.
-pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
+pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
     let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
-    if is_safe || is_of_same_site(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
+    if is_safe { Ok(()) } else { check_site(parts) }
+}
+
+/// Refuses what a page of the same site does not send, whatever it may do.
+pub(crate) fn check_site(parts: &Parts) -> Result<(), ApiError> {
+    if is_of_same_site(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
 }
 
 /// Whether a browser says that a page of the same site sends a request: in `Sec-Fetch-Site`, or, if it is of old, in `Origin`.
@@ -55,7 +60,9 @@ pub(crate) fn put(
     name: &str,
     response: &mut Response<Body>,
 ) -> Result<(), ApiError> {
-    if !response.status().is_success() {
+    // SQL may send who signs in on; of other statuses it says that nobody does
+    let is_sent_on = response.status().is_redirection();
+    if !response.status().is_success() && !is_sent_on {
         return Ok(());
     }
     let returned = match response.body().bytes() {
@@ -73,7 +80,9 @@ pub(crate) fn put(
         }
     };
     let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())?;
-    *response.status_mut() = StatusCode::NO_CONTENT;
+    if !is_sent_on {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     *response.body_mut() = Body::whole(Bytes::new());
     let headers = response.headers_mut();
     for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE] {
