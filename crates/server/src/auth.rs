@@ -5,6 +5,7 @@ pub(crate) mod cookie;
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::state::State;
+use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
 use std::borrow::Cow;
@@ -31,8 +32,11 @@ impl<'a> Who<'a> {
             (None, Some(name)) => match cookie::token(&parts.headers, name) {
                 Some(token) => {
                     cookie::check(parts)?;
-                    // a browser would send it again for ever
-                    let identity = identify(state, in_force, token).map_err(|error| error.forgetting(name));
+                    // a browser would send it again for ever; where the server has no secret, the token may still be good
+                    let identity = identify(state, in_force, token).map_err(|error| match error.status {
+                        StatusCode::UNAUTHORIZED => error.forgetting(name),
+                        _ => error,
+                    });
                     Some(identity?)
                 }
                 None => None,

@@ -461,6 +461,12 @@ fn a_browser_has_a_session() {
     assert_eq!((stale.status, stale.header("set-cookie")), (401, Some(forgotten)));
     drop(served);
 
+    // without a secret nobody is signed out
+    let served = Served::start(Config { session_cookie: Some("__Host-club".into()), ..self::config(&database.uri()) });
+    let unread = served.request("GET", "/me", &[("cookie", cookie.as_str())]);
+    assert_eq!((code(&unread).1, unread.header("set-cookie")), ("PGRST300".into(), None));
+    drop(served);
+
     let served = Served::start(with_secret(&database.uri()));
     let me = served.request("GET", "/me", &[("cookie", cookie.as_str())]);
     assert_eq!(
