@@ -105,6 +105,33 @@ fn the_database_configures() {
     assert_eq!(served.get("/t").status, 404);
 }
 
+/// A function that reads a table somebody has locked holds up no load, and what it has said before still counts.
+#[test]
+fn a_function_that_waits_is_not_waited_for() {
+    let database = Database::new(&format!(
+        "{SCHEMA}{GRANTS}
+         create table public.limits as select '3' as rows_max;
+         create function public.from_table() returns void language sql as $$
+           select set_config('pgrst.db_max_rows', rows_max, true) from public.limits $$;"
+    ));
+    let login = Login::new(&database, "configured_by_a_table");
+    login.set("db_pre_config", "public.from_table");
+    let served = Served::start(config(&login.uri()));
+    assert_eq!(rows(&served), 3);
+    std::thread::scope(|scope| {
+        let lock = scope.spawn(|| database.execute("begin; lock table public.limits; select pg_sleep(8); commit"));
+        eventually("it is locked", || {
+            database.value("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = 'public.limits'::regclass") == "1"
+        });
+        database.execute("create table api.late (id int); grant select on api.late to test_reader; notify pgrst");
+        eventually("the schema is loaded all the same", || served.get("/late").status == 200);
+        assert!(!lock.is_finished());
+        assert_eq!(rows(&served), 3);
+        database.execute("select pg_terminate_backend(pid) from pg_locks where relation = 'public.limits'::regclass and mode = 'AccessExclusiveLock'");
+        let _ = lock.join();
+    });
+}
+
 const PLAN: [(&str, &str); 1] = [("accept", "application/vnd.pgrst.plan")];
 
 #[test]

@@ -57,6 +57,10 @@ pub(crate) fn preflight(config: &Config, method: &Method, headers: &HeaderMap) -
 
 /// What every other response to a cross-origin request carries.
 pub(crate) fn expose(config: &Config, asked: &HeaderMap, headers: &mut HeaderMap) {
+    if config.server_cors_allowed_origins.is_some() {
+        // no cache may give one origin what another is allowed
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    }
     if let Some(allowed) = allow(config, asked.get(header::ORIGIN)) {
         insert(headers, allowed);
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

@@ -38,23 +38,26 @@ pub(crate) async fn of_role(connection: &mut Connection) -> Result<Vec<(String, 
     Ok(settings.found)
 }
 
-/// What a function says of these keys that it is called for, in a transaction that only reads.
+/// What a function says of these keys that it is called for, in a transaction that only reads. Whether it waits for locks is
+/// for the caller to say.
 pub(crate) async fn of_function(
     connection: &mut Connection,
     function: &(Option<String>, String),
     keys: &[&str],
+    waits: bool,
 ) -> Result<Vec<(String, String)>, Error> {
     let call = thalweg_sql::pre_request(function.0.as_deref(), &function.1);
     let names: Vec<String> = keys.iter().map(|key| key.replace('-', "_")).collect();
     let names = [Param::Text(Cow::Owned(format!("{{{}}}", names.join(","))))];
     // a session may have been given such settings at its login, and the function alone is asked here
-    let mut settings = Settings { statement: 0, of: 3, found: Vec::new() };
     let queries = [
         Query::bare("SET TRANSACTION READ ONLY"),
+        Query::bare(if waits { "SET LOCAL lock_timeout TO 0" } else { "SET LOCAL lock_timeout TO '1s'" }),
         Query { params: &names, ..Query::bare(MARK) },
         Query::bare(&call),
         Query { params: &names, ..Query::bare(OF_FUNCTION) },
     ];
+    let mut settings = Settings { statement: 0, of: queries.len() - 1, found: Vec::new() };
     connection.run(&queries, &mut settings).await?;
     Ok(settings.found)
 }

@@ -62,7 +62,7 @@ async fn read(state: &State, reading: Reading, connection: Option<&mut Connectio
         return Ok(base);
     }
     let said = match connection {
-        Some(connection) => settings(&base, connection).await?,
+        Some(connection) => settings(&base, connection, reading).await?,
         None => None,
     };
     let known = || state.settings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,12 +78,20 @@ async fn read(state: &State, reading: Reading, connection: Option<&mut Connectio
 /// What the sources say with what the database says to it, for who only looks at it. Where the database does not answer, it says
 /// nothing, and that is logged.
 pub(crate) async fn said_by_database(base: Config, connection: &mut Connection) -> Result<Config, ConfigError> {
-    let said = settings(&base, connection).await?.unwrap_or_default();
+    let said = settings(&base, connection, Reading::First).await?.unwrap_or_default();
     Ok(base.with_settings(&said)?.after_start(&base))
 }
 
-/// What the database says, by key; of the same key the last counts. `None` if it does not answer.
-async fn settings(base: &Config, connection: &mut Connection) -> Result<Option<Vec<(String, String)>>, ConfigError> {
+/// What PostgreSQL answers to who does not wait for a lock any longer.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// What the database says, by key; of the same key the last counts. `None` if it does not answer. At the start a function is
+/// waited for that waits for a lock, since nothing is known that could count instead.
+async fn settings(
+    base: &Config,
+    connection: &mut Connection,
+    reading: Reading,
+) -> Result<Option<Vec<(String, String)>>, ConfigError> {
     let of_role = match database::of_role(connection).await {
         Ok(of_role) => of_role,
         Err(error) => {
@@ -93,8 +101,13 @@ async fn settings(base: &Config, connection: &mut Connection) -> Result<Option<V
     };
     let mut settings = Vec::new();
     if let Some(function) = &base.with_settings(&of_role)?.db_pre_config {
-        match database::of_function(connection, function, &Config::keys_in_database()).await {
+        let waits = reading == Reading::First;
+        match database::of_function(connection, function, &Config::keys_in_database(), waits).await {
             Ok(found) => settings = found,
+            Err(error) if !waits && error.code() == Some(LOCK_NOT_AVAILABLE) => {
+                tracing::info!(target: "notice", %error, "the database's configuration was not read");
+                return Ok(None);
+            }
             Err(error) => {
                 tracing::info!(target: "notice", %error, "the function of db-pre-config failed, and counts for nothing");
             }
