@@ -284,7 +284,8 @@ impl ServerBuilder {
         let config = self.config;
         config.check().map_err(ServerError::Config)?;
         tracing::info!(target: "notice", "Starting Thalweg {}", env!("CARGO_PKG_VERSION"));
-        for warning in &config.warnings {
+        let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
+        for warning in in_force.warnings() {
             tracing::info!(target: "notice", "{warning}");
         }
         let uri = config.db_uri.as_deref().unwrap_or("postgresql://");
@@ -299,7 +300,6 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
-        let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
         let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
         let state = Arc::new(State {
             pool: Pool::new(wire, limits),

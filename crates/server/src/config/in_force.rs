@@ -28,9 +28,8 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    pub(crate) fn new(mut config: Config) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
         let verifier = verifier(&config)?;
-        config.warnings.extend(verifier.iter().flat_map(Verifier::warnings));
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let hoisted = RegexSetBuilder::new(&config.db_hoisted_tx_settings)
             .case_insensitive(true)
@@ -50,6 +49,12 @@ impl InForce {
             hoisted,
             config,
         })
+    }
+
+    /// What is odd about it, in words for the log.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let of_tokens = self.verifier.iter().flat_map(Verifier::warnings);
+        self.config.warnings.iter().cloned().chain(of_tokens).collect()
     }
 
     /// Whether a setting of a called function holds for the whole transaction (functions §6).
@@ -72,4 +77,26 @@ fn verifier(config: &Config) -> Result<Option<Verifier>, ConfigError> {
     };
     let keys = Keys::parse(&decoded).map_err(|cause| wrong("jwt-secret", &cause))?;
     Ok(Some(Verifier::new(keys, path, audience)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Secret;
+
+    /// Whoever reads the same configuration again must find it the same, or all that was prepared under it is forgotten.
+    #[test]
+    fn what_is_odd_is_told_and_changes_nothing() {
+        let config = Config {
+            jwt_secret: Some(Secret::new("a text of thirty-two bytes or more")),
+            jwt_role_claim_key: ".role".to_owned(),
+            warnings: vec!["odd".to_owned()],
+            ..Config::default()
+        };
+        let in_force = InForce::new(config.clone()).unwrap();
+        assert!(in_force.config == config);
+        let warnings = in_force.warnings();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0] == "odd" && warnings[1].contains("jwt-role-claim-key"), "{warnings:?}");
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) async fn reread(
         Ok(next) => {
             let is_new = next.is_some();
             if let Some(next) = next {
-                for warning in next.config.warnings.iter().filter(|_| reading != Reading::First) {
+                for warning in next.warnings().iter().filter(|_| reading != Reading::First) {
                     tracing::info!(target: "notice", "{warning}");
                 }
                 state.put_in_force(Arc::new(next));
