@@ -198,7 +198,7 @@ async fn attempt<'a>(
     if let Media::Value(value) = &plan.media {
         bill.lap(Stage::Plan);
         let session = going.session(Nature::of(&plan), request.preferences.timezone, None).in_one_snapshot(true);
-        let download = Download { state, config, who: &who, parts, plan: &plan, value, session: &session };
+        let download = Download { state, config, parts, plan: &plan, value, session: &session };
         return Ok((download.answer(bill).await?, Some(1)));
     }
     let statements = thalweg_sql::statements(&plan, config.db_max_rows);

@@ -2,7 +2,6 @@
 
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
-use crate::auth::Who;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::prepared::Nature;
@@ -26,7 +25,6 @@ use thalweg_wire::{Progress, Query, StepError};
 pub(crate) struct Download<'a> {
     pub(crate) state: &'a State,
     pub(crate) config: &'a Config,
-    pub(crate) who: &'a Who<'a>,
     pub(crate) parts: &'a Parts,
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) value: &'a OneValue<'a>,
@@ -128,7 +126,7 @@ impl Download<'_> {
     }
 
     fn failed(&self, error: StepError<EncodeError>) -> ApiError {
-        failed(&error, Nature::of(self.plan), true, self.who.is_anonymous())
+        failed(&error, Nature::of(self.plan), true, self.session.is_anonymous())
     }
 
     /// The status, and which bytes are sent.

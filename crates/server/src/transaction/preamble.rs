@@ -67,7 +67,7 @@ impl Preamble {
             isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
             reset: (set.is_some() && connection.session().has_settings()).then_some("RESET ALL"),
             set,
-            pre_request: session.pre_request.clone().map(|text| (text, !session.is_read_only)),
+            pre_request: session.in_force.pre_request.clone().map(|text| (text, !session.is_read_only)),
         }
     }
 
@@ -140,7 +140,7 @@ fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
     for (name, value) in session.hoisted() {
         local.set_named(name, value.to_string());
     }
-    for (name, value) in &session.config.app_settings {
+    for (name, value) in &session.in_force.config.app_settings {
         local.set_named(name, value.clone());
     }
     if session.is_read_only {

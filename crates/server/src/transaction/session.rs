@@ -4,10 +4,9 @@
 //! given before. Every other has all of it said anew, for its transaction alone.
 
 use crate::auth::Who;
-use crate::config::{Config, InForce, RequestSettings};
+use crate::config::{InForce, RequestSettings};
 use crate::schema::Snapshot;
 use crate::state::State;
-use std::sync::Arc;
 use thalweg_catalog::{Function, RoleSetting, Setting};
 use thalweg_wire::Identity;
 
@@ -17,13 +16,11 @@ pub(crate) struct Session<'a> {
     pub(super) role: &'a str,
     pub(super) search_path: &'a str,
     pub(super) snapshot: &'a Snapshot,
-    in_force: &'a InForce,
-    pub(super) config: &'a Config,
+    pub(super) in_force: &'a InForce,
     pub(super) facts: RequestFacts<'a>,
     pub(super) is_read_only: bool,
     /// Whether its statements must see one snapshot.
     pub(super) one_snapshot: bool,
-    pub(super) pre_request: Option<Arc<str>>,
     runs_code: bool,
 }
 
@@ -55,11 +52,9 @@ impl<'a> Session<'a> {
             search_path: snapshot.search_path(schema),
             snapshot,
             in_force,
-            config: &in_force.config,
             facts,
             is_read_only: true,
             one_snapshot: false,
-            pre_request: in_force.pre_request.clone(),
             // what relations run may have changed
             runs_code: runs_code || in_force.pre_request.is_some() || state.reloader.is_behind(),
         }
@@ -90,7 +85,7 @@ impl<'a> Session<'a> {
     /// The identity that is all it needs; `None` where everything must be said for the transaction.
     pub(super) fn identity(&self) -> Option<Identity<'a>> {
         let is_enough = !self.runs_code
-            && self.config.db_request_settings == RequestSettings::Auto
+            && self.in_force.config.db_request_settings == RequestSettings::Auto
             && self.facts.timezone.is_none();
         let settings = self.snapshot.role_settings(self.role);
         is_enough.then_some(Identity { role: self.role, search_path: self.search_path, settings })
