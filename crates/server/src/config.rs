@@ -213,6 +213,14 @@ impl Config {
         Ok(config)
     }
 
+    /// How the database is reached.
+    pub(crate) fn wire(&self) -> Result<thalweg_wire::Config, thalweg_wire::Error> {
+        let mut wire = thalweg_wire::Config::parse(self.db_uri.as_deref().unwrap_or("postgresql://"))?;
+        wire.application_name.get_or_insert_with(|| concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_owned());
+        wire.prepared_statements = self.db_prepared_statements;
+        Ok(wire)
+    }
+
     /// What no key says by itself is wrong with it.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // of 0 each is given a port of its own

@@ -21,7 +21,7 @@ mod socket;
 use hyper::header::HeaderName;
 
 pub(crate) use client::client;
-pub(crate) use listener::{Accepted, Listener, Place};
+pub(crate) use listener::{Accepted, Listener, Place, is_all_addresses};
 pub(crate) use reader::Framed;
 pub(crate) use socket::{Reset, Socket};
 

@@ -2,12 +2,13 @@
 //! (operations §11).
 
 use crate::config::{Config, ConfigError, Sources, said_by_database};
-use crate::schema::{LoadFailure, described, load};
+use crate::http::is_all_addresses;
+use crate::schema::{self, LoadFailure, described, load};
 use crate::server::ServerError;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use thalweg_wire::{Config as WireConfig, Connection, Error};
+use thalweg_wire::{Connection, Error};
 
 /// How long a server may take to say whether it is ready.
 const READY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -42,7 +43,7 @@ pub async fn schema_cache_json(config: &Config) -> Result<Vec<u8>, ServerError> 
 pub fn ready(config: &Config) -> Result<String, String> {
     let port = config.admin_server_port.ok_or("Admin server is not running. Please check admin-server-port config.")?;
     let host = config.admin_server_host.as_ref().unwrap_or(&config.server_host);
-    if matches!(host.as_str(), "*" | "*4" | "!4" | "*6" | "!6") {
+    if is_all_addresses(host) {
         return Err(format!(
             "The `--ready` flag cannot be used when admin-server-host or server-host is configured as \"{host}\". \
              Please update it to \"localhost\"."
@@ -92,10 +93,5 @@ fn asked(host: &str, port: u16) -> io::Result<u16> {
 }
 
 async fn connect(config: &Config) -> Result<Connection, Error> {
-    let mut wire = WireConfig::parse(config.db_uri.as_deref().unwrap_or("postgresql://"))?;
-    wire.prepared_statements = config.db_prepared_statements;
-    let mut connection = Connection::connect(&wire).await?;
-    // each statement runs once
-    connection.share_session();
-    Ok(connection)
+    schema::connect(&config.wire()?).await
 }

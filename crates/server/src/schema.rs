@@ -8,6 +8,6 @@ mod snapshot;
 
 pub(crate) use described::described;
 pub use event_trigger::event_trigger_sql;
-pub(crate) use load::{LoadFailure, load};
+pub(crate) use load::{LoadFailure, connect, load};
 pub(crate) use reload::{FirstLoad, Reloader, keep_loaded, listen};
 pub(crate) use snapshot::Snapshot;

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use thalweg_wire::{Config as WireConfig, Pool, PoolLimits};
+use thalweg_wire::{Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -288,11 +288,7 @@ impl ServerBuilder {
         for warning in in_force.warnings() {
             tracing::info!(target: "notice", "{warning}");
         }
-        let uri = config.db_uri.as_deref().unwrap_or("postgresql://");
-        let mut wire = WireConfig::parse(uri).map_err(|error| ServerError::Database(error.to_string()))?;
-        let name = || concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_owned();
-        wire.application_name.get_or_insert_with(name);
-        wire.prepared_statements = config.db_prepared_statements;
+        let wire = config.wire().map_err(|error| ServerError::Database(error.to_string()))?;
         let limits = PoolLimits {
             connections_max: config.db_pool,
             wait: config.db_pool_acquisition_timeout,

@@ -1,6 +1,7 @@
 //! The description of the API, OpenAPI 2.0 (representation §10).
 
 use crate::config::Config;
+use crate::http::is_all_addresses;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use thalweg_catalog::{Catalog, Column, Function, Link, Parameter, Relation, RelationKind, TypeKind, Volatility};
@@ -63,10 +64,7 @@ impl Proxy {
     fn of(config: &Config, port: u16) -> Self {
         let from_uri = config.openapi_server_proxy_uri.as_deref().and_then(Self::parse);
         from_uri.unwrap_or_else(|| {
-            let host = match config.server_host.as_str() {
-                "*" | "*4" | "!4" | "*6" | "!6" => "0.0.0.0",
-                host => host,
-            };
+            let host = if is_all_addresses(&config.server_host) { "0.0.0.0" } else { &config.server_host };
             Self { scheme: "http", host: format!("{host}:{port}"), path: "/".to_owned() }
         })
     }

@@ -183,6 +183,11 @@ fn bind_shared(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
     Err(failure)
 }
 
+/// Whether a host is one of PostgREST's words for all addresses, at which nobody can be asked.
+pub(crate) fn is_all_addresses(host: &str) -> bool {
+    matches!(host, "*" | "*4" | "!4" | "*6" | "!6")
+}
+
 /// An address or a name, or one of PostgREST's words for all addresses.
 async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let any4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);

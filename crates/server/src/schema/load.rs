@@ -7,7 +7,7 @@ use std::fmt;
 use thalweg_catalog::{Catalog, LoadError, Loader, Part};
 use thalweg_encode::Zone;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
-use thalweg_wire::{Connection, Error, ErrorKind, Param, Query, StepError};
+use thalweg_wire::{Config as WireConfig, Connection, Error, ErrorKind, Param, Query, StepError};
 
 /// Why a load failed.
 #[derive(Debug)]
@@ -68,6 +68,14 @@ impl From<LoadError> for LoadFailure {
     fn from(error: LoadError) -> Self {
         Self::Load(error)
     }
+}
+
+/// A connection of a load's own.
+pub(crate) async fn connect(config: &WireConfig) -> Result<Connection, Error> {
+    let mut connection = Connection::connect(config).await?;
+    // each statement runs once
+    connection.share_session();
+    Ok(connection)
 }
 
 /// Reads the catalogs. Long and busy with a large schema: not to be run among requests. What is locked at the moment is taken

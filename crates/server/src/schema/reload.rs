@@ -198,7 +198,7 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
             true => Reading::Asked,
             false => Reading::WithSchema,
         };
-        let mut connection = runtime.block_on(connect(loading.pool.config()));
+        let mut connection = runtime.block_on(load::connect(loading.pool.config()));
         runtime.block_on(reread(&loading, reading, connection.as_mut().ok()))?;
         let in_force = loading.in_force();
         let known = loading.snapshot.load_full();
@@ -235,13 +235,6 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     }
     state.reloader.attempted.send_replace(asked);
     loaded
-}
-
-async fn connect(config: &WireConfig) -> Result<Connection, thalweg_wire::Error> {
-    let mut connection = Connection::connect(config).await?;
-    // each statement runs once
-    connection.share_session();
-    Ok(connection)
 }
 
 /// Listens for reloads on a connection of its own, for ever.
