@@ -15,6 +15,17 @@ pub(crate) const FIRST_OWN_OID: Oid = 16384;
 /// The schema of what PostgreSQL ships. In a search path it stands first, unless it is named at another place.
 pub(crate) const SHIPPED_SCHEMA: &str = "pg_catalog";
 
+/// What runs besides what PostgreSQL ships and is harmless, from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Runs {
+    /// Nothing else does.
+    Nothing,
+    /// What asks for settings, as policies may: they must be what the request says, and it changes none.
+    Questions,
+    /// What could read or change anything in a session.
+    Anything,
+}
+
 /// What a name in SQL may mean because the database has functions, casts or operators of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OwnCode {
@@ -79,9 +90,9 @@ pub(crate) enum Deed {
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     /// The functions that PostgreSQL ships and that are not harmless.
-    denied: HashSet<Oid>,
-    /// What runs code by itself.
-    roots: Vec<Deed>,
+    denied: HashMap<Oid, Runs>,
+    /// What runs something by itself.
+    roots: Vec<(Deed, Runs)>,
     /// A deed and one that it is part of.
     parts: Vec<(Deed, Deed)>,
     /// Whether something is not as this understands it, so that everything counts as running code.
@@ -92,8 +103,8 @@ pub(crate) struct Code {
 
 impl Code {
     /// Notes a function that PostgreSQL ships and that is not harmless.
-    pub(crate) fn deny(&mut self, function: Oid) {
-        self.denied.insert(function);
+    pub(crate) fn deny(&mut self, function: Oid, only_asks: bool) {
+        self.denied.insert(function, if only_asks { Runs::Questions } else { Runs::Anything });
     }
 
     /// Lets everything count as running code.
@@ -106,10 +117,13 @@ impl Code {
         use Deed::{Read, Write};
         let direct = deed(kind, a);
         match (kind, direct) {
-            (_, Some(direct)) if b == 0 => self.roots.push(direct),
+            (_, Some(direct)) if b == 0 => self.roots.push((direct, Runs::Anything)),
             (_, Some(direct)) => self.parts.push((Deed::Use(b), direct)),
+            // policies are asked, if there are any
+            ("secured", _) => self.roots.push((Read(a), Runs::Questions)),
+            ("policy", _) => self.parts.push((Read(b), Read(a))),
             // the views that PostgreSQL ships show settings, sessions and locks
-            ("view", _) if b < FIRST_OWN_OID => self.roots.push(Read(a)),
+            ("view", _) if b < FIRST_OWN_OID => self.roots.push((Read(a), Runs::Anything)),
             ("view", _) => self.parts.extend([(Read(b), Read(a)), (Write(b), Write(a))]),
             ("child", _) => self.parts.extend([(Read(b), Read(a)), (Write(b), Write(a))]),
             // a partition's rows must satisfy what its parent's key says, and triggers are made for both
@@ -129,36 +143,49 @@ impl Code {
     /// Takes an expression that is evaluated when something is done, as the tree it is kept as.
     pub(crate) fn take_expression(&mut self, kind: &str, of: Oid, tree: &str) {
         match deed(kind, of) {
-            Some(deed) if self.is_denied(tree) => self.roots.push(deed),
-            Some(_) => {}
+            // what PostgreSQL ships as a relation is not looked into
+            Some(deed) if names_shipped_relation(tree) => self.roots.push((deed, Runs::Anything)),
+            Some(deed) => self.roots.push((deed, self.of_tree(tree))),
             None => self.everything = true,
         }
     }
 
     /// Takes the query of a view.
     pub(crate) fn take_view(&mut self, view: Oid, tree: &str) {
-        if self.is_denied(tree) {
-            self.roots.push(Deed::Read(view));
-        }
-        // to write through a view to what PostgreSQL keeps its own state in is to change more than rows; subqueries have 0
-        if numbers(tree, "relid ").any(|relation| (1..FIRST_OWN_OID).contains(&relation)) {
-            self.roots.push(Deed::Write(view));
+        self.roots.push((Deed::Read(view), self.of_tree(tree)));
+        // to write through a view to what PostgreSQL keeps its own state in is to change more than rows
+        if names_shipped_relation(tree) {
+            self.roots.push((Deed::Write(view), Runs::Anything));
         }
     }
 
-    /// Whether a tree calls a function that is not harmless.
-    fn is_denied(&self, tree: &str) -> bool {
+    /// What the functions run that a tree calls.
+    fn of_tree(&self, tree: &str) -> Runs {
         // of functions and operators, and of aggregates and window functions
-        let mut functions = numbers(tree, "funcid ").chain(numbers(tree, "fnoid "));
-        functions.any(|function| function >= FIRST_OWN_OID || self.denied.contains(&function))
+        let functions = numbers(tree, "funcid ").chain(numbers(tree, "fnoid "));
+        let of_function = |function| match function {
+            FIRST_OWN_OID.. => Runs::Anything,
+            shipped => self.denied.get(&shipped).copied().unwrap_or(Runs::Nothing),
+        };
+        functions.map(of_function).max().unwrap_or(Runs::Nothing)
     }
 
-    /// What runs code, by itself or by what is part of it.
+    /// What runs something, by itself or by what is part of it.
     pub(crate) fn trace(mut self) -> (Running, OwnCode) {
         self.parts.sort_unstable();
         self.parts.dedup();
+        let running = Running {
+            questions: self.reached(Runs::Questions),
+            anything: self.reached(Runs::Anything),
+            everything: self.everything,
+        };
+        (running, self.own)
+    }
+
+    /// What runs as much as this, or more.
+    fn reached(&self, least: Runs) -> HashSet<Deed> {
         let mut found = HashSet::new();
-        let mut next = self.roots;
+        let mut next: Vec<Deed> = self.roots.iter().filter(|(_, runs)| *runs >= least).map(|(deed, _)| *deed).collect();
         while let Some(deed) = next.pop() {
             if !found.insert(deed) {
                 continue;
@@ -171,22 +198,35 @@ impl Code {
             let wholes = self.parts[first..].iter().take_while(|(part, _)| *part == deed);
             next.extend(wholes.map(|(_, whole)| *whole));
         }
-        (Running { found, everything: self.everything }, self.own)
+        found
     }
 }
 
-/// What runs code.
+/// What runs something.
 #[derive(Debug)]
 pub(crate) struct Running {
-    found: HashSet<Deed>,
+    /// What asks for settings, or runs more than that.
+    questions: HashSet<Deed>,
+    anything: HashSet<Deed>,
     everything: bool,
 }
 
 impl Running {
-    /// Whether a relation runs code when it is read, and when it is written to.
-    pub(crate) fn of_relation(&self, relation: Oid) -> (bool, bool) {
-        let reading = self.everything || relation < FIRST_OWN_OID || self.found.contains(&Deed::Read(relation));
-        (reading, reading || self.found.contains(&Deed::Write(relation)))
+    /// What a relation runs when it is read, and when it is written to.
+    pub(crate) fn of_relation(&self, relation: Oid) -> (Runs, Runs) {
+        if self.everything || relation < FIRST_OWN_OID {
+            return (Runs::Anything, Runs::Anything);
+        }
+        let reading = self.of(Deed::Read(relation));
+        (reading, reading.max(self.of(Deed::Write(relation))))
+    }
+
+    fn of(&self, deed: Deed) -> Runs {
+        match (self.anything.contains(&deed), self.questions.contains(&deed)) {
+            (true, _) => Runs::Anything,
+            (false, true) => Runs::Questions,
+            (false, false) => Runs::Nothing,
+        }
     }
 }
 
@@ -197,6 +237,11 @@ fn deed(kind: &str, oid: Oid) -> Option<Deed> {
         "write" => Deed::Write(oid),
         _ => return None,
     })
+}
+
+/// Whether a tree reads a relation that PostgreSQL ships. Subqueries have 0.
+fn names_shipped_relation(tree: &str) -> bool {
+    numbers(tree, "relid ").any(|relation| (1..FIRST_OWN_OID).contains(&relation))
 }
 
 /// The numbers in the fields of a tree whose names end so (source: PostgreSQL's `nodes/outfuncs.c`). A number that is cut
@@ -211,10 +256,11 @@ fn numbers<'t>(tree: &'t str, name: &'static str) -> impl Iterator<Item = Oid> +
 
 #[cfg(test)]
 mod tests {
+    use super::Runs::{Anything, Nothing, Questions};
     use super::*;
 
     /// What reading and writing the relation run.
-    fn of(uses: &[(&str, Oid, Oid)], relation: Oid) -> (bool, bool) {
+    fn of(uses: &[(&str, Oid, Oid)], relation: Oid) -> (Runs, Runs) {
         let mut code = Code::default();
         uses.iter().for_each(|&(kind, a, b)| code.take_use(kind, a, b));
         code.trace().0.of_relation(relation)
@@ -228,73 +274,89 @@ mod tests {
 
     #[test]
     fn what_nothing_is_known_of_is_harmless_unless_something_is_not_understood() {
-        assert_eq!(of(&[], TABLE), (false, false));
-        assert_eq!(of(&[("new in version 30", 0, 0)], TABLE), (true, true));
+        assert_eq!(of(&[], TABLE), (Nothing, Nothing));
+        assert_eq!(of(&[("new in version 30", 0, 0)], TABLE), (Anything, Anything));
         // what PostgreSQL ships as a relation is not looked into
-        assert_eq!(of(&[], 12_000), (true, true));
+        assert_eq!(of(&[], 12_000), (Anything, Anything));
     }
 
     #[test]
     fn what_is_written_is_read() {
-        assert_eq!(of(&[("read", TABLE, 0)], TABLE), (true, true));
-        assert_eq!(of(&[("write", TABLE, 0)], TABLE), (false, true));
+        assert_eq!(of(&[("read", TABLE, 0)], TABLE), (Anything, Anything));
+        assert_eq!(of(&[("write", TABLE, 0)], TABLE), (Nothing, Anything));
     }
 
     #[test]
     fn types_are_followed_to_the_columns_that_hold_them() {
         let uses = [("use", ARRAY, TYPE), ("read", TABLE, ARRAY)];
-        assert_eq!(of(&uses, TABLE), (false, false));
-        assert_eq!(of(&[uses[0], uses[1], ("use", TYPE, 0)], TABLE), (true, true));
+        assert_eq!(of(&uses, TABLE), (Nothing, Nothing));
+        assert_eq!(of(&[uses[0], uses[1], ("use", TYPE, 0)], TABLE), (Anything, Anything));
     }
 
     #[test]
     fn views_do_what_is_done_to_their_relations() {
         let chain = [("view", THIRD, OTHER), ("view", OTHER, TABLE)];
-        assert_eq!(of(&chain, THIRD), (false, false));
-        assert_eq!(of(&[chain[0], chain[1], ("write", TABLE, 0)], THIRD), (false, true));
-        assert_eq!(of(&[chain[0], chain[1], ("read", TABLE, 0)], THIRD), (true, true));
-        assert_eq!(of(&[("view", TABLE, 12_345)], TABLE), (true, true));
+        assert_eq!(of(&chain, THIRD), (Nothing, Nothing));
+        assert_eq!(of(&[chain[0], chain[1], ("write", TABLE, 0)], THIRD), (Nothing, Anything));
+        assert_eq!(of(&[chain[0], chain[1], ("read", TABLE, 0)], THIRD), (Anything, Anything));
+        assert_eq!(of(&[("view", TABLE, 12_345)], TABLE), (Anything, Anything));
         // of what looks at each other, nothing hangs
-        assert_eq!(of(&[("view", TABLE, OTHER), ("view", OTHER, TABLE), ("read", OTHER, 0)], TABLE), (true, true));
+        assert_eq!(
+            of(&[("view", TABLE, OTHER), ("view", OTHER, TABLE), ("read", OTHER, 0)], TABLE),
+            (Anything, Anything)
+        );
     }
 
     #[test]
     fn parents_do_what_is_done_to_their_children_and_partitions_share_it() {
-        assert_eq!(of(&[("child", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (false, true));
-        assert_eq!(of(&[("child", TABLE, OTHER), ("write", TABLE, 0)], OTHER), (false, false));
-        assert_eq!(of(&[("partition", TABLE, OTHER), ("read", TABLE, 0)], OTHER), (true, true));
+        assert_eq!(of(&[("child", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (Nothing, Anything));
+        assert_eq!(of(&[("child", TABLE, OTHER), ("write", TABLE, 0)], OTHER), (Nothing, Nothing));
+        assert_eq!(of(&[("partition", TABLE, OTHER), ("read", TABLE, 0)], OTHER), (Anything, Anything));
     }
 
     #[test]
     fn keys_lead_writes_to_the_other_table() {
-        assert_eq!(of(&[("key", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (false, false));
-        assert_eq!(of(&[("key", TABLE, OTHER), ("read", OTHER, 0)], TABLE), (false, true));
-        assert_eq!(of(&[("key", TABLE, OTHER), ("read", TABLE, 0)], OTHER), (false, true));
-        assert_eq!(of(&[("cascade", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (false, true));
+        assert_eq!(of(&[("key", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (Nothing, Nothing));
+        assert_eq!(of(&[("key", TABLE, OTHER), ("read", OTHER, 0)], TABLE), (Nothing, Anything));
+        assert_eq!(of(&[("key", TABLE, OTHER), ("read", TABLE, 0)], OTHER), (Nothing, Anything));
+        assert_eq!(of(&[("cascade", TABLE, OTHER), ("write", OTHER, 0)], TABLE), (Nothing, Anything));
         let chain = [("cascade", TABLE, OTHER), ("cascade", OTHER, THIRD), ("write", THIRD, 0)];
-        assert_eq!(of(&chain, TABLE), (false, true));
+        assert_eq!(of(&chain, TABLE), (Nothing, Anything));
+    }
+
+    #[test]
+    fn policies_ask_and_run_what_they_read() {
+        let secured = ("secured", TABLE, 0);
+        assert_eq!(of(&[secured], TABLE), (Questions, Questions));
+        assert_eq!(of(&[secured, ("view", OTHER, TABLE), ("key", TABLE, THIRD)], OTHER), (Questions, Questions));
+        assert_eq!(of(&[secured, ("write", TABLE, 0)], TABLE), (Questions, Anything));
+        assert_eq!(of(&[secured, ("policy", TABLE, OTHER), ("read", OTHER, 0)], TABLE), (Anything, Anything));
+        let mut code = Code::default();
+        code.take_expression("read", TABLE, "{SUBLINK {QUERY :rtable ({RTE :relid 12345 :relkind v})}}");
+        assert_eq!(code.trace().0.of_relation(TABLE), (Anything, Anything));
     }
 
     #[test]
     fn trees_are_searched_for_functions() {
         let mut code = Code::default();
-        code.deny(2077);
+        code.deny(2077, true);
+        code.deny(2078, false);
         let calls = |function: &str| format!("({{FUNCEXPR :funcid {function} :args ({{CONST :constvalue 4 [ 1 ]}})}})");
-        assert!(code.is_denied(&calls("2077")));
-        assert!(!code.is_denied(&calls("207")));
-        assert!(!code.is_denied(&calls("12077")));
-        assert!(code.is_denied(&calls("16384")));
-        assert!(code.is_denied("{OPEXPR :opno 96 :opfuncid 2077 :opresulttype 16}"));
-        assert!(code.is_denied("{FUNCEXPR :funcid 99999999999"));
-        assert!(!code.is_denied("{RTE :relid 1259 :funccollid 2077}"));
+        assert_eq!(code.of_tree(&calls("2077")), Questions);
+        assert_eq!(code.of_tree(&calls("207")), Nothing);
+        assert_eq!(code.of_tree(&calls("12077")), Nothing);
+        assert_eq!(code.of_tree(&calls("16384")), Anything);
+        assert_eq!(code.of_tree("{OPEXPR :opno 96 :opfuncid 2077 :opresulttype 16}"), Questions);
+        assert_eq!(code.of_tree("{FUNCEXPR :funcid 99999999999"), Anything);
+        assert_eq!(code.of_tree("{RTE :relid 1259 :funccollid 2077}"), Nothing);
         code.take_view(TABLE, "({QUERY :rtable ({RTE :relid 1259 :relkind r})})");
         code.take_view(OTHER, "({QUERY :rtable ({RTE :relid 20001 :relkind r} {RTE :rtekind 1 :relid 0})})");
-        code.take_view(THIRD, &calls("2077"));
+        code.take_view(THIRD, &format!("{}{}", calls("2077"), calls("2078")));
         code.take_expression("write", TYPE, &calls("2077"));
         let (running, _) = code.trace();
         assert_eq!(
             [TABLE, OTHER, THIRD, TYPE].map(|of| running.of_relation(of)),
-            [(false, true), (false, false), (true, true), (false, true)]
+            [(Nothing, Anything), (Nothing, Nothing), (Anything, Anything), (Nothing, Questions)]
         );
     }
 

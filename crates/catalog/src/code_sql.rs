@@ -3,9 +3,9 @@
 /// Functions that PostgreSQL ships and that are not harmless: those that are neither its own C code nor SQL (12 and 14
 /// are these languages); volatile ones, but for a few that only make values; and those that see or set what a session is
 /// in, run what a text or an OID names (to show a type or an expression runs what its type was made with), or look at a
-/// session's own things.
+/// session's own things; and whether a function only asks for a setting.
 pub(crate) const DENIED: &str = "
-    select p.oid
+    select p.oid, p.proname = 'current_setting'
     from pg_proc p
     where p.oid < 16384
       and (p.prolang not in (12, 14)
@@ -23,8 +23,7 @@ pub(crate) const DENIED: &str = "
 /// by itself; how relations hang together; and what bare names may mean.
 ///
 /// `used` is what PostgreSQL notes of everything that it does not ship: functions, operators, index and sort orders,
-/// access methods, text search, and types. Policies, rules and triggers need no look into what they use: they count as
-/// code always.
+/// access methods, text search, and types. Rules and triggers need no look into what they use: they count as code always.
 pub(crate) const USES: &str = "
     with used as materialized (
       select distinct d.classid, d.objid,
@@ -75,7 +74,18 @@ pub(crate) const USES: &str = "
     union all
     select 'use', o.opcintype, 0 from pg_opclass o where o.oid >= 16384 and o.opcdefault
     union all
-    select 'read', c.oid, 0 from pg_class c where c.relrowsecurity or c.relkind = 'f'
+    select 'read', c.oid, 0 from pg_class c where c.relkind = 'f'
+    union all
+    select 'secured', c.oid, 0 from pg_class c where c.relrowsecurity
+    union all
+    select 'read', p.polrelid, u.used_type
+    from used u join pg_policy p on p.oid = u.objid
+    where u.classid = 'pg_policy'::regclass
+    union all
+    select distinct 'policy', p.polrelid, d.refobjid
+    from pg_policy p
+    join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+    where d.refobjid <> p.polrelid
     union all
     select 'write', t.tgrelid, 0 from pg_trigger t where not t.tgisinternal or t.tgfoid >= 16384
     union all
@@ -128,6 +138,8 @@ macro_rules! expressions {
              from pg_index i where i.indexprs is not null or i.indpred is not null
              union all
              select 'read', p.partrelid, p.partexprs::text from pg_partitioned_table p where p.partexprs is not null
+             union all
+             select 'read', p.polrelid, concat(p.polqual::text, p.polwithcheck::text) from pg_policy p
              union all
              select 'use', t.oid, t.typdefaultbin::text
              from pg_type t where t.oid >= 16384 and t.typdefaultbin is not null",

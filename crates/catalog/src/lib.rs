@@ -29,7 +29,7 @@ mod types;
 mod view;
 
 pub use catalog::{Catalog, RelationId};
-pub use code::OwnCode;
+pub use code::{OwnCode, Runs};
 pub use function::{Function, MediaHandler, Parameter, Returns, Volatility};
 pub use loader::{LoadError, Loader};
 pub use part::Part;

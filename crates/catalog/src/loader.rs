@@ -1,7 +1,7 @@
 //! The snapshot, made from the rows of the system catalogs.
 
 use crate::catalog::{Catalog, RelationId};
-use crate::code::{Code, SHIPPED_SCHEMA};
+use crate::code::{Code, Runs, SHIPPED_SCHEMA};
 use crate::function::{Function, MediaHandler, Parameter, Returns, Volatility};
 use crate::part::Part;
 use crate::relation::{Column, Relation, RelationKind};
@@ -111,7 +111,7 @@ impl Loader {
         let (running, own_code) = self.code.trace();
         self.catalog.own_code = own_code;
         for relation in &mut self.catalog.relations {
-            (relation.reading_runs_code, relation.writing_runs_code) = running.of_relation(relation.oid);
+            (relation.reading, relation.writing) = running.of_relation(relation.oid);
         }
         self.catalog.is_partial = !self.unseen.is_empty();
         for id in &self.unseen {
@@ -222,7 +222,7 @@ impl Loader {
                 let setting = RoleSetting { name: name.into(), value: value.into(), is_the_roles: row.bool()? };
                 self.catalog.session.role_settings.entry(role.into()).or_default().push(setting);
             }
-            Part::Denied => self.code.deny(row.oid()?),
+            Part::Denied => self.code.deny(row.oid()?, row.bool()?),
             Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?),
             Part::Expressions => self.code.take_expression(row.text()?, row.oid()?, row.text()?),
             Part::Operators => self.code.own.add_operator(row.text()?, row.oid()?, row.bool()?),
@@ -281,8 +281,8 @@ impl Loader {
             row_security,
             has_rules,
             // until what they run has been traced
-            reading_runs_code: true,
-            writing_runs_code: true,
+            reading: Runs::Anything,
+            writing: Runs::Anything,
             // bits by command: 8 insert, 4 update, 16 delete
             writable: (events & 8 != 0, events & 4 != 0, events & 16 != 0),
         });

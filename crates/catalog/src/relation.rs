@@ -1,5 +1,6 @@
 //! Tables, views and what else can be read like one.
 
+use crate::code::Runs;
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
 
@@ -35,10 +36,10 @@ pub struct Relation {
     pub row_security: bool,
     /// Whether rules rewrite what is done to it.
     pub has_rules: bool,
-    /// Whether reading its rows may run code that PostgreSQL does not ship, or that reads or changes a session's state.
-    pub reading_runs_code: bool,
-    /// The same of writing to it, which reads it too.
-    pub writing_runs_code: bool,
+    /// What reading its rows runs.
+    pub reading: Runs,
+    /// What writing to it runs, which reads it too.
+    pub writing: Runs,
     /// Whether rows can be inserted, updated and deleted, privileges apart.
     pub writable: (bool, bool, bool),
 }

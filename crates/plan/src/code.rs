@@ -1,6 +1,6 @@
-//! Whether a plan may run code that PostgreSQL does not ship.
+//! What a plan may run besides what PostgreSQL ships and is harmless.
 //!
-//! What relations run is the catalog's to say ([`Relation::reading_runs_code`]). Here stands what the request adds:
+//! What relations run is the catalog's to say ([`Relation::reading`]). Here stands what the request adds:
 //! functions, casts, aggregates and operators that its SQL names. Everything that this crate's types can say is looked
 //! at, and what is not known counts as code.
 
@@ -9,26 +9,36 @@ use crate::media::Media;
 use crate::plan::Context;
 use crate::read::{ColumnRef, Condition, EmbedRead, From, Order, OrderKey, Output, Read, Value};
 use crate::write::{Document, Source, Write};
-use thalweg_catalog::{Key, Link, Relation, TypeKind};
+use thalweg_catalog::{Key, Link, Relation, Runs, TypeKind};
 use thalweg_request::{Comparison, Filter, JsonStep, Operation};
 use thalweg_rows::oid::{self, Oid};
 
-/// Whether anything in a plan may run such code.
-pub(crate) fn runs(context: &Context<'_>, read: &Read<'_>, write: Option<&Write<'_>>, media: &Media<'_>) -> bool {
-    let search = Search { context };
-    context.has_pre_request
-        || search.media(media)
-        || search.read(read)
-        || write.is_some_and(|write| search.write(write))
+/// What anything in a plan may run.
+pub(crate) fn runs(context: &Context<'_>, read: &Read<'_>, write: Option<&Write<'_>>, media: &Media<'_>) -> Runs {
+    let finds = |least| Search { context, least }.plan(read, write, media);
+    // most plans run nothing, and one look is enough for that
+    match finds(Runs::Questions) {
+        false => Runs::Nothing,
+        true if finds(Runs::Anything) => Runs::Anything,
+        true => Runs::Questions,
+    }
 }
 
-/// Looks for what may run such code.
+/// Looks for what may run as much as `least`. What names may mean is unknown, and could be anything.
 #[derive(Clone, Copy)]
 struct Search<'c, 'a> {
     context: &'c Context<'a>,
+    least: Runs,
 }
 
 impl Search<'_, '_> {
+    fn plan(self, read: &Read<'_>, write: Option<&Write<'_>>, media: &Media<'_>) -> bool {
+        self.context.has_pre_request
+            || self.media(media)
+            || self.read(read)
+            || write.is_some_and(|write| self.write(write))
+    }
+
     fn media(self, media: &Media<'_>) -> bool {
         match media {
             Media::Json { .. } | Media::Object { .. } | Media::Csv | Media::Value(_) => false,
@@ -48,7 +58,7 @@ impl Search<'_, '_> {
             }
             Source::Nothing | Source::Defaults | Source::Values(_) | Source::Copy(_) => false,
         };
-        relation.writing_runs_code
+        relation.writing >= self.least
             || names_defaults
             || columns.iter().any(|written| written.read_by.is_some())
             || conditions.iter().any(|condition| self.condition(relation, condition))
@@ -61,7 +71,7 @@ impl Search<'_, '_> {
             From::Relation(relation) => *relation,
             From::Call(_) => return true,
         };
-        relation.reading_runs_code
+        relation.reading >= self.least
             || outputs.iter().any(|output| self.output(relation, output))
             || conditions.iter().any(|condition| self.condition(relation, condition))
             || order.iter().any(|term| self.order(relation, term))
@@ -84,7 +94,7 @@ impl Search<'_, '_> {
         let linked = match (&relationship.link, junction) {
             (Link::Key(key), _) => self.joined(key, origin, target),
             (Link::Junction { near, far, .. }, Some(between)) => {
-                between.reading_runs_code || self.joined(near, origin, between) || self.joined(far, between, target)
+                between.reading >= self.least || self.joined(near, origin, between) || self.joined(far, between, target)
             }
             (Link::Junction { .. }, None) | (Link::Function { .. }, _) => true,
         };

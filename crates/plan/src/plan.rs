@@ -11,7 +11,7 @@ use crate::read::{EmbedRead, Fetch, From, Output, Read, Value};
 use crate::weight;
 use crate::write::{self, Source, Write};
 use std::sync::Arc;
-use thalweg_catalog::{Catalog, Volatility};
+use thalweg_catalog::{Catalog, Runs, Volatility};
 use thalweg_request::{Action, ApiRequest, Count, Handling, Payload};
 use thalweg_rows::oid;
 use thalweg_rows::{Codec, Field, Format, Scalar, Shape};
@@ -67,9 +67,8 @@ pub struct Plan<'a> {
     pub affected_max: Option<i64>,
     /// Whether the database may set the response's status and headers.
     pub response_is_set: bool,
-    /// Whether it may run code that PostgreSQL does not ship, or that reads or changes a session's state; then nothing of
-    /// the session can be relied on afterwards.
-    pub runs_code: bool,
+    /// What it may run: if anything, then nothing of the session can be relied on afterwards.
+    pub runs: Runs,
     /// The bare names that address embeds with an alias, each with the alias.
     pub deprecated_names: Vec<(String, String)>,
 }
@@ -106,8 +105,8 @@ pub fn plan<'a>(
         Media::Json { stripped: true } | Media::Object { stripped: true } => read.strip(),
         _ => {}
     }
-    let runs_code = code::runs(&context, &read, write.as_ref(), &media);
-    let response_is_set = runs_code && context.catalog.session().response_is_set;
+    let runs = code::runs(&context, &read, write.as_ref(), &media);
+    let response_is_set = runs == Runs::Anything && context.catalog.session().response_is_set;
     let is_read_only = match &read.from {
         From::Relation(_) => write.is_none(),
         From::Call(call) => request.action == Action::Read || call.function.volatility != Volatility::Volatile,
@@ -145,7 +144,7 @@ pub fn plan<'a>(
         rows_cut,
         affected_max,
         response_is_set,
-        runs_code,
+        runs,
         deprecated_names,
     })
 }

@@ -20,7 +20,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thalweg_catalog::{Function, Relation, Volatility};
+use thalweg_catalog::{Function, Relation, Runs, Volatility};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Context, Media, Plan, Write, plan};
@@ -292,7 +292,7 @@ impl<'a> Going<'a> {
 
     fn session(&self, nature: Nature, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
         let facts = facts(self.parts, timezone, function);
-        Session::of(self.state, self.in_force, self.snapshot, self.schema, self.who, nature.runs_code, facts)
+        Session::of(self.state, self.in_force, self.snapshot, self.schema, self.who, nature.runs, facts)
     }
 
     /// SQL → rows → response.
@@ -533,7 +533,7 @@ async fn describe(
     if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
         return Err(ApiError::media_type(&accept));
     }
-    let session = Session::of(state, in_force, snapshot, schema, who, false, facts(parts, None, None));
+    let session = Session::of(state, in_force, snapshot, schema, who, Runs::Nothing, facts(parts, None, None));
     let document = answer::describe((state, in_force), snapshot, &session, schema, bill).await?;
     let profile = shows_profile(&in_force.config, parts).then_some(schema);
     let mut held = state.outlet.hold();

@@ -15,6 +15,7 @@ pub(crate) use known::{Asked, Era, Known, KnownReads, Question};
 use crate::transaction::TOTAL_COLUMNS;
 use hyper::header::HeaderValue;
 use std::sync::Arc;
+use thalweg_catalog::Runs;
 use thalweg_encode::{Program, Target};
 use thalweg_plan::{Delivery, Form, Media, Plan, Returned};
 use thalweg_request::{Action, Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
@@ -81,8 +82,7 @@ pub(crate) struct PreparedStatement {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nature {
     pub(crate) is_read_only: bool,
-    /// Whether it may run code that could read or change the state of a session.
-    pub(crate) runs_code: bool,
+    pub(crate) runs: Runs,
     /// Whether rows are sent by COPY.
     pub(crate) copies: bool,
     /// Whether the schema cache knows each column that is named.
@@ -175,7 +175,7 @@ impl Nature {
     pub(crate) fn of(plan: &Plan<'_>) -> Self {
         Self {
             is_read_only: plan.is_read_only,
-            runs_code: plan.runs_code,
+            runs: plan.runs,
             copies: plan.copies(),
             knows_all_columns: plan.read.knows_all_columns(),
             response_is_set: plan.response_is_set,

@@ -28,6 +28,7 @@ use crate::log;
 use crate::state::State;
 use preamble::Preamble;
 use std::task::{Context, Poll, ready};
+use thalweg_catalog::Runs;
 use thalweg_rows::RowSink;
 use thalweg_wire::{Connection, Pooled, Progress, Query, SessionState, StepError};
 
@@ -57,13 +58,14 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
     }
     let identity = session.identity();
     let mut connection = state.pool.get(identity).await?;
-    connection.reset_behind(session.runs_code());
+    let runs_anything = session.runs == Runs::Anything;
+    connection.reset_behind(runs_anything);
     let kept = identity.filter(|_| connection.owns_session());
     let preamble = Preamble::of(session, kept, &connection);
     let before = connection.session();
     let (after, after_rollback) = match kept {
         // settings go back with a transaction, but not all that code can do
-        _ if session.runs_code() => (SessionState::Unknown, SessionState::Unknown),
+        _ if runs_anything => (SessionState::Unknown, SessionState::Unknown),
         Some(identity) if !before.is(identity) => (SessionState::kept(identity), before.clone()),
         None if preamble.resets() => (SessionState::Unknown, before.clone()),
         // it has it already, or what it is given ends with the transaction

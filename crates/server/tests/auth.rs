@@ -218,7 +218,7 @@ fn settings_of_a_role_are_its_own() {
          grant select on api.isolation to pilot;"
     ));
     database.execute(&format!(
-        "create role {role} nologin; grant {role} to current_user; grant usage on schema api to {role}; grant select on api.flights to {role};
+        "create role {role} nologin; grant {role} to current_user; grant usage on schema api to {role}; grant select on api.flights, api.isolation to {role};
          alter table api.flights add column name text default 'é';
          alter role {role} set default_transaction_isolation = 'serializable';
          alter role {role} set client_encoding = 'LATIN1'; alter role {role} set row_security = on"
@@ -239,6 +239,13 @@ fn settings_of_a_role_are_its_own() {
     );
     let own: Value = serde_json::from_str(&ids("/flights?select=id")).unwrap();
     assert_eq!(own, json!([{"id": 1}, {"id": 3}]));
+    // a role that wants to be refused rather than be shown some rows is, whatever was asked in between; what has no policies is not
+    database.execute(&format!("alter role {role} set row_security = off; notify pgrst"));
+    eventually("the role's setting is known", || ids("/flights?select=id").contains("42501"));
+    for _ in 0..3 {
+        assert_eq!(ids("/isolation?select=level"), r#"[{"level":"serializable"}]"#);
+        assert!(ids("/flights?select=id").contains("42501"));
+    }
     drop(served);
     database.execute(&format!("drop owned by {role}; drop role {role}"));
 }

@@ -283,7 +283,7 @@ mod tests {
             may_be_unreadable: false,
             nature: crate::prepared::Nature {
                 is_read_only: true,
-                runs_code: false,
+                runs: thalweg_catalog::Runs::Nothing,
                 copies: false,
                 knows_all_columns: true,
                 response_is_set: false,

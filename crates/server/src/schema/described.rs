@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use thalweg_catalog::{Catalog, Column, Key, Link, Relation, RelationId, RelationKind, Returns, Volatility};
+use thalweg_catalog::{Catalog, Column, Key, Link, Relation, RelationId, RelationKind, Returns, Runs, Volatility};
 use thalweg_rows::oid::Oid;
 
 /// All that the schema cache holds that requests can meet.
@@ -103,11 +103,19 @@ fn table(catalog: &Catalog, relation: &Relation) -> Value {
         "updatable": updatable,
         "deletable": deletable,
         "rowSecurity": relation.row_security,
-        "readingRunsCode": relation.reading_runs_code,
-        "writingRunsCode": relation.writing_runs_code,
+        "readingRuns": runs(relation.reading),
+        "writingRuns": runs(relation.writing),
         "primaryKey": relation.primary_key.iter().map(name).collect::<Vec<_>>(),
         "columns": relation.columns.iter().map(column).collect::<Vec<Value>>(),
     })
+}
+
+fn runs(runs: Runs) -> &'static str {
+    match runs {
+        Runs::Nothing => "nothing",
+        Runs::Questions => "questions",
+        Runs::Anything => "anything",
+    }
 }
 
 fn kind(kind: RelationKind) -> &'static str {

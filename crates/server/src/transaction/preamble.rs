@@ -5,7 +5,7 @@ use crate::auth::claims_of;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
-use thalweg_catalog::RoleSetting;
+use thalweg_catalog::{RoleSetting, Runs};
 use thalweg_json::write_string;
 use thalweg_wire::{Connection, Identity, Param, Query};
 
@@ -16,6 +16,8 @@ pub(super) struct Preamble {
     /// What takes back the settings of an identity that the session was given before.
     reset: Option<&'static str>,
     set: Option<Settings>,
+    /// What SQL may ask of the request, where the rest is kept.
+    facts: Option<Settings>,
     /// A call of the function that runs before every request, and whether it may write.
     pre_request: Option<(Arc<str>, bool)>,
 }
@@ -31,20 +33,19 @@ const ISOLATION_LEVELS: [(&str, &str); 4] = [
     ("read uncommitted", "SET transaction_isolation TO 'read uncommitted'"),
 ];
 
-/// What every transaction whose state ends with it begins with, whatever others have left in the session: encoding and
-/// output formats. NULL is what holds after the login.
-const ANEW: &str = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true), \
-                    pg_catalog.set_config('datestyle', NULL, true), pg_catalog.set_config('intervalstyle', NULL, true), \
-                    pg_catalog.set_config('bytea_output', NULL, true), \
-                    pg_catalog.set_config('extra_float_digits', NULL, true), \
-                    pg_catalog.set_config('timezone', NULL, true)";
-
-/// What is said besides where the session is shared with others, who may have set it for longer than a transaction.
-const ANEW_IF_SHARED: &str = ", pg_catalog.set_config('statement_timeout', NULL, true), \
-                              pg_catalog.set_config('lock_timeout', NULL, true), \
-                              pg_catalog.set_config('thalweg.updated', '', true), \
-                              pg_catalog.set_config('response.status', '', true), \
-                              pg_catalog.set_config('response.headers', '', true)";
+/// What is said first where the session is shared with others, who may have set it for longer than a transaction: encoding,
+/// output formats, limits, and what they have set for their responses. NULL is what holds after the login.
+const IF_SHARED: &str = ", pg_catalog.set_config('client_encoding', 'UTF8', true), \
+                         pg_catalog.set_config('datestyle', NULL, true), \
+                         pg_catalog.set_config('intervalstyle', NULL, true), \
+                         pg_catalog.set_config('bytea_output', NULL, true), \
+                         pg_catalog.set_config('extra_float_digits', NULL, true), \
+                         pg_catalog.set_config('timezone', NULL, true), \
+                         pg_catalog.set_config('statement_timeout', NULL, true), \
+                         pg_catalog.set_config('lock_timeout', NULL, true), \
+                         pg_catalog.set_config('thalweg.updated', '', true), \
+                         pg_catalog.set_config('response.status', '', true), \
+                         pg_catalog.set_config('response.headers', '', true)";
 
 impl Preamble {
     /// What must be said on a connection before the statements of a request; `kept` is the identity that is enough.
@@ -54,6 +55,7 @@ impl Preamble {
             Some(_) => Some(keep(session)),
             None => Some(anew(session, connection.owns_session())),
         };
+        let facts = (kept.is_some() && session.runs != Runs::Nothing).then(|| facts(session));
         // A transaction's first snapshot would decide. Who owns the session is told of its defaults, and nobody else is.
         let is_writable = connection.parameter("default_transaction_read_only") == Some("off");
         let mode = match (connection.owns_session(), session.is_read_only) {
@@ -67,6 +69,7 @@ impl Preamble {
             isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
             reset: (set.is_some() && connection.session().has_settings()).then_some("RESET ALL"),
             set,
+            facts,
             pre_request: session.in_force.pre_request.clone().map(|text| (text, !session.is_read_only)),
         }
     }
@@ -83,8 +86,12 @@ impl Preamble {
 
     /// How many statements there are.
     pub(super) fn len(&self) -> usize {
-        let bare = [self.mode, self.isolation, self.reset];
-        bare.iter().flatten().count() + usize::from(self.set.is_some()) + usize::from(self.pre_request.is_some())
+        let bare = [self.mode, self.isolation, self.reset].iter().flatten().count();
+        bare + self.settings().count() + usize::from(self.pre_request.is_some())
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &Settings> {
+        [&self.set, &self.facts].into_iter().flatten()
     }
 
     /// The statements, with those of a request behind them.
@@ -93,9 +100,7 @@ impl Preamble {
         all.extend(self.mode.map(Query::bare));
         all.extend(self.isolation.map(Query::bare));
         all.extend(self.reset.map(Query::bare));
-        if let Some(set) = &self.set {
-            all.push(Query { params: &set.params, ..Query::bare(&set.text) });
-        }
+        all.extend(self.settings().map(|set| Query { params: &set.params, ..Query::bare(&set.text) }));
         all.extend(self.pre_request.as_ref().map(|(text, writes)| Query { writes: *writes, ..Query::bare(text) }));
         all.extend_from_slice(queries);
         all
@@ -113,8 +118,7 @@ fn isolation(session: &Session<'_>) -> Option<&'static str> {
 /// The statement that gives a session an identity, which it keeps. Row security is off: where it has been switched on since
 /// the schema cache was loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
 fn keep(session: &Session<'_>) -> Settings {
-    let text = String::from("SELECT pg_catalog.set_config('row_security', 'off', false)");
-    let mut kept = Settings { text, params: Vec::new(), is_local: false };
+    let mut kept = Settings::first("row_security", "off", false);
     kept.set("search_path", Cow::Owned(session.search_path.to_owned()));
     kept.set_role(session);
     kept.set("request.jwt.claims", Cow::Owned(claims_of(session.role)));
@@ -123,29 +127,30 @@ fn keep(session: &Session<'_>) -> Settings {
 
 /// The statement that sets everything for one transaction (auth §8, functions §6).
 fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
-    let text = [ANEW, if owns_session { "" } else { ANEW_IF_SHARED }].concat();
-    let mut local = Settings { text, params: Vec::new(), is_local: true };
     // policies are asked only by plans that tell them what they may ask for
-    local.set("row_security", Cow::Borrowed(if session.runs_code() { "on" } else { "off" }));
+    let mut local = Settings::first("row_security", if session.runs == Runs::Nothing { "off" } else { "on" }, true);
+    if !owns_session {
+        local.text.push_str(IF_SHARED);
+    }
     local.set("search_path", Cow::Owned(session.search_path.to_owned()));
     local.set_role(session);
-    local.set("request.jwt.claims", Cow::Owned(session.who.claims().into_owned()));
-    local.set("request.method", Cow::Owned(session.facts.method.to_owned()));
-    local.set("request.path", Cow::Owned(session.facts.path.to_owned()));
-    local.set("request.headers", Cow::Owned(headers(session.facts.headers)));
-    local.set("request.cookies", Cow::Owned(cookies(session.facts.headers)));
+    local.set_facts(session);
     if let Some(zone) = session.facts.timezone {
         local.set("timezone", Cow::Owned(zone.to_owned()));
     }
     for (name, value) in session.hoisted() {
         local.set_named(name, value.to_string());
     }
-    for (name, value) in &session.in_force.config.app_settings {
-        local.set_named(name, value.clone());
+    local
+}
+
+/// The statement that tells what SQL may ask of the request, and lets policies ask.
+fn facts(session: &Session<'_>) -> Settings {
+    let mut local = Settings::first("row_security", "on", true);
+    for setting in session.role_settings().iter().filter(|setting| *setting.name == *"row_security") {
+        local.set_named(&setting.name, setting.value.to_string());
     }
-    if session.is_read_only {
-        local.set("transaction_read_only", Cow::Borrowed("on"));
-    }
+    local.set_facts(session);
     local
 }
 
@@ -158,6 +163,11 @@ struct Settings {
 }
 
 impl Settings {
+    fn first(name: &str, value: &str, is_local: bool) -> Self {
+        let text = format!("SELECT pg_catalog.set_config('{name}', '{value}', {is_local})");
+        Self { text, params: Vec::new(), is_local }
+    }
+
     fn set(&mut self, name: &'static str, value: Cow<'static, str>) {
         self.params.push(Param::Text(value));
         let _ = write!(self.text, ", pg_catalog.set_config('{name}', ${}, {})", self.params.len(), self.is_local);
@@ -168,6 +178,20 @@ impl Settings {
         self.params.extend([name.to_owned(), value].map(|text| Param::Text(Cow::Owned(text))));
         let at = self.params.len();
         let _ = write!(self.text, ", pg_catalog.set_config(${}, ${at}, {})", at - 1, self.is_local);
+    }
+
+    fn set_facts(&mut self, session: &Session<'_>) {
+        self.set("request.jwt.claims", Cow::Owned(session.who.claims().into_owned()));
+        self.set("request.method", Cow::Owned(session.facts.method.to_owned()));
+        self.set("request.path", Cow::Owned(session.facts.path.to_owned()));
+        self.set("request.headers", Cow::Owned(headers(session.facts.headers)));
+        self.set("request.cookies", Cow::Owned(cookies(session.facts.headers)));
+        for (name, value) in &session.in_force.config.app_settings {
+            self.set_named(name, value.clone());
+        }
+        if session.is_read_only {
+            self.set("transaction_read_only", Cow::Borrowed("on"));
+        }
     }
 
     /// The role and its settings, and before them what they may say otherwise. Who logged in may set some of them, the role others; whose session this was last is
@@ -182,13 +206,14 @@ impl Settings {
         if !settings.is_empty() {
             self.set("role", Cow::Borrowed("none"));
         }
+        let asks_policies = self.is_local && session.runs != Runs::Nothing;
         let is_set = |setting: &&RoleSetting| match &*setting.name {
             // it is used (see `isolation`); kept in a session, it would be that of the next role's transaction
             "default_transaction_isolation" => false,
             // all that is said to PostgreSQL is UTF-8
             "client_encoding" => false,
-            // policies would be asked that know nothing of the request
-            "row_security" => session.runs_code(),
+            // it is kept off, and said to what asks policies (see `facts`): else they would be asked that know nothing of the request
+            "row_security" => asks_policies,
             _ => true,
         };
         for setting in settings.iter().filter(is_set).filter(|setting| !setting.is_the_roles) {

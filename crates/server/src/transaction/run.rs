@@ -12,6 +12,7 @@ use crate::upload::{CopyRows, Received};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::future::poll_fn;
+use thalweg_catalog::Runs;
 use thalweg_encode::{EncodeError, Encoder, Zone};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Delivery, Form};
@@ -373,11 +374,11 @@ pub(crate) fn failed(error: &StepError<EncodeError>, nature: Nature, is_open: bo
 }
 
 /// Whether PostgreSQL refuses a statement for policies that the schema cache does not know: a COPY at its start, and what
-/// runs no code as row security is off for it. It names the routine that says so; SQL cannot raise an error that does.
+/// runs nothing as row security is off for it. It names the routine that says so; SQL cannot raise an error that does.
 fn is_refused_for_policies(error: &thalweg_wire::Error, nature: Nature) -> bool {
     let Some(error) = error.database() else { return false };
     match (error.code.as_str(), error.routine.as_deref()) {
-        ("42501", Some("check_enable_rls")) => !nature.runs_code,
+        ("42501", Some("check_enable_rls")) => nature.runs == Runs::Nothing,
         ("0A000", Some("DoCopy")) => nature.copies,
         _ => false,
     }

@@ -1,13 +1,14 @@
 //! What a request needs of its session: role, search path, mode, and what SQL may ask about it (functions §6, auth §8).
 //!
 //! A plan that runs nothing but PostgreSQL's own harmless code needs an identity only, which a connection may have been
-//! given before. Every other has all of it said anew, for its transaction alone.
+//! given before; one that asks for settings is told besides, for its transaction, what it may ask of the request. Every other
+//! has all of it said anew, for its transaction alone.
 
 use crate::auth::Who;
 use crate::config::{InForce, RequestSettings};
 use crate::schema::Snapshot;
 use crate::state::State;
-use thalweg_catalog::{Function, RoleSetting, Setting};
+use thalweg_catalog::{Function, RoleSetting, Runs, Setting};
 use thalweg_wire::Identity;
 
 /// What a request needs of its session.
@@ -21,7 +22,7 @@ pub(crate) struct Session<'a> {
     pub(super) is_read_only: bool,
     /// Whether its statements must see one snapshot.
     pub(super) one_snapshot: bool,
-    runs_code: bool,
+    pub(super) runs: Runs,
 }
 
 /// What SQL may ask about a request.
@@ -36,16 +37,18 @@ pub(crate) struct RequestFacts<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session that only reads, for a request of `who` in `schema` that runs code of the database's own or not.
+    /// A session that only reads, for a request of `who` in `schema` whose plan runs this.
     pub(crate) fn of(
         state: &'a State,
         in_force: &'a InForce,
         snapshot: &'a Snapshot,
         schema: &'a str,
         who: &'a Who<'a>,
-        runs_code: bool,
+        runs: Runs,
         facts: RequestFacts<'a>,
     ) -> Self {
+        // what relations run may have changed
+        let is_certain = in_force.pre_request.is_none() && !state.reloader.is_behind();
         Self {
             who,
             role: who.role(),
@@ -55,8 +58,7 @@ impl<'a> Session<'a> {
             facts,
             is_read_only: true,
             one_snapshot: false,
-            // what relations run may have changed
-            runs_code: runs_code || in_force.pre_request.is_some() || state.reloader.is_behind(),
+            runs: if is_certain { runs } else { Runs::Anything },
         }
     }
 
@@ -77,14 +79,9 @@ impl<'a> Session<'a> {
         self.who.is_anonymous()
     }
 
-    /// Whether it may run code that could see or change the state of a session.
-    pub(super) fn runs_code(&self) -> bool {
-        self.runs_code
-    }
-
-    /// The identity that is all it needs; `None` where everything must be said for the transaction.
+    /// The identity that is all it needs to be given before; `None` where everything must be said for the transaction.
     pub(super) fn identity(&self) -> Option<Identity<'a>> {
-        let is_enough = !self.runs_code
+        let is_enough = self.runs != Runs::Anything
             && self.in_force.config.db_request_settings == RequestSettings::Auto
             && self.facts.timezone.is_none();
         let settings = self.snapshot.role_settings(self.role);
