@@ -58,6 +58,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         // a demo shows what there is
         db_aggregates_enabled: true,
         db_plan_enabled: true,
+        server_timing_enabled: true,
         server_host: HOST.to_owned(),
         server_port: options.port,
         log_level: LogLevel::Info,

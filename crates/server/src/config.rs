@@ -406,7 +406,6 @@ mod tests {
             db_uri: Some("postgresql://".to_owned()),
             db_config: false,
             jwt_role_claim_key: ".\"role\"".to_owned(),
-            server_timing_enabled: false,
             ..Config::default()
         };
         assert!(config == Config { warnings: config.warnings.clone(), ..default }, "{config:?}");

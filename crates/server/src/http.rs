@@ -13,6 +13,7 @@
 mod chunked;
 mod client;
 mod framing;
+mod head_timer;
 mod listener;
 mod mend;
 mod reader;

@@ -34,6 +34,7 @@ pub(crate) fn config(uri: &str) -> Config {
         db_anon_role: Some(ROLE.to_owned()),
         server_host: "127.0.0.1".to_owned(),
         server_port: 0,
+        server_timing_enabled: true,
         ..Config::default()
     }
 }

@@ -326,7 +326,7 @@ mod tests {
         ("server-cors-allowed-origins", "https://a.example, https://b.example"),
         ("server-trace-header", "X-Id"),
         ("session-cookie", "__Host-club"),
-        ("server-timing-enabled", "false"),
+        ("server-timing-enabled", "true"),
         ("client-error-verbosity", "minimal"),
         ("url-use-legacy-target-names", "false"),
         ("log-level", "debug"),

@@ -131,7 +131,7 @@ config_of_keys! {
     /// a header that is sent back as it came.
     "server-trace-header": "", in_database => server_trace_header: Option<String> = optional(trace_header);
     /// whether responses tell what they cost; on unless it is turned off.
-    "server-timing-enabled": "true", in_database => server_timing_enabled: bool = boolean;
+    "server-timing-enabled": "false", in_database => server_timing_enabled: bool = boolean;
     /// whether errors have details and a hint.
     "client-error-verbosity": "verbose", in_database => client_errors_are_verbose: bool = choice(&[("verbose", true), ("minimal", false)]);
     /// whether an embed's bare name addresses it although it has an alias.

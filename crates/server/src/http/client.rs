@@ -1,5 +1,6 @@
 //! One client: its requests answered one after the other.
 
+use super::head_timer::HeadTimer;
 use super::reader::Framed;
 use super::socket::{Reset, Socket};
 use super::{HEAD_BYTES_MAX, mend};
@@ -13,7 +14,7 @@ use hyper::body::Incoming as HttpBody;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
 use std::pin::{Pin, pin};
@@ -44,7 +45,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
