@@ -66,6 +66,14 @@ impl Algorithm {
         })
     }
 
+    /// Whether its keys that check cannot sign.
+    pub(crate) fn is_public(self) -> bool {
+        match self.family() {
+            Family::Hmac(_) => false,
+            Family::Rsa(_) | Family::P256 | Family::P384 | Family::P521 | Family::Ed25519 => true,
+        }
+    }
+
     pub(crate) fn family(self) -> Family {
         match self {
             Self::Hs256 => Family::Hmac(hmac::HMAC_SHA256),

@@ -74,6 +74,20 @@ impl Key {
         }
     }
 
+    /// A key that everybody may have. One that could also sign is none.
+    pub(crate) fn of_public_jwk(jwk: &Value) -> Result<Self, Unusable> {
+        // of each kind that is not symmetric, what is private begins with `d` (RFC 7518 §6.2.2, §6.3.2)
+        if jwk.present("d").is_some() {
+            return Err(Unusable("it is a private key, with which everybody who reads it can sign"));
+        }
+        match Self::of_jwk(jwk)? {
+            Self { material: Material::Secret(_), .. } => {
+                Err(Unusable("it is a secret, with which everybody who reads it can sign"))
+            }
+            public => Ok(public),
+        }
+    }
+
     /// Whether this key has signed the message with this algorithm. A key that is of another kind, or that may be used for
     /// another algorithm only, has not. Whatever is compared with a secret is compared in constant time.
     pub(crate) fn has_signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {

@@ -1,19 +1,23 @@
-//! `jwt-secret` becomes keys: a set of JWKs, one JWK, or a text.
+//! `jwt-secret` becomes keys: a set of JWKs, one JWK, or a text. What an issuer publishes does too, if it is public.
 
 use crate::algorithm::sha256;
 use crate::base64url;
 use crate::jwk::{Key, Unusable};
 use crate::tree::{TreeError, Value};
 use std::fmt;
+use std::sync::Arc;
 
 /// How many bytes a secret that is no JWK has at least.
 pub const SECRET_BYTES_MIN: usize = 32;
 /// How many keys a set has at most. A token without `kid` is checked with each that suits it.
 pub const JWKS_KEYS_MAX: usize = 64;
+/// How long a key's name is that is told of an issuer's key: it is their text.
+const KID_BYTES_TOLD_MAX: usize = 64;
 
 /// The keys that tokens are checked with.
+#[derive(Clone)]
 pub struct Keys {
-    pub(crate) keys: Vec<Key>,
+    pub(crate) keys: Vec<Arc<Key>>,
     warnings: Vec<String>,
     fingerprint: [u8; 32],
 }
@@ -33,7 +37,15 @@ impl Keys {
         let mut warnings = Vec::new();
         let keys = match Value::parse(secret) {
             Ok(json) => match (json.member("keys"), json.member("kty")) {
-                (Some(Value::Array(set)), _) => set_of(set, &mut warnings)?,
+                (Some(Value::Array(set)), _) => {
+                    let keys = set_of(set, "jwt-secret", Key::of_jwk, &mut warnings)?;
+                    if keys.is_empty() {
+                        warnings.push(
+                            "jwt-secret has no key that tokens can be checked with: every token is refused.".to_owned(),
+                        );
+                    }
+                    keys
+                }
                 // what is nearly a set must not become a text: it may well be public
                 (Some(_), _) => {
                     return Err(KeyError::new(KeyErrorKind::Unusable(Unusable("its 'keys' are no array").0)));
@@ -46,7 +58,47 @@ impl Keys {
             Err(TreeError::TooDeep) => return Err(KeyError::new(KeyErrorKind::Unusable("it is nested too deep"))),
             Err(TreeError::NotJson) => text(secret, &mut warnings)?,
         };
+        let keys = keys.into_iter().map(Arc::new).collect();
         Ok(Self { keys, warnings, fingerprint: sha256(&[secret]) })
+    }
+
+    /// Reads what an issuer publishes: a set of keys (JWKS), of which those that cannot be used are left out and named among the
+    /// [warnings](Self::warnings), under this name of the set. A key that could also sign is not used: whoever can fetch it
+    /// could make tokens.
+    ///
+    /// # Errors
+    ///
+    /// What is no set, a set of more than [`JWKS_KEYS_MAX`], one without a key that can be used.
+    pub fn parse_public(document: &[u8], name: &str) -> Result<Self, KeyError> {
+        let no_set = |_| KeyError::new(KeyErrorKind::NoSet);
+        let json = Value::parse(document).map_err(no_set)?;
+        let set = json.member("keys").and_then(Value::elements).ok_or(KeyError::new(KeyErrorKind::NoSet))?;
+        let mut warnings = Vec::new();
+        let keys = set_of(set, name, Key::of_public_jwk, &mut warnings)?;
+        if keys.is_empty() {
+            return Err(KeyError::new(KeyErrorKind::NoneUsable));
+        }
+        let keys = keys.into_iter().map(Arc::new).collect();
+        Ok(Self { keys, warnings, fingerprint: sha256(&[b"public", document]) })
+    }
+
+    /// No keys: every token is refused.
+    pub fn none() -> Self {
+        Self { keys: Vec::new(), warnings: Vec::new(), fingerprint: sha256(&[]) }
+    }
+
+    /// These and others.
+    pub(crate) fn and(&self, others: &Self) -> Self {
+        Self {
+            keys: self.keys.iter().chain(&others.keys).cloned().collect(),
+            warnings: self.warnings.iter().chain(&others.warnings).cloned().collect(),
+            fingerprint: sha256(&[&self.fingerprint, &others.fingerprint]),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.keys.len()
     }
 
     /// Decodes a secret with `jwt-secret-is-base64`: white space around it does not count, `-` and `_` are `+` and `/`, and `.`
@@ -73,25 +125,28 @@ impl fmt::Debug for Keys {
     }
 }
 
-fn set_of(set: &[Value], warnings: &mut Vec<String>) -> Result<Vec<Key>, KeyError> {
+fn set_of(
+    set: &[Value],
+    name: &str,
+    key_of: fn(&Value) -> Result<Key, Unusable>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Key>, KeyError> {
     if set.len() > JWKS_KEYS_MAX {
         return Err(KeyError::new(KeyErrorKind::TooMany));
     }
     let mut keys = Vec::with_capacity(set.len());
     for (index, jwk) in set.iter().enumerate() {
-        match Key::of_jwk(jwk) {
+        match key_of(jwk) {
             Ok(key) => keys.push(key),
             Err(Unusable(fault)) => {
                 let number = index + 1;
-                warnings.push(match jwk.member("kid").and_then(Value::string) {
-                    Some(kid) => format!("Key {number} of jwt-secret, {kid:?}, is not used: {fault}."),
-                    None => format!("Key {number} of jwt-secret is not used: {fault}."),
+                let kid = jwk.member("kid").and_then(Value::string).filter(|kid| kid.len() <= KID_BYTES_TOLD_MAX);
+                warnings.push(match kid {
+                    Some(kid) => format!("Key {number} of {name}, {kid:?}, is not used: {fault}."),
+                    None => format!("Key {number} of {name} is not used: {fault}."),
                 });
             }
         }
-    }
-    if keys.is_empty() {
-        warnings.push("jwt-secret has no key that tokens can be checked with: every token is refused.".to_owned());
     }
     Ok(keys)
 }
@@ -108,7 +163,7 @@ fn text(secret: &[u8], warnings: &mut Vec<String>) -> Result<Vec<Key>, KeyError>
     Ok(vec![Key::of_text(secret)])
 }
 
-/// `jwt-secret` cannot be used. As text, what the configuration's error says; no part of the secret is in it.
+/// `jwt-secret`, or what an issuer publishes, cannot be used. As text, what is wrong with it; no part of the secret is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyError {
     kind: KeyErrorKind,
@@ -125,6 +180,10 @@ pub enum KeyErrorKind {
     Unusable(&'static str),
     /// A set of more than [`JWKS_KEYS_MAX`] keys.
     TooMany,
+    /// What an issuer publishes is no set of keys.
+    NoSet,
+    /// It is one, and has no key that tokens can be checked with.
+    NoneUsable,
 }
 
 impl KeyError {
@@ -144,7 +203,9 @@ impl fmt::Display for KeyError {
             KeyErrorKind::TooShort => f.write_str("The JWT secret must be at least 32 characters long."),
             KeyErrorKind::NotBase64 => f.write_str("The JWT secret is not base64."),
             KeyErrorKind::Unusable(fault) => write!(f, "The JWT secret is a key that cannot be used: {fault}."),
-            KeyErrorKind::TooMany => write!(f, "The JWT secret has more than {JWKS_KEYS_MAX} keys."),
+            KeyErrorKind::TooMany => write!(f, "The set has more than {JWKS_KEYS_MAX} keys."),
+            KeyErrorKind::NoSet => f.write_str("It is no set of keys: a JSON object with an array 'keys' is needed."),
+            KeyErrorKind::NoneUsable => f.write_str("The set has no key that tokens can be checked with."),
         }
     }
 }

@@ -19,6 +19,11 @@ impl Refusal {
             Self::Claims(_) => None,
         }
     }
+
+    /// Whether the token may be signed by a public key that is not known: with other keys, it may be accepted.
+    pub fn is_of_unknown_key(&self) -> bool {
+        matches!(self, Self::Token(TokenError { kind: TokenErrorKind::UnknownKey | TokenErrorKind::NoKey }))
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -71,6 +76,8 @@ pub enum TokenErrorKind {
     Undecodable,
     /// There are keys, and none of them has signed it.
     NotSigned,
+    /// None of them has, and another public key may have: none goes by the name that the token says, or it says none.
+    UnknownKey,
     /// There is no key with which any token could be checked.
     NoKey,
 }
@@ -88,7 +95,9 @@ impl TokenError {
     /// The error's `details`.
     pub fn details(&self) -> Option<&'static str> {
         match self.kind {
-            TokenErrorKind::NotSigned => Some("None of the keys was able to decode the JWT"),
+            TokenErrorKind::NotSigned | TokenErrorKind::UnknownKey => {
+                Some("None of the keys was able to decode the JWT")
+            }
             TokenErrorKind::NoKey => Some("No suitable key was found to decode the JWT"),
             TokenErrorKind::Unsecured => Some("JWT is unsecured but expected 'alg' was not 'none'"),
             TokenErrorKind::Empty
@@ -110,7 +119,9 @@ impl fmt::Display for TokenError {
             TokenErrorKind::Unsecured => "Wrong or unsupported encoding algorithm",
             TokenErrorKind::Encrypted => "Unsupported token type",
             TokenErrorKind::TooLarge | TokenErrorKind::Undecodable => "JWT couldn't be decoded",
-            TokenErrorKind::NotSigned | TokenErrorKind::NoKey => "No suitable key or wrong key type",
+            TokenErrorKind::NotSigned | TokenErrorKind::UnknownKey | TokenErrorKind::NoKey => {
+                "No suitable key or wrong key type"
+            }
         })
     }
 }

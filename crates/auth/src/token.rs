@@ -43,12 +43,15 @@ impl Keys {
         if self.keys.is_empty() {
             return refused(TokenErrorKind::NoKey);
         }
-        let has_signed = base64url::decode(signature).is_some_and(|signature| {
-            let mut named = self.keys.iter().filter(|key| header.kid.is_none() || key.kid == header.kid);
-            named.any(|key| key.has_signed(header.algorithm, signed, &signature))
-        });
+        let mut named = self.keys.iter().filter(|key| header.kid.is_none() || key.kid == header.kid).peekable();
+        let may_be_unknown = header.kid.is_none() || named.peek().is_none();
+        let has_signed = base64url::decode(signature)
+            .is_some_and(|signature| named.any(|key| key.has_signed(header.algorithm, signed, &signature)));
         if !has_signed {
-            return refused(TokenErrorKind::NotSigned);
+            return refused(match may_be_unknown && header.algorithm.is_public() {
+                true => TokenErrorKind::UnknownKey,
+                false => TokenErrorKind::NotSigned,
+            });
         }
         match base64url::decode(payload) {
             Some(payload) => Ok(Claims::parse(&payload)?),

@@ -38,6 +38,11 @@ impl Verifier {
         Self { keys, role_path, audience, fingerprint }
     }
 
+    /// The same with other keys in addition.
+    pub fn with(&self, keys: &Keys) -> Self {
+        Self::new(self.keys.and(keys), self.role_path.clone(), self.audience.clone())
+    }
+
     /// Whose token this is, if it is signed and its claims hold at `now_s`, whole seconds since 1970.
     /// [`Cache::identify`](crate::Cache::identify) is the same with a memory.
     pub fn identify(&self, token: &[u8], now_s: i64) -> Result<Identity, Refusal> {

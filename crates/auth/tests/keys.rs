@@ -143,13 +143,49 @@ fn jwks_that_cannot_be_used() {
 fn a_set_is_bounded_and_may_be_empty() {
     let set = |count: usize| json!({ "keys": vec![json!({ "kty": "oct", "k": "AAAA" }); count] }).to_string();
     assert!(Keys::parse(set(JWKS_KEYS_MAX).as_bytes()).unwrap().warnings().is_empty());
-    assert_eq!(refused(set(JWKS_KEYS_MAX + 1)), "The JWT secret has more than 64 keys.");
+    assert_eq!(refused(set(JWKS_KEYS_MAX + 1)), "The set has more than 64 keys.");
     assert_eq!(
         Keys::parse(set(0).as_bytes()).unwrap().warnings(),
         ["jwt-secret has no key that tokens can be checked with: every token is refused."]
     );
     let odd = Keys::parse(br#"{"keys":[5,null,{"kty":"x"},{}]}"#).unwrap();
     assert_eq!(odd.warnings().len(), 5);
+}
+
+#[test]
+fn of_what_an_issuer_publishes_only_public_keys_count() {
+    let published = |document: &Value| Keys::parse_public(document.to_string().as_bytes(), "the set");
+    let with = |mut jwk: Value, name: &str, value: &str| {
+        jwk[name] = value.into();
+        jwk
+    };
+    let public = || rsa(&modulus(2048), &[1, 0, 1]);
+    let secret = json!({ "kty": "oct", "k": b64(&[7; 32]), "kid": "s" });
+    let private = with(public(), "d", "AAAA");
+    let encrypting = with(public(), "use", "enc");
+    let keys = published(&json!({ "keys": [secret, public(), private, encrypting] })).unwrap();
+    assert_eq!(keys.count(), 1);
+    assert_eq!(
+        keys.warnings(),
+        [
+            "Key 1 of the set, \"s\", is not used: it is a secret, with which everybody who reads it can sign.",
+            "Key 3 of the set is not used: it is a private key, with which everybody who reads it can sign.",
+            "Key 4 of the set is not used: its 'use' is not 'sig'.",
+        ]
+    );
+    // nobody writes our log
+    let long = with(secret.clone(), "kid", &"k".repeat(65));
+    assert!(!published(&json!({ "keys": [long, public()] })).unwrap().warnings()[0].contains("kkk"));
+    let refused = |document: Value| published(&document).unwrap_err().kind();
+    assert_eq!(refused(json!({ "keys": [secret] })), KeyErrorKind::NoneUsable);
+    assert_eq!(refused(json!({ "keys": [] })), KeyErrorKind::NoneUsable);
+    assert_eq!(refused(json!({ "keys": vec![public(); JWKS_KEYS_MAX + 1] })), KeyErrorKind::TooMany);
+    for no_set in [public(), json!({ "keys": public() }), json!([public()]), json!("x"), json!({})] {
+        assert_eq!(refused(no_set), KeyErrorKind::NoSet);
+    }
+    // what would be a secret if it stood in the configuration is none here
+    let text = Keys::parse_public(&[b'x'; SECRET_BYTES_MIN], "the set");
+    assert_eq!(text.unwrap_err().kind(), KeyErrorKind::NoSet);
 }
 
 #[test]
