@@ -118,6 +118,13 @@ impl Keys {
     }
 }
 
+/// Of the same texts.
+impl PartialEq for Keys {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
 /// Tells how many there are, and no more.
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

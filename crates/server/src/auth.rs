@@ -1,6 +1,10 @@
 //! Who asks: the role that a request runs as, and the claims that SQL may read (auth §§2, 3, 6).
 
 pub(crate) mod cookie;
+mod fetch;
+mod issuer;
+
+pub(crate) use issuer::{Issuer, keep_fetched};
 
 use crate::config::InForce;
 use crate::error::ApiError;
@@ -23,16 +27,16 @@ pub(crate) struct Who<'a> {
 }
 
 impl<'a> Who<'a> {
-    /// Finds out who sends a request. No database is asked.
-    pub(crate) fn of(state: &State, in_force: &'a InForce, parts: &Parts) -> Result<Self, ApiError> {
+    /// Finds out who sends a request. No database is asked; the issuer of tokens is waited for only where no known key has signed one.
+    pub(crate) async fn of(state: &State, in_force: &'a InForce, parts: &Parts) -> Result<Self, ApiError> {
         let token = parts.headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         let identity = match (token, &in_force.config.session_cookie) {
-            (Some(token), _) => Some(identify(state, in_force, token)?),
+            (Some(token), _) => Some(identify(state, in_force, token).await?),
             (None, Some(name)) => match cookie::token(&parts.headers, name) {
                 Some(token) => {
                     cookie::check(parts)?;
                     // a browser would send it again for ever; where the server has no secret, the token may still be good
-                    let identity = identify(state, in_force, token).map_err(|error| match error.status {
+                    let identity = identify(state, in_force, token).await.map_err(|error| match error.status {
                         StatusCode::UNAUTHORIZED => error.forgetting(name),
                         _ => error,
                     });
@@ -78,9 +82,20 @@ impl<'a> Who<'a> {
 }
 
 /// Whose a token is.
-pub(crate) fn identify(state: &State, in_force: &InForce, token: &[u8]) -> Result<Arc<Identity>, ApiError> {
-    let verifier = in_force.verifier.as_ref().ok_or_else(ApiError::no_secret)?;
-    Ok(state.tokens.identify(verifier, token, now_s())?)
+pub(crate) async fn identify(state: &State, in_force: &InForce, token: &[u8]) -> Result<Arc<Identity>, ApiError> {
+    let verifier = in_force.verifier().ok_or_else(ApiError::no_secret)?;
+    let refusal = match state.tokens.identify(&verifier, token, now_s()) {
+        Err(refusal) if refusal.is_of_unknown_key() && in_force.config.jwt_jwks_uri.is_some() => refusal,
+        identified => return Ok(identified?),
+    };
+    // boxed: few requests come here, and all would have room for it
+    Box::pin(state.issuer.look_again()).await;
+    match in_force.verifier() {
+        Some(renewed) if !Arc::ptr_eq(&renewed, &verifier) => Ok(state.tokens.identify(&renewed, token, now_s())?),
+        // the token may be good
+        Some(_) | None if !state.issuer.is_known() => Err(ApiError::no_keys()),
+        Some(_) | None => Err(refusal.into()),
+    }
 }
 
 /// Seconds since 1970.

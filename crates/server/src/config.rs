@@ -96,12 +96,14 @@ mod database;
 mod dump;
 mod file;
 mod in_force;
+mod jwks_uri;
 mod keys;
 mod reread;
 mod sources;
 mod values;
 
 pub(crate) use in_force::InForce;
+pub use jwks_uri::{JwksUri, JwksUriError};
 pub use keys::Config;
 pub(crate) use reread::{Reading, reread, said_by_database};
 pub use sources::Sources;
@@ -301,6 +303,8 @@ mod tests {
     fn a_bad_value_is_an_error_with_key_value_and_what_would_be_right() {
         const FUNCTION_NEEDED: &str = "a function's name is needed, or schema.name, of at most 63 bytes each, without blanks, \
                                        quotes or parentheses";
+        const URI_NEEDED: &str =
+            "a URI of http or https is needed, such as https://issuer.example/.well-known/jwks.json";
         let number = "a number from 1 to 10000 is needed";
         for wrong in ["abc", "0", "-1", "+7", "7.5", "10001", "99999999999999999999", "0x10", "true", "1 2"] {
             let expected = format!("Error in config: PGRST_DB_POOL = {wrong:?}: {number}");
@@ -324,6 +328,9 @@ mod tests {
             ("PGRST_DB_SCHEMAS", "api,pg_catalog", "db-schemas does not allow schema: 'pg_catalog'"),
             ("PGRST_PRE_REQUEST", "api.", FUNCTION_NEEDED),
             ("PGRST_DB_PRE_REQUEST", "a b", FUNCTION_NEEDED),
+            ("THALWEG_JWT_JWKS_URI", "issuer.example/jwks.json", URI_NEEDED),
+            ("THALWEG_JWT_JWKS_URI", "ftp://issuer.example/jwks.json", URI_NEEDED),
+            ("THALWEG_JWT_JWKS_REFRESH", "0", "a number from 1 to 86400 is needed"),
             ("PGRST_SERVER_TRACE_HEADER", "X Id", "the name of a header is needed"),
             (
                 "PGRST_OPENAPI_SERVER_PROXY_URI",

@@ -133,6 +133,11 @@ impl ApiError {
         Self::new(500, "PGRST300", "Server lacks JWT secret")
     }
 
+    /// A token, and its issuer's keys have not been fetched yet: nobody can say that it is bad.
+    pub(crate) fn no_keys() -> Self {
+        Self::unavailable("TWG08", "The keys that tokens are verified with could not be fetched yet")
+    }
+
     /// A cookie says who asks, and no page of the same site sends it.
     pub(crate) fn of_other_site() -> Self {
         Self::new(403, "TWG06", "A request by cookie that may change something must come from the same site")

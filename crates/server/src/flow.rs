@@ -150,7 +150,7 @@ async fn attempt<'a>(
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
-    let who = Who::of(state, in_force, parts)?;
+    let who = Who::of(state, in_force, parts).await?;
     given.who = Some(who.clone());
     if who.has_token() {
         bill.lap(Stage::Jwt);
@@ -221,7 +221,7 @@ async fn attempt<'a>(
     };
     let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
     if let Some(name) = session {
-        cookie::put(state, in_force, name, &mut response)?;
+        cookie::put(state, in_force, name, &mut response).await?;
     }
     Ok((response, rows))
 }

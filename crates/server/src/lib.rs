@@ -34,7 +34,9 @@ mod transaction;
 mod turns;
 mod upload;
 
-pub use config::{Config, ConfigError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources};
+pub use config::{
+    Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources,
+};
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;

@@ -4,11 +4,13 @@
 
 mod access;
 mod diagnostics;
+mod failures;
 mod queue;
 mod sql;
 mod time;
 
 pub(crate) use access::access;
+pub(crate) use failures::Failures;
 pub(crate) use sql::{note_queries, noting_queries};
 
 use crate::config::{Config, LogFormat, LogLevel};

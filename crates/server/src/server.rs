@@ -2,8 +2,10 @@
 
 use crate::admin::{self, Admin, LastLoad, Vitals};
 use crate::answer::Outlet;
+use crate::auth::{Issuer, keep_fetched};
 use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, Place, client};
+use crate::log::Failures;
 use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
 use crate::spool::Spool;
@@ -32,8 +34,6 @@ const OTHER_DESCRIPTORS: usize = 32;
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after a failure to accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often failures to accept are told.
-const FAILURES_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How much memory tokens take that were verified, in bytes.
 const TOKENS_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -254,25 +254,6 @@ fn clients_max(config: &Config) -> usize {
     usize::try_from(open).unwrap_or(usize::MAX).saturating_sub(kept).clamp(1, config.server_clients_max)
 }
 
-/// Failures to accept, of which there may be many in a second.
-#[derive(Default)]
-struct Failures {
-    told: Option<Instant>,
-    untold: u64,
-}
-
-impl Failures {
-    /// Counts one more; how many there have been, where that is to be told: of the first, then of all in a minute.
-    fn another(&mut self, now: Instant) -> Option<u64> {
-        self.untold += 1;
-        if self.told.is_some_and(|told| now - told < FAILURES_INTERVAL) {
-            return None;
-        }
-        self.told = Some(now);
-        Some(std::mem::take(&mut self.untold))
-    }
-}
-
 impl ServerBuilder {
     /// Where the configuration was read from, so that it can be read again while the server runs.
     pub fn sources(self, sources: Sources) -> Self {
@@ -309,6 +290,7 @@ impl ServerBuilder {
             sources: self.sources,
             settings: Mutex::default(),
             replaced: watch::channel(()).0,
+            issuer: Issuer::new(),
             tokens: thalweg_auth::Cache::new(in_force.config.jwt_cache_max_entries, TOKENS_BYTES_MAX),
             in_force: ArcSwap::from_pointee(in_force),
             snapshot: ArcSwapOption::empty(),
@@ -320,6 +302,7 @@ impl ServerBuilder {
         let [reload_schema, reload_config] = [SignalKind::user_defined1(), SignalKind::user_defined2()]
             .map(|kind| signal(kind).map_err(ServerError::Signals));
         tokio::spawn(follow(state.clone(), reload_schema?, reload_config?));
+        tokio::spawn(keep_fetched(state.clone()));
         let mut admin = JoinSet::new();
         if let Some(place) = admin::place(&state.start) {
             let bound = Admin::bind(&place).await;
@@ -334,24 +317,5 @@ impl ServerBuilder {
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         tokio::spawn(listen(state.clone()));
         Ok(Server { state, listener, admin })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_are_told_once_a_minute() {
-        let mut failures = Failures::default();
-        let start = Instant::now();
-        let told = |failures: &mut Failures, from: u64| -> Vec<u64> {
-            (0..1_200)
-                .filter_map(|at| failures.another(start + Duration::from_secs(from) + ACCEPT_PAUSE * at))
-                .collect()
-        };
-        assert_eq!(told(&mut failures, 0), [1]);
-        assert_eq!(told(&mut failures, 60), [1_200]);
-        assert_eq!(told(&mut failures, 3_600), [1_200]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::admin::Vitals;
 use crate::answer::Outlet;
+use crate::auth::Issuer;
 use crate::config::{Config, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
@@ -34,6 +35,8 @@ pub(crate) struct State {
     pub(crate) known_reads: KnownReads,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
+    /// Who publishes the keys of tokens.
+    pub(crate) issuer: Issuer,
     /// Tokens that were verified.
     pub(crate) tokens: thalweg_auth::Cache,
     /// What bodies hold.
@@ -74,7 +77,7 @@ impl State {
     pub(crate) fn put_in_force(&self, next: Arc<InForce>) {
         log::configure(&next.config);
         self.tokens.limit(next.config.jwt_cache_max_entries);
-        self.in_force.store(next);
+        self.issuer.put_in_force(&self.in_force, next);
         self.replaced.send_replace(());
     }
 

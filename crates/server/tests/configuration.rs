@@ -5,24 +5,24 @@ use thalweg_server::{Config, Sources};
 use thalweg_testkit::Database;
 
 /// What is set for a role outlives its database, and the cluster is shared: each test has a login of its own.
-struct Login<'a> {
+pub(crate) struct Login<'a> {
     database: &'a Database,
     name: &'static str,
 }
 
 impl<'a> Login<'a> {
-    fn new(database: &'a Database, name: &'static str) -> Self {
+    pub(crate) fn new(database: &'a Database, name: &'static str) -> Self {
         database.execute(&format!("create role {name} login superuser password 'x'; grant {ROLE} to {name}"));
         Self { database, name }
     }
 
-    fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         let uri = self.database.uri();
         let (_, host) = uri.rsplit_once('@').unwrap();
         format!("postgresql://{}:x@{host}", self.name)
     }
 
-    fn set(&self, key: &str, value: &str) {
+    pub(crate) fn set(&self, key: &str, value: &str) {
         let (role, value) = (self.name, value.replace('\'', "''"));
         self.database.execute(&format!("alter role {role} set pgrst.{key} = '{value}'"));
     }

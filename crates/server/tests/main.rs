@@ -11,6 +11,7 @@ mod faults;
 mod files;
 mod flat;
 mod injection;
+mod jwks;
 mod known;
 mod never_analysed;
 mod planned;

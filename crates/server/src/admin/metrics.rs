@@ -53,6 +53,7 @@ fn ours(text: &mut Text, state: &State) {
     let (hits, misses) = state.known_reads.counts();
     let reads = [("hit", hits), ("miss", misses)];
     text.counter("thalweg_known_reads_total", "Reads looked for among those that need no planning.", "result", &reads);
+    issuer(text, state);
     let held = [("bodies", state.held_bytes.held_bytes()), ("answers", state.outlet.held_bytes())];
     text.head("thalweg_held_bytes", "Memory that bodies and answers hold.", "gauge");
     for (of, bytes) in held {
@@ -60,6 +61,17 @@ fn ours(text: &mut Text, state: &State) {
     }
     text.gauge("thalweg_spool_bytes", "Disk that slow clients take.", state.spool.bytes());
     text.count("thalweg_log_lines_dropped_total", "Log lines that nobody took.", log::lines_dropped());
+}
+
+/// The keys that are fetched.
+fn issuer(text: &mut Text, state: &State) {
+    let counts = state.issuer.counts();
+    let fetches = [("success", counts.succeeded), ("failure", counts.failed)];
+    text.counter("thalweg_jwks_fetches_total", "Attempts to fetch the keys of tokens.", "result", &fetches);
+    if let Some((keys, age)) = counts.known {
+        text.gauge("thalweg_jwks_keys", "Fetched keys that tokens are verified with.", keys);
+        text.gauge("thalweg_jwks_age_seconds", "How long ago they were fetched.", age.as_secs_f64());
+    }
 }
 
 /// The text format of Prometheus.

@@ -54,7 +54,7 @@ pub(crate) fn forget(name: &str) -> String {
 
 /// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
 /// where the function returned none.
-pub(crate) fn put(
+pub(crate) async fn put(
     state: &State,
     in_force: &InForce,
     name: &str,
@@ -74,7 +74,8 @@ pub(crate) fn put(
         "" => forget(name),
         token => {
             // one that the server would refuse is no use to anybody
-            let identity = identify(state, in_force, token.as_bytes()).map_err(|_| ApiError::no_token_returned())?;
+            let identity =
+                identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
             let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
             format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
         }

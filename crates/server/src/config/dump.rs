@@ -1,7 +1,7 @@
 //! The configuration written down, as a file that reads back as the same (operations §11).
 
 use super::keys::{KEYS, Key};
-use super::{Config, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
+use super::{Config, JwksUri, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
@@ -214,6 +214,12 @@ impl<T: Show> Show for Option<T> {
     }
 }
 
+impl Show for JwksUri {
+    fn show(&self) -> Shown {
+        Shown::Text(self.text().to_owned())
+    }
+}
+
 impl Show for RequestSettings {
     fn show(&self) -> Shown {
         let word = match self {
@@ -283,6 +289,8 @@ mod tests {
         ("db-anon-role", "a \\\"b\\\" \\\\ $$c"),
         ("jwt-secret", "a secret of more than 32 bytes \\\\ \\\" $$ \\n."),
         ("jwt-secret-is-base64", "true"),
+        ("jwt-jwks-uri", "https://issuer.example/keys?p=1"),
+        ("jwt-jwks-refresh", "60"),
         ("jwt-aud", "club"),
         ("jwt-role-claim-key", "$$.club[\\\"role\\\"]"),
         ("jwt-cache-max-entries", "7"),

@@ -1,6 +1,7 @@
 //! The configuration that requests are answered by, and what is made of it once for all of them.
 
 use super::{Config, ConfigError};
+use arc_swap::ArcSwapOption;
 use hyper::header::HeaderName;
 use regex::{RegexSet, RegexSetBuilder};
 use std::borrow::Cow;
@@ -21,15 +22,17 @@ pub(crate) struct InForce {
     pub(crate) pre_request: Option<Arc<str>>,
     /// The header that is sent back as it came.
     pub(crate) trace_header: Option<HeaderName>,
-    /// What tokens are verified by.
-    pub(crate) verifier: Option<Verifier>,
+    /// What tokens are verified by, if they can be: with the keys of the configuration, and those that were fetched.
+    verifier: ArcSwapOption<Verifier>,
+    /// The same with the keys of the configuration alone.
+    of_config: Option<Arc<Verifier>>,
     /// `db-hoisted-tx-settings`
     hoisted: RegexSet,
 }
 
 impl InForce {
     pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
-        let verifier = verifier(&config)?;
+        let of_config = verifier(&config)?.map(Arc::new);
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let hoisted = RegexSetBuilder::new(&config.db_hoisted_tx_settings)
             .case_insensitive(true)
@@ -45,7 +48,8 @@ impl InForce {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             pre_request,
             trace_header,
-            verifier,
+            verifier: ArcSwapOption::new(of_config.clone()),
+            of_config,
             hoisted,
             config,
         })
@@ -53,8 +57,23 @@ impl InForce {
 
     /// What is odd about it, in words for the log.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let of_tokens = self.verifier.iter().flat_map(Verifier::warnings);
-        self.config.warnings.iter().cloned().chain(of_tokens).collect()
+        let of_tokens = self.of_config.iter().flat_map(|verifier| verifier.warnings());
+        let forgeable = self.config.jwt_jwks_uri.iter().filter(|uri| uri.is_forgeable()).map(|uri| {
+            format!(
+                "{uri} (jwt-jwks-uri) is not encrypted: whoever is on the way to it can put keys of their own there"
+            )
+        });
+        self.config.warnings.iter().cloned().chain(of_tokens).chain(forgeable).collect()
+    }
+
+    /// What tokens are verified by now.
+    pub(crate) fn verifier(&self) -> Option<Arc<Verifier>> {
+        self.verifier.load_full()
+    }
+
+    /// Verifies with these keys too from now on, instead of those that were fetched before.
+    pub(crate) fn verify_with(&self, fetched: &Keys) {
+        self.verifier.store(self.of_config.as_ref().map(|verifier| Arc::new(verifier.with(fetched))));
     }
 
     /// Whether a setting of a called function holds for the whole transaction (functions §6).
@@ -70,7 +89,9 @@ fn verifier(config: &Config) -> Result<Option<Verifier>, ConfigError> {
     let path = RolePath::parse(&config.jwt_role_claim_key).map_err(|cause| wrong("jwt-role-claim-key", &cause))?;
     let audience =
         config.jwt_aud.as_deref().map(Audience::parse).transpose().map_err(|cause| wrong("jwt-aud", &cause))?;
-    let Some(secret) = &config.jwt_secret else { return Ok(None) };
+    let Some(secret) = &config.jwt_secret else {
+        return Ok(config.jwt_jwks_uri.as_ref().map(|_| Verifier::new(Keys::none(), path, audience)));
+    };
     let decoded = match config.jwt_secret_is_base64 {
         true => Cow::Owned(Keys::decode_base64(secret.bytes()).map_err(|cause| wrong("jwt-secret", &cause))?),
         false => Cow::Borrowed(secret.bytes()),
@@ -98,5 +119,9 @@ mod tests {
         let warnings = in_force.warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0] == "odd" && warnings[1].contains("jwt-role-claim-key"), "{warnings:?}");
+        for (uri, expected) in [("http://issuer.example", 1), ("https://issuer.example", 0), ("http://127.0.0.1", 0)] {
+            let config = Config { jwt_jwks_uri: Some(uri.parse().unwrap()), ..Config::default() };
+            assert_eq!(InForce::new(config).unwrap().warnings().len(), expected, "{uri}");
+        }
     }
 }

@@ -4,10 +4,10 @@
 
 use super::dump::{Show, Shown};
 use super::values::{
-    Values, boolean, choice, connection, cookie_name, function, list, number, optional, path, proxy, schemas, seconds,
-    secret, socket_mode, text, trace_header,
+    Values, boolean, choice, connection, cookie_name, function, jwks_uri, list, number, optional, path, proxy, schemas,
+    seconds, secret, socket_mode, text, trace_header,
 };
-use super::{ConfigError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
+use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +17,8 @@ const ROWS_MAX: u64 = i64::MAX as u64;
 const BYTES_MAX: u64 = u64::MAX;
 const CONNECTIONS_MAX: u64 = 10_000;
 const CLIENTS_MAX: u64 = 1_000_000;
+/// A day: keys that were withdrawn are no good for longer.
+const JWKS_REFRESH_S_MAX: u64 = 86_400;
 
 config_of_keys! {
     /// the connection string; `None` where nobody said.
@@ -29,6 +31,10 @@ config_of_keys! {
     "jwt-secret": "", in_database, secret => jwt_secret: Option<Secret> = optional(secret);
     /// whether it is in base64.
     "jwt-secret-is-base64": "false", in_database, older("secret-is-base64") => jwt_secret_is_base64: bool = boolean;
+    /// a key of Thalweg's own: where the issuer of tokens publishes the public keys that they are signed with.
+    "jwt-jwks-uri": "", in_database => jwt_jwks_uri: Option<JwksUri> = optional(jwks_uri);
+    /// a key of Thalweg's own: after how many seconds they are fetched again.
+    "jwt-jwks-refresh": "300", in_database => jwt_jwks_refresh: Duration = |given: &str| number(1, JWKS_REFRESH_S_MAX)(given).map(Duration::from_secs);
     /// whom tokens must be meant for.
     "jwt-aud": "", in_database => jwt_aud: Option<String> = optional(text);
     /// where in a token's claims the role stands.

@@ -40,6 +40,10 @@ pub(crate) async fn reread(
                 }
                 state.put_in_force(Arc::new(next));
             }
+            if reading == Reading::Asked {
+                // what the configuration names is read again, be it a file or an issuer's keys
+                state.issuer.ask();
+            }
             if reading == Reading::Asked || is_new && reading == Reading::WithSchema {
                 tracing::info!(target: "notice", "Config reloaded");
             }

@@ -1,7 +1,7 @@
 //! Values as they were given, and how each type of them is read (operations §1.1).
 
 use super::keys::{KEYS, Key, NOT_YET, REQUEST_SETTINGS_NEVER};
-use super::{ConfigError, Secret};
+use super::{ConfigError, JwksUri, JwksUriError, Secret};
 use hyper::header::HeaderName;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -227,6 +227,10 @@ pub(super) fn proxy(given: &str) -> Result<String, String> {
         Some(_) => text(given),
         None => Err("Malformed proxy uri, a correct example: https://example.com:8443/basePath".to_owned()),
     }
+}
+
+pub(super) fn jwks_uri(given: &str) -> Result<JwksUri, String> {
+    given.parse().map_err(|needed: JwksUriError| needed.to_string())
 }
 
 pub(super) fn cookie_name(given: &str) -> Result<String, String> {
