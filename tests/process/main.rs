@@ -4,6 +4,7 @@ mod admin;
 mod clients;
 mod crowd;
 mod handover;
+mod issuer;
 mod kills;
 mod log;
 mod memory;
