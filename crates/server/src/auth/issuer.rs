@@ -63,7 +63,10 @@ enum Step {
         until: Instant,
     },
     Asked,
-    Fetching,
+    /// What is fetched may be older than what was asked for meanwhile.
+    Fetching {
+        again: bool,
+    },
 }
 
 /// What has come of the fetches, for who looks after the server.
@@ -78,7 +81,7 @@ impl Issuer {
     pub(crate) fn new() -> Self {
         Self {
             known: Mutex::default(),
-            progress: watch::channel(Progress { step: Step::Fetching, ended: 0 }).0,
+            progress: watch::channel(Progress { step: Step::Fetching { again: false }, ended: 0 }).0,
             waiters: Semaphore::new(FETCH_WAITERS_MAX),
             succeeded: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -121,12 +124,11 @@ impl Issuer {
 
     /// Asks for a fetch, as soon as there may be one.
     pub(crate) fn ask(&self) {
-        self.progress.send_if_modified(|progress| {
-            let is_resting = progress.step != Step::Fetching;
-            if is_resting {
-                progress.step = Step::Asked;
+        self.progress.send_modify(|progress| {
+            progress.step = match progress.step {
+                Step::Resting { .. } | Step::Asked => Step::Asked,
+                Step::Fetching { .. } => Step::Fetching { again: true },
             }
-            is_resting
         });
     }
 
@@ -139,7 +141,7 @@ impl Issuer {
             seen = progress.ended;
             match progress.step {
                 Step::Resting { until } => rests = Instant::now() < until,
-                Step::Asked | Step::Fetching => return false,
+                Step::Asked | Step::Fetching { .. } => return false,
             }
             if !rests {
                 progress.step = Step::Asked;
@@ -193,14 +195,14 @@ async fn keep_fetched_of(state: &State, uri: &JwksUri) -> Infallible {
     let issuer = &state.issuer;
     let (mut failures, mut failed) = (Failures::default(), 0_u32);
     loop {
-        issuer.progress.send_modify(|progress| progress.step = Step::Fetching);
+        issuer.progress.send_modify(|progress| progress.step = Step::Fetching { again: false });
         let fetched = fetch(uri).await;
         let refresh = state.in_force().config.jwt_jwks_refresh;
         let pause = match fetched {
             Ok(keys) => {
                 issuer.succeeded.fetch_add(1, Ordering::Relaxed);
                 let (count, warnings) = (keys.count(), keys.warnings().to_vec());
-                if issuer.keep(&state.in_force, uri, keys) {
+                if issuer.keep(&state.in_force, uri, keys) || failed > 0 {
                     tracing::info!(target: "notice", keys = count, "Keys of tokens fetched from {uri}");
                     warnings.iter().for_each(|warning| tracing::info!(target: "notice", "{warning}"));
                 }
@@ -219,7 +221,13 @@ async fn keep_fetched_of(state: &State, uri: &JwksUri) -> Infallible {
         let ended = Instant::now();
         let rest_end = ended + refresh.min(FETCH_INTERVAL_MIN);
         issuer.progress.send_modify(|progress| {
-            *progress = Progress { step: Step::Resting { until: rest_end }, ended: progress.ended + 1 };
+            progress.ended += 1;
+            progress.step = match progress.step {
+                Step::Fetching { again: true } => Step::Asked,
+                Step::Fetching { again: false } | Step::Resting { .. } | Step::Asked => {
+                    Step::Resting { until: rest_end }
+                }
+            };
         });
         sleep_until(rest_end.into()).await;
         let mut progress = issuer.progress.subscribe();
@@ -272,11 +280,13 @@ mod tests {
         rest(Instant::now());
         issuer.look_again().await;
         assert!(is_asked());
-        // a fetch that runs is not followed by another
-        issuer.progress.send_modify(|progress| progress.step = Step::Fetching);
+        // of a fetch that runs a token waits for the end, and a reload for another
+        let step = || issuer.progress.borrow().step;
+        issuer.progress.send_modify(|progress| progress.step = Step::Fetching { again: false });
         issuer.look_again().await;
+        assert!(step() == Step::Fetching { again: false });
         issuer.ask();
-        assert!(!is_asked());
+        assert!(step() == Step::Fetching { again: true });
     }
 
     #[test]
