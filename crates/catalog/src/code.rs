@@ -5,6 +5,7 @@
 //! its own functions that see or change a session's state are looked for in the trees it keeps expressions as. What is
 //! not understood counts as code.
 
+use crate::code_text;
 use memchr::memmem;
 use std::collections::{HashMap, HashSet};
 use thalweg_rows::oid::Oid;
@@ -89,8 +90,9 @@ pub(crate) enum Deed {
 /// What is known of deeds and of what they bring about, as the catalogs tell it.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// The functions that PostgreSQL ships and that are not harmless.
-    denied: HashMap<Oid, Runs>,
+    /// What functions run: those that PostgreSQL ships and that are not harmless, and those of the database's own that do not
+    /// run anything.
+    functions: HashMap<Oid, Runs>,
     /// What runs something by itself.
     roots: Vec<(Deed, Runs)>,
     /// A deed and one that it is part of.
@@ -103,8 +105,15 @@ pub(crate) struct Code {
 
 impl Code {
     /// Notes a function that PostgreSQL ships and that is not harmless.
-    pub(crate) fn deny(&mut self, function: Oid, only_asks: bool) {
-        self.denied.insert(function, if only_asks { Runs::Questions } else { Runs::Anything });
+    pub(crate) fn take_shipped(&mut self, function: Oid, only_asks: bool) {
+        self.functions.insert(function, if only_asks { Runs::Questions } else { Runs::Anything });
+    }
+
+    /// Takes a function in SQL of the database's own, with its body and the names of its arguments.
+    pub(crate) fn take_in_sql(&mut self, function: Oid, body: &str, arguments: &[&str]) {
+        if code_text::only_asks(body, arguments) {
+            self.functions.insert(function, Runs::Questions);
+        }
     }
 
     /// Lets everything count as running code.
@@ -112,12 +121,13 @@ impl Code {
         self.everything = true;
     }
 
-    /// Takes a row of `Part::Uses`: what the kind says about `a`, and `b` behind it.
-    pub(crate) fn take_use(&mut self, kind: &str, a: Oid, b: Oid) {
+    /// Takes a row of `Part::Uses`: what the kind says about `a`, and `b` behind it, which may be a function.
+    pub(crate) fn take_use(&mut self, kind: &str, a: Oid, b: Oid, is_function: bool) {
         use Deed::{Read, Write};
         let direct = deed(kind, a);
         match (kind, direct) {
             (_, Some(direct)) if b == 0 => self.roots.push((direct, Runs::Anything)),
+            (_, Some(direct)) if is_function => self.roots.push((direct, self.of_function(b))),
             (_, Some(direct)) => self.parts.push((Deed::Use(b), direct)),
             // policies are asked, if there are any
             ("secured", _) => self.roots.push((Read(a), Runs::Questions)),
@@ -163,11 +173,12 @@ impl Code {
     fn of_tree(&self, tree: &str) -> Runs {
         // of functions and operators, and of aggregates and window functions
         let functions = numbers(tree, "funcid ").chain(numbers(tree, "fnoid "));
-        let of_function = |function| match function {
-            FIRST_OWN_OID.. => Runs::Anything,
-            shipped => self.denied.get(&shipped).copied().unwrap_or(Runs::Nothing),
-        };
-        functions.map(of_function).max().unwrap_or(Runs::Nothing)
+        functions.map(|function| self.of_function(function)).max().unwrap_or(Runs::Nothing)
+    }
+
+    fn of_function(&self, function: Oid) -> Runs {
+        let is_own = function >= FIRST_OWN_OID;
+        self.functions.get(&function).copied().unwrap_or(if is_own { Runs::Anything } else { Runs::Nothing })
     }
 
     /// What runs something, by itself or by what is part of it.
@@ -262,7 +273,7 @@ mod tests {
     /// What reading and writing the relation run.
     fn of(uses: &[(&str, Oid, Oid)], relation: Oid) -> (Runs, Runs) {
         let mut code = Code::default();
-        uses.iter().for_each(|&(kind, a, b)| code.take_use(kind, a, b));
+        uses.iter().for_each(|&(kind, a, b)| code.take_use(kind, a, b, false));
         code.trace().0.of_relation(relation)
     }
 
@@ -339,8 +350,8 @@ mod tests {
     #[test]
     fn trees_are_searched_for_functions() {
         let mut code = Code::default();
-        code.deny(2077, true);
-        code.deny(2078, false);
+        code.take_shipped(2077, true);
+        code.take_shipped(2078, false);
         let calls = |function: &str| format!("({{FUNCEXPR :funcid {function} :args ({{CONST :constvalue 4 [ 1 ]}})}})");
         assert_eq!(code.of_tree(&calls("2077")), Questions);
         assert_eq!(code.of_tree(&calls("207")), Nothing);

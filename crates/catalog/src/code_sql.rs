@@ -19,15 +19,31 @@ pub(crate) const DENIED: &str = "
               and (exists(select from pg_ts_template where oid >= 16384)
                    or exists(select from pg_ts_parser where oid >= 16384)))";
 
-/// What is done (`use`, `read`, `write`), of which type or relation, and the type that it uses, or 0 where it runs code
-/// by itself; how relations hang together; and what bare names may mean.
+/// Functions of the database's own in SQL that may do no more than ask for settings (`code_text.rs`): their bodies and the
+/// names of their arguments. The parameter holds all names that such a body may use: nothing of the database's own has one.
+pub(crate) const IN_SQL: &str = "
+    select p.oid, p.prosrc, p.proargnames
+    from pg_proc p
+    where p.oid >= 16384 and p.prolang = 14 and p.prokind = 'f' and not p.proretset and p.prosqlbody is null
+      and not p.prosecdef and p.proconfig is null and length(p.prosrc) < 2000
+      and not exists(select from unnest(p.proargtypes::oid[] || p.prorettype) as t (oid) join pg_type using (oid)
+                     where t.oid >= 16384 or typtype <> 'b')
+      and p.proallargtypes is null
+      and not exists(select from pg_proc where oid >= 16384 and proname = any($1::text[]))
+      and not exists(select from pg_type where oid >= 16384 and typname = any($1::text[]))
+      and not exists(select from pg_operator where oid >= 16384 and oprname = any($1::text[]) and oprleft < 16384)
+      and not exists(select from pg_cast where oid >= 16384 and castsource < 16384 and casttarget < 16384 and castfunc <> 0)";
+
+/// What is done (`use`, `read`, `write`), of which type or relation, and the type or function that it uses, or 0 where it
+/// runs code by itself; how relations hang together; and what bare names may mean.
 ///
 /// `used` is what PostgreSQL notes of everything that it does not ship: functions, operators, index and sort orders,
 /// access methods, text search, and types. Rules and triggers need no look into what they use: they count as code always.
 pub(crate) const USES: &str = "
     with used as materialized (
       select distinct d.classid, d.objid,
-             case d.refclassid when 'pg_type'::regclass then d.refobjid else 0 end as used_type
+             case when d.refclassid in ('pg_type'::regclass, 'pg_proc'::regclass) then d.refobjid else 0 end as used,
+             d.refclassid = 'pg_proc'::regclass as is_function
       from pg_depend d
       where d.refobjid >= 16384
         and d.refclassid in ('pg_type'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass,
@@ -35,85 +51,85 @@ pub(crate) const USES: &str = "
                              'pg_conversion'::regclass, 'pg_ts_config'::regclass, 'pg_ts_dict'::regclass,
                              'pg_ts_parser'::regclass, 'pg_ts_template'::regclass)
     )
-    select 'use', u.objid, u.used_type from used u where u.classid = 'pg_type'::regclass
+    select 'use', u.objid, u.used, u.is_function from used u where u.classid = 'pg_type'::regclass
     union all
-    select 'use', c.reltype, u.used_type
+    select 'use', c.reltype, u.used, u.is_function
     from used u join pg_class c on c.oid = u.objid
-    where u.classid = 'pg_class'::regclass and c.reltype <> 0 and u.used_type <> 0
+    where u.classid = 'pg_class'::regclass and c.reltype <> 0 and u.used <> 0 and not u.is_function
     union all
-    select 'read', coalesce(i.indrelid, u.objid), u.used_type
+    select 'read', coalesce(i.indrelid, u.objid), u.used, u.is_function
     from used u left join pg_index i on i.indexrelid = u.objid
     where u.classid = 'pg_class'::regclass
     union all
-    select case w.ev_type when '1' then 'read' else 'write' end, w.ev_class, u.used_type
+    select case w.ev_type when '1' then 'read' else 'write' end, w.ev_class, u.used, u.is_function
     from used u join pg_rewrite w on w.oid = u.objid join pg_class c on c.oid = w.ev_class
     where u.classid = 'pg_rewrite'::regclass and c.relkind <> 'm'
     union all
-    select case a.attgenerated when 'v' then 'read' else 'write' end, e.adrelid, u.used_type
+    select case a.attgenerated when 'v' then 'read' else 'write' end, e.adrelid, u.used, u.is_function
     from used u join pg_attrdef e on e.oid = u.objid
     join pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum
     where u.classid = 'pg_attrdef'::regclass
     union all
-    select o.deed, o.oid, u.used_type
+    select o.deed, o.oid, u.used, u.is_function
     from used u join pg_constraint c on c.oid = u.objid
     cross join lateral (values (case c.contype when 'f' then 'write' else 'read' end, c.conrelid),
                                ('write', c.confrelid), ('use', c.contypid)) as o (deed, oid)
     where u.classid = 'pg_constraint'::regclass and o.oid <> 0
     union all
-    select 'read', s.stxrelid, u.used_type
+    select 'read', s.stxrelid, u.used, u.is_function
     from used u join pg_statistic_ext s on s.oid = u.objid
     where u.classid = 'pg_statistic_ext'::regclass
     union all
-    select 'use', t.oid, 0
+    select 'use', t.oid, 0, false
     from pg_type t
     where t.oid >= 16384 and t.typtype in ('b', 'p')
       and t.typinput <> 'pg_catalog.array_in(cstring, oid, integer)'::regprocedure
     union all
-    select 'use', c.castsource, 0
+    select 'use', c.castsource, 0, false
     from pg_cast c where c.castsource >= 16384 and c.casttarget < 16384 and c.castfunc <> 0
     union all
-    select 'use', o.opcintype, 0 from pg_opclass o where o.oid >= 16384 and o.opcdefault
+    select 'use', o.opcintype, 0, false from pg_opclass o where o.oid >= 16384 and o.opcdefault
     union all
-    select 'read', c.oid, 0 from pg_class c where c.relkind = 'f'
+    select 'read', c.oid, 0, false from pg_class c where c.relkind = 'f'
     union all
-    select 'secured', c.oid, 0 from pg_class c where c.relrowsecurity
+    select 'secured', c.oid, 0, false from pg_class c where c.relrowsecurity
     union all
-    select 'read', p.polrelid, u.used_type
+    select 'read', p.polrelid, u.used, u.is_function
     from used u join pg_policy p on p.oid = u.objid
     where u.classid = 'pg_policy'::regclass
     union all
-    select distinct 'policy', p.polrelid, d.refobjid
+    select distinct 'policy', p.polrelid, d.refobjid, false
     from pg_policy p
     join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
     where d.refobjid <> p.polrelid
     union all
-    select 'write', t.tgrelid, 0 from pg_trigger t where not t.tgisinternal or t.tgfoid >= 16384
+    select 'write', t.tgrelid, 0, false from pg_trigger t where not t.tgisinternal or t.tgfoid >= 16384
     union all
-    select 'write', w.ev_class, 0 from pg_rewrite w where w.ev_class >= 16384 and w.ev_type <> '1'
+    select 'write', w.ev_class, 0, false from pg_rewrite w where w.ev_class >= 16384 and w.ev_type <> '1'
     union all
-    select distinct 'view', w.ev_class, d.refobjid
+    select distinct 'view', w.ev_class, d.refobjid, false
     from pg_rewrite w join pg_class c on c.oid = w.ev_class
     join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
     where w.ev_class >= 16384 and c.relkind = 'v' and d.refobjid <> w.ev_class
     union all
-    select case when c.relispartition then 'partition' else 'child' end, i.inhparent, i.inhrelid
+    select case when c.relispartition then 'partition' else 'child' end, i.inhparent, i.inhrelid, false
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where c.relkind in ('r', 'p', 'f')
     union all
     select distinct case when c.confupdtype in ('c', 'n', 'd') or c.confdeltype in ('c', 'n', 'd')
-                         then 'cascade' else 'key' end, c.confrelid, c.conrelid
+                         then 'cascade' else 'key' end, c.confrelid, c.conrelid, false
     from pg_constraint c where c.contype = 'f'
     union all
-    select 'aggregates', 0, 0
+    select 'aggregates', 0, 0, false
     where exists(select from pg_proc where oid >= 16384 and proname in ('sum', 'avg', 'count', 'max', 'min'))
        or exists(select from pg_type where oid >= 16384 and typname in ('sum', 'avg', 'count', 'max', 'min'))
     union all
-    select 'casts', 0, 0
+    select 'casts', 0, 0, false
     where exists(select from pg_cast where oid >= 16384 and castsource < 16384 and casttarget < 16384 and castfunc <> 0)
     union all
-    select 'text search', 0, 0
+    select 'text search', 0, 0, false
     where exists(select from pg_ts_template where oid >= 16384) or exists(select from pg_ts_parser where oid >= 16384)
     union all
-    select 'everything', 0, 0
+    select 'everything', 0, 0, false
     where exists(select from pg_proc where oid < 16384 and prolang not in (12, 13, 14))
        or exists(select from pg_proc p join pg_proc s on s.proname = p.proname and s.pronamespace = p.pronamespace
                  where p.oid >= 16384 and s.oid < 16384)

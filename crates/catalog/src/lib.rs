@@ -18,6 +18,7 @@
 mod catalog;
 mod code;
 mod code_sql;
+mod code_text;
 mod function;
 mod loader;
 mod part;

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, RelationId};
 use crate::code::{Code, Runs, SHIPPED_SCHEMA};
+use crate::code_text;
 use crate::function::{Function, MediaHandler, Parameter, Returns, Volatility};
 use crate::part::Part;
 use crate::relation::{Column, Relation, RelationKind};
@@ -90,6 +91,7 @@ impl Loader {
         match part {
             Part::Schemas | Part::Functions | Part::Views => Some(array_literal(&self.all_schemas)),
             Part::Relations | Part::Columns | Part::Indexes | Part::MediaHandlers => Some(array_literal(&self.exposed)),
+            Part::InSql => Some(array_literal(&code_text::names())),
             _ => None,
         }
     }
@@ -222,8 +224,12 @@ impl Loader {
                 let setting = RoleSetting { name: name.into(), value: value.into(), is_the_roles: row.bool()? };
                 self.catalog.session.role_settings.entry(role.into()).or_default().push(setting);
             }
-            Part::Denied => self.code.deny(row.oid()?, row.bool()?),
-            Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?),
+            Part::Denied => self.code.take_shipped(row.oid()?, row.bool()?),
+            Part::InSql => {
+                let (function, body) = (row.oid()?, row.text()?);
+                self.code.take_in_sql(function, body, &row.text_array()?);
+            }
+            Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?, row.bool()?),
             Part::Expressions => self.code.take_expression(row.text()?, row.oid()?, row.text()?),
             Part::Operators => self.code.own.add_operator(row.text()?, row.oid()?, row.bool()?),
         }

@@ -72,6 +72,8 @@ pub enum Part {
     RoleSettings,
     /// Functions that PostgreSQL ships and that read or change a session's state, or run what is not theirs.
     Denied,
+    /// Functions in SQL that may do no more than ask for settings.
+    InSql,
     /// What is done when types and relations are used, read or written.
     Uses,
     /// What is evaluated when types and relations are used, read or written.
@@ -82,7 +84,7 @@ pub enum Part {
 
 impl Part {
     /// All parts, in the order in which they must be loaded.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Schemas,
         Self::Types,
         Self::Attributes,
@@ -91,6 +93,7 @@ impl Part {
         Self::Columns,
         // trees are searched for these as they come
         Self::Denied,
+        Self::InSql,
         Self::Views,
         Self::Constraints,
         Self::Indexes,
@@ -299,6 +302,7 @@ impl Part {
             ),
             Self::RoleSettings => role_settings!("p.context = 'user'", "false"),
             Self::Denied => code_sql::DENIED,
+            Self::InSql => code_sql::IN_SQL,
             Self::Uses => code_sql::USES,
             Self::Expressions if version_num >= 180_000 => code_sql::EXPRESSIONS_18,
             Self::Expressions => code_sql::EXPRESSIONS,

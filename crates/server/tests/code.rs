@@ -590,6 +590,60 @@ fn what_a_database_adds_to_names_counts() {
     }
 }
 
+/// What most policies call, and what keeps it from being understood.
+#[test]
+fn functions_in_sql_that_only_ask_are_understood() {
+    let asks = "select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''),
+                                nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid";
+    let policy = |how: &str| {
+        let database = Database::new(&format!(
+            "create schema api; create schema auth; create table api.own (id uuid primary key);
+             alter table api.own enable row level security; {how};
+             create policy own on api.own using (id = (select auth.uid()));
+             create view api.seen as select auth.uid() as id; create table api.kept (id uuid default auth.uid())"
+        ));
+        let catalog = catalog(&database.uri());
+        assert_eq!(runs(&catalog, Action::Read, "kept"), Nothing, "{how}");
+        let of = ["own", "seen"].map(|name| runs(&catalog, Action::Read, name));
+        assert_eq!(of, [runs(&catalog, Action::Insert, "kept"); 2], "{how}");
+        of[0]
+    };
+    let function = |how: &str| format!("create function auth.uid() returns uuid {how}");
+    assert_eq!(policy(&function(&format!("language sql stable as $$ {asks} $$"))), Questions);
+    assert_eq!(policy(&function(&format!("language sql as $$ {asks}; $$"))), Questions);
+    for how in [
+        function(&format!("language sql stable security definer as $$ {asks} $$")),
+        function(&format!("language sql stable set search_path = api as $$ {asks} $$")),
+        function(&format!("language plpgsql stable as $$ begin return ({asks}); end $$")),
+        function("language sql as $$ select set_config('role', 'postgres', false)::uuid $$"),
+        format!(
+            "create domain auth.id as uuid; create function auth.uid() returns auth.id language sql as $$ {asks} $$"
+        ),
+        // any of its names may mean something else
+        format!(
+            "create function public.current_setting(text, boolean) returns text language sql as $$ select $1 $$; {}",
+            function(&format!("language sql as $$ {asks} $$"))
+        ),
+        format!(
+            "create function public.jsonb(text) returns int language sql as $$ select 1 $$; {}",
+            function(&format!("language sql as $$ {asks} $$"))
+        ),
+        format!("create domain public.jsonb as text; {}", function(&format!("language sql as $$ {asks} $$"))),
+        format!(
+            "create function public.step(jsonb, text) returns text language sql as $$ select $2 $$;
+                 create operator public.->> (leftarg = jsonb, rightarg = text, function = public.step); {}",
+            function(&format!("language sql as $$ {asks} $$"))
+        ),
+        format!(
+            "create function public.made(text) returns uuid language sql as $$ select gen_random_uuid() $$;
+                 create cast (text as uuid) with function public.made(text); {}",
+            function(&format!("language sql as $$ {asks} $$"))
+        ),
+    ] {
+        assert_eq!(policy(&how), Anything, "{how}");
+    }
+}
+
 #[test]
 fn extensions_are_code_where_they_are_used() {
     const EXTENSIONS: [&str; 7] = ["citext", "hstore", "intarray", "pg_trgm", "ltree", "tablefunc", "unaccent"];
