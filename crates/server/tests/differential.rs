@@ -4,7 +4,7 @@
 //! The answers are recorded. `THALWEG_POSTGREST=<its binary> cargo test -p thalweg-server differential` asks it again,
 //! on the same database, and records them anew.
 
-use crate::served::{GRANTS, Served, config};
+use crate::served::{GRANTS, Served};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -12,13 +12,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use thalweg_server::{Config, OpenApiMode};
+use thalweg_server::Sources;
 use thalweg_testkit::{Client, Database, Response};
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases/differential");
 
 /// The headers that are compared.
-const HEADERS: [&str; 16] = [
+const HEADERS: [&str; 17] = [
     "location",
     "content-type",
     "content-range",
@@ -33,6 +33,7 @@ const HEADERS: [&str; 16] = [
     "access-control-expose-headers",
     "cache-control",
     "set-cookie",
+    "www-authenticate",
     "x-one",
     "x-fog",
 ];
@@ -60,27 +61,73 @@ const WRITING_GRANTS: &str = "
 
 /// Requests, and the database they are asked of.
 struct Suite {
+    /// Where its requests, its settings, the answers and the differences are.
     directory: &'static str,
-    grants: &'static str,
+    /// Where its schema is, and its tokens if there are any.
+    database: &'static str,
+    grants: &'static [&'static str],
+    /// Whom the server connects as, unless it is the superuser.
+    login: Option<&'static str>,
     requests_min: usize,
     /// Whether every request starts from the same rows, and leaves some that are compared too.
     writes: bool,
+    /// What is answered once the server is ready.
+    ready: &'static str,
 }
 
 #[test]
 fn answers_differ_only_where_it_is_said() {
-    Suite { directory: "", grants: MORE_GRANTS, requests_min: 700, writes: false }.compare();
+    Suite {
+        directory: "",
+        database: "",
+        grants: &[GRANTS, MORE_GRANTS],
+        login: None,
+        requests_min: 700,
+        writes: false,
+        ready: "GET /projects",
+    }
+    .compare();
 }
 
 #[test]
 fn writes_differ_only_where_it_is_said() {
-    Suite { directory: "writing", grants: WRITING_GRANTS, requests_min: 500, writes: true }.compare();
+    Suite {
+        directory: "writing",
+        database: "writing",
+        grants: &[GRANTS, WRITING_GRANTS],
+        login: None,
+        requests_min: 500,
+        writes: true,
+        ready: "GET /projects",
+    }
+    .compare();
+}
+
+#[test]
+fn what_is_answered_to_whom_differs_only_where_it_is_said() {
+    identity("identity", 550, "GET /pilots||Authorization: Bearer {pilot}").compare();
+}
+
+#[test]
+fn keys_of_every_kind_differ_only_where_it_is_said() {
+    identity("identity/keys", 80, "GET /pilots||Authorization: Bearer {rsa-rs256}").compare();
+}
+
+#[test]
+fn a_secret_of_bytes_differs_only_where_it_is_said() {
+    identity("identity/path", 16, "GET /pilots||Authorization: Bearer {path-pilot}").compare();
+}
+
+/// Requests with tokens.
+const fn identity(directory: &'static str, requests_min: usize, ready: &'static str) -> Suite {
+    let login = Some("id_gate");
+    Suite { directory, database: "identity", grants: &[], login, requests_min, writes: true, ready }
 }
 
 impl Suite {
     fn compare(&self) {
-        let schema = fs::read_to_string(self.file("schema.sql")).unwrap();
-        let database = Database::new(&format!("{schema}{GRANTS}{}", self.grants));
+        let schema = fs::read_to_string(self.beside_schema("schema.sql")).unwrap();
+        let database = Database::new(&(schema + &self.grants.concat()));
         let requests = self.requests();
         assert!(requests.len() >= self.requests_min);
         if let Some(binary) = std::env::var_os("THALWEG_POSTGREST") {
@@ -88,23 +135,21 @@ impl Suite {
         }
         let recorded: BTreeMap<String, Answer> =
             serde_json::from_str(&fs::read_to_string(self.file("answers.json")).unwrap()).unwrap();
-        let served = Served::start(Config {
-            db_schemas: vec!["api".to_owned(), "second".to_owned()],
-            db_extra_search_path: vec!["public".to_owned(), "extra".to_owned()],
-            db_aggregates_enabled: true,
-            db_plan_enabled: true,
-            db_tx_end_is_theirs: self.writes,
-            openapi_mode: OpenApiMode::IgnorePrivileges,
-            ..config(&database.uri())
-        });
+        let sources = Sources::new(Some(&self.file("settings.conf")), self.environment(&database, 0).into_iter());
+        let served = Served::start(sources.read().expect("the settings can be read"));
         let messages_are_theirs = database.value("show server_version").starts_with(RECORDED_WITH);
         let listed = self.differences();
         let (mut unlisted, mut vanished) = (String::new(), String::new());
         for (request, ours) in self.ask_all(&requests, served.address, &database) {
             let theirs = recorded.get(request).unwrap_or_else(|| panic!("no answer is recorded to {request}"));
             let differences = theirs.differences(&ours, messages_are_theirs);
+            if let Some(Some(said)) = listed.get(request).filter(|_| messages_are_theirs)
+                && *said != ours.summary()
+            {
+                let _ = writeln!(unlisted, "{request}\n→ {said}\n≠ {}", ours.summary());
+            }
             match (differences.is_empty(), listed.contains_key(request)) {
-                (false, false) => _ = writeln!(unlisted, "{request}\n{differences}"),
+                (false, false) => _ = writeln!(unlisted, "{request}\n→ {}\n{differences}", ours.summary()),
                 // in another version the message may not differ
                 (true, true) if messages_are_theirs => _ = writeln!(vanished, "{request}"),
                 _ => {}
@@ -125,23 +170,51 @@ impl Suite {
     ) -> Vec<(&'r String, Answer)> {
         let rows = || if self.writes { database.query("select name, rows from everything()") } else { Vec::new() };
         let start = rows();
+        let tokens = self.tokens();
         let answer = |request: &'r String| {
-            let mut answer = Answer::of(&ask(address, request));
+            let mut answer = Answer::of(&ask(address, &with_tokens(request, &tokens)));
+            // what others do is seen to have left nothing at the end
+            if ["GET ", "HEAD ", "OPTIONS "].iter().any(|method| request.starts_with(method)) {
+                return (request, answer);
+            }
             let left = rows();
             if left != start {
                 answer.left = changes(&start, &left);
             }
             // sequences go on although nothing is left
-            if self.writes && (left != start || request.contains("POST")) {
+            if self.writes && (left != start || request.starts_with("POST ")) {
                 database.execute("call reset()");
             }
             (request, answer)
         };
-        requests.iter().map(answer).collect()
+        let answers = requests.iter().map(answer).collect();
+        assert!(rows() == start, "a request that reads has written");
+        answers
     }
 
     fn file(&self, name: &str) -> PathBuf {
         Path::new(DIRECTORY).join(self.directory).join(name)
+    }
+
+    fn beside_schema(&self, name: &str) -> PathBuf {
+        Path::new(DIRECTORY).join(self.database).join(name)
+    }
+
+    /// What settings.conf does not say.
+    fn environment(&self, database: &Database, port: u16) -> Vec<(String, String)> {
+        let mut uri = database.uri();
+        if let (Some(login), Some(at)) = (self.login, uri.find('@')) {
+            uri = format!("postgresql://{login}:{login}{}", &uri[at..]);
+        }
+        let settings = [("DB_URI", uri), ("SERVER_HOST", "127.0.0.1".to_owned()), ("SERVER_PORT", port.to_string())];
+        settings.map(|(name, value)| (format!("PGRST_{name}"), value)).to_vec()
+    }
+
+    /// What stands for `{name}` in the headers of requests.
+    fn tokens(&self) -> Vec<(String, String)> {
+        let text = fs::read_to_string(self.beside_schema("tokens.txt")).unwrap_or_default();
+        let named = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
+        named.map(|(name, token)| (format!("{{{name}}}"), token.to_owned())).collect()
     }
 
     fn requests(&self) -> Vec<String> {
@@ -149,18 +222,20 @@ impl Suite {
         text.lines().filter(|line| line.contains(" /") && !line.starts_with('#')).map(str::to_owned).collect()
     }
 
-    /// The requests that may be answered differently, with the reason that stands above them.
-    fn differences(&self) -> BTreeMap<String, String> {
-        let mut reason = String::new();
+    /// The requests that may be answered differently below the reason for it, each with the answer that is right if it
+    /// is said on the line below.
+    fn differences(&self) -> BTreeMap<String, Option<String>> {
+        let (mut has_reason, mut last) = (false, String::new());
         let mut listed = BTreeMap::new();
         for line in fs::read_to_string(self.file("differences.txt")).unwrap().lines() {
-            match line.strip_prefix("## ") {
-                Some(text) => reason = text.to_owned(),
-                None if !line.is_empty() && !line.starts_with('#') => {
-                    assert!(!reason.is_empty(), "{line} has no reason");
-                    listed.insert(line.to_owned(), reason.clone());
-                }
-                None => {}
+            if let Some(said) = line.strip_prefix("→ ") {
+                listed.insert(last.clone(), Some(said.to_owned()));
+            } else if line.starts_with("## ") {
+                has_reason = true;
+            } else if !line.is_empty() && !line.starts_with('#') {
+                assert!(has_reason, "{line} has no reason");
+                line.clone_into(&mut last);
+                listed.insert(last.clone(), None);
             }
         }
         listed
@@ -169,26 +244,16 @@ impl Suite {
     fn record(&self, requests: &[String], binary: &Path, database: &Database) {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let settings = [
-            ("DB_URI", database.uri()),
-            ("DB_SCHEMAS", "api, second".to_owned()),
-            ("DB_EXTRA_SEARCH_PATH", "public, extra".to_owned()),
-            ("DB_ANON_ROLE", crate::served::ROLE.to_owned()),
-            ("DB_AGGREGATES_ENABLED", "true".to_owned()),
-            ("DB_PLAN_ENABLED", "true".to_owned()),
-            ("DB_TX_END", if self.writes { "commit-allow-override" } else { "commit" }.to_owned()),
-            ("OPENAPI_MODE", "ignore-privileges".to_owned()),
-            ("SERVER_HOST", "127.0.0.1".to_owned()),
-            ("SERVER_PORT", port.to_string()),
-        ];
         let process = Command::new(binary)
-            .envs(settings.map(|(name, value)| (format!("PGRST_{name}"), value)))
+            .arg(self.file("settings.conf"))
+            .envs(self.environment(database, port))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
         let _running = Running(process.expect("PostgREST starts"));
         let deadline = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(address).is_err() || ask(address, "GET /projects").status != 200 {
+        let ready = with_tokens(self.ready, &self.tokens());
+        while TcpStream::connect(address).is_err() || ask(address, &ready).status != 200 {
             assert!(Instant::now() < deadline, "PostgREST answers");
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -226,6 +291,21 @@ impl Answer {
         }
         let body = String::from_utf8_lossy(&response.body).into_owned();
         Self { status: response.status, headers, body, left: BTreeMap::new() }
+    }
+
+    /// The status, and what the body says on one line.
+    fn summary(&self) -> String {
+        let Self { status, body, .. } = self;
+        match serde_json::from_str::<serde_json::Value>(body) {
+            Ok(error) if error.get("message").is_some() => {
+                format!(
+                    "{status} {} {}",
+                    error["code"].as_str().unwrap_or_default(),
+                    error["message"].as_str().unwrap_or_default()
+                )
+            }
+            _ => format!("{status} {}", body.replace('\n', "⏎")).trim_end().to_owned(),
+        }
     }
 
     fn differences(&self, ours: &Self, messages_are_theirs: bool) -> String {
@@ -277,6 +357,13 @@ fn comparable(body: &str, messages_are_theirs: bool) -> String {
         }
     }
     out
+}
+
+fn with_tokens(request: &str, tokens: &[(String, String)]) -> String {
+    let (head, body) = request.split_once("|||").map_or((request, None), |(head, body)| (head, Some(body)));
+    let head = tokens.iter().fold(head.to_owned(), |head, (name, token)| head.replace(name, token));
+    assert!(!head.contains("Bearer {"), "{request} has no such token");
+    body.map_or(head.clone(), |body| format!("{head}|||{body}"))
 }
 
 fn ask(address: SocketAddr, request: &str) -> Response {

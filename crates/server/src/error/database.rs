@@ -181,7 +181,7 @@ fn status_of(code: &str, message: &str, anonymous: bool) -> u16 {
         (_, "42P17") => 500,
         (_, "42501") if anonymous => 401,
         (_, "42501") => 403,
-        ("PT", _) => code[2..].parse().ok().filter(|status| (200..=599).contains(status)).unwrap_or(500),
+        ("PT", _) => code[2..].parse().ok().filter(|status| (FINAL_STATUS_MIN..=999).contains(status)).unwrap_or(500),
         _ => 400,
     }
 }
@@ -212,6 +212,8 @@ mod tests {
             ("53400", "", false, 500),
             ("40001", "", false, 500),
             ("PT418", "", false, 418),
+            ("PT999", "", false, 999),
+            ("PT100", "", false, 500),
             ("PT40A", "", false, 500),
             ("PTé", "", false, 500),
             ("", "", false, 400),

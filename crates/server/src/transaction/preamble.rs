@@ -229,18 +229,21 @@ impl Settings {
 /// Header names in lower case, without cookies; the last value of a name wins.
 fn headers(headers: &hyper::HeaderMap) -> String {
     let names = headers.keys().filter(|name| *name != hyper::header::COOKIE);
-    object(names.filter_map(|name| {
-        let last = headers.get_all(name).iter().next_back()?;
-        Some((name.as_str(), last.to_str().ok()?))
-    }))
+    object(names.filter_map(|name| Some((name.as_str(), text(headers.get_all(name).iter().next_back()?)))))
 }
 
 fn cookies(headers: &hyper::HeaderMap) -> String {
-    let lines = headers.get_all(hyper::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    object(lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('=')))
+    let lines: Vec<_> = headers.get_all(hyper::header::COOKIE).iter().map(text).collect();
+    let pairs = lines.iter().flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    object(pairs.map(|(name, value)| (name, Cow::Borrowed(value))))
 }
 
-fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+/// Names and values beyond ASCII are sent as UTF-8 by most, and what is none is no reason to leave a header out.
+fn text(value: &hyper::header::HeaderValue) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.as_bytes())
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a str, Cow<'a, str>)>) -> String {
     let mut json = vec![b'{'];
     for (at, (name, value)) in members.enumerate() {
         if at > 0 {
