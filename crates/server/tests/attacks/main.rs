@@ -20,6 +20,7 @@ mod readers;
 mod request_settings;
 mod requests_again;
 mod seen;
+mod sequences;
 mod smuggling;
 mod stale;
 mod state;

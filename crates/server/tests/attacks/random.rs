@@ -4,7 +4,7 @@
 //! There are 10,000 requests, or as many as `THALWEG_RANDOM_REQUESTS` says.
 
 use crate::seen::{Seen, difference};
-use crate::served::{Served, config};
+use crate::served::{Served, config, eventually};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use std::time::Duration;
 use thalweg_server::Config;
 use thalweg_testkit::{Client, Database};
 
-const ROLES: [&str; 3] = ["random_a", "random_b", "random_c"];
-const SCHEMAS: [&str; 3] = ["one", "two", "three"];
+pub(crate) const ROLES: [&str; 3] = ["random_a", "random_b", "random_c"];
+pub(crate) const SCHEMAS: [&str; 3] = ["one", "two", "three"];
 const CLIENTS: usize = 8;
-const SEED: u64 = 0x7468_616c_7765_6721;
+pub(crate) const SEED: u64 = 0x7468_616c_7765_6721;
 /// Ids that all have the same length, so that they can be exchanged in texts.
-const FIRST_ID: u64 = 1_000_000_000;
+pub(crate) const FIRST_ID: u64 = 1_000_000_000;
 /// How often a column's type is changed, without a word to the servers.
 const CHANGES: usize = 18;
 const MISMATCHES_SHOWN: usize = 8;
@@ -27,7 +27,16 @@ const ROLES_SQL: &str = "
     set check_function_bodies to off;
     do $$ declare name text; begin
       foreach name in array array['random_a', 'random_b', 'random_c', 'random_admin'] loop
-        begin execute format('create role %I nologin', name); exception when duplicate_object then null; end;
+        begin
+          execute format('create role %I nologin', name);
+          execute format('grant %I to postgres', name);
+          case name
+            when 'random_a' then alter role random_a set statement_timeout = '61s'; alter role random_a set app.mark = 'of a';
+            when 'random_b' then alter role random_b set timezone = 'Europe/Berlin'; alter role random_b set work_mem = '5MB';
+            when 'random_c' then alter role random_c set default_transaction_isolation = 'repeatable read';
+            else null;
+          end case;
+        exception when duplicate_object or unique_violation then null; end;
       end loop; end $$;
 ";
 
@@ -150,36 +159,41 @@ const GRANTS_SQL: &str = "
 
 /// One request; `ID` stands for an id that no other has.
 #[derive(Debug, Clone)]
-struct Step {
-    method: &'static str,
-    target: String,
-    headers: Vec<(&'static str, &'static str)>,
-    body: &'static str,
+pub(crate) struct Step {
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+    pub(crate) body: &'static str,
 }
 
 /// Requests that come one after the other.
 #[derive(Debug, Clone)]
-struct Kind {
-    steps: Vec<Step>,
+pub(crate) struct Kind {
+    pub(crate) steps: Vec<Step>,
     /// Where the id is found afterwards if all steps succeed.
-    stores: &'static [&'static str],
+    pub(crate) stores: &'static [&'static str],
     /// Whether what it answers is its own business: it changes how it is answered.
-    answers_anything: bool,
+    pub(crate) answers_anything: bool,
     /// Whether it changes a state of the session.
     changes: bool,
 }
 
 impl Kind {
-    fn of(method: &'static str, target: &str, headers: &[(&'static str, &'static str)], body: &'static str) -> Self {
+    pub(crate) fn of(
+        method: &'static str,
+        target: &str,
+        headers: &[(&'static str, &'static str)],
+        body: &'static str,
+    ) -> Self {
         let step = Step { method, target: target.to_owned(), headers: headers.to_vec(), body };
         Self { steps: vec![step], stores: &[], answers_anything: false, changes: false }
     }
 
-    fn get(target: &str, headers: &[(&'static str, &'static str)]) -> Self {
+    pub(crate) fn get(target: &str, headers: &[(&'static str, &'static str)]) -> Self {
         Self::of("GET", target, headers, "")
     }
 
-    fn then(mut self, other: Self) -> Self {
+    pub(crate) fn then(mut self, other: Self) -> Self {
         self.steps.extend(other.steps);
         self
     }
@@ -189,11 +203,11 @@ impl Kind {
     }
 }
 
-const RETURN: (&str, &str) = ("Prefer", "return=representation");
+pub(crate) const RETURN: (&str, &str) = ("Prefer", "return=representation");
 const CSV: (&str, &str) = ("Content-Type", "text/csv");
 const X_OF: (&str, &str) = ("X-Of", "this");
 
-fn kinds() -> Vec<Kind> {
+pub(crate) fn kinds() -> Vec<Kind> {
     let mut kinds = vec![
         Kind::get("/plain?id=eq.3", &[]),
         Kind::get("/plain?id=eq.4&select=body", &[("Accept", "application/vnd.pgrst.object+json")]),
@@ -281,15 +295,22 @@ fn kinds() -> Vec<Kind> {
 }
 
 impl Step {
-    fn ask(&self, client: &mut Client, schema: &str, id: u64) -> Seen {
+    /// Sends it, and waits for nothing.
+    pub(crate) fn send(&self, client: &mut Client, schema: &str, id: u64, more: &[(&str, &str)]) {
         let id = id.to_string();
-        let mut headers = self.headers.clone();
+        let (target, body) = (self.target.replace("ID", &id), self.body.replace("ID", &id));
+        let length = body.len().to_string();
+        let mut headers: Vec<(&str, &str)> = self.headers.iter().chain(more).copied().collect();
         headers.extend([("Accept-Profile", schema), ("Content-Profile", schema)]);
-        let target = self.target.replace("ID", &id);
-        let response = match self.body {
-            "" => client.request(self.method, &target, &headers),
-            body => client.request_with(self.method, &target, &headers, body.replace("ID", &id).as_bytes()),
-        };
+        headers.extend((!body.is_empty()).then_some(("Content-Length", length.as_str())));
+        client.send(self.method, &target, &headers);
+        client.send_bytes(body.as_bytes());
+    }
+
+    pub(crate) fn ask(&self, client: &mut Client, schema: &str, id: u64, more: &[(&str, &str)]) -> Seen {
+        self.send(client, schema, id, more);
+        let response = client.receive(self.method == "HEAD");
+        let id = id.to_string();
         // a description tells of the column whose type changes
         let text = |text: &str| match &*self.target {
             "/" => text.replace("int64", "int32"),
@@ -300,10 +321,10 @@ impl Step {
 }
 
 /// The generator "SplitMix64".
-struct Draws(u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -312,7 +333,8 @@ impl Draws {
     }
 }
 
-fn database() -> Database {
+/// The schemas, with `more` in each of them.
+pub(crate) fn database(more: &str) -> Database {
     let mut script = ROLES_SQL.to_owned();
     for schema in SCHEMAS {
         script += &SCHEMA_SQL.replace("SCHEMA", schema);
@@ -322,11 +344,11 @@ fn database() -> Database {
             );
         }
     }
-    SCHEMAS.iter().for_each(|schema| script += &GRANTS_SQL.replace("SCHEMA", schema));
+    SCHEMAS.iter().for_each(|schema| script += &format!("{GRANTS_SQL}{more}").replace("SCHEMA", schema));
     Database::new(&script)
 }
 
-fn serve(database: &Database, role: &str) -> Config {
+pub(crate) fn serve(database: &Database, role: &str) -> Config {
     Config {
         db_schemas: SCHEMAS.map(str::to_owned).to_vec(),
         db_anon_role: Some(role.to_owned()),
@@ -351,7 +373,7 @@ fn expectations(database: &Database, kinds: &[Kind], ids: &AtomicU64) -> HashMap
             let is_asked = |kind: &Kind| !kind.answers_anything && (!kind.changes || (role, schema) == (0, 0));
             for (at, kind) in kinds.iter().enumerate().filter(|(_, kind)| is_asked(kind)) {
                 let id = ids.fetch_add(1, Ordering::Relaxed);
-                let seen = kind.steps.iter().map(|step| step.ask(&mut client, name, id)).collect();
+                let seen = kind.steps.iter().map(|step| step.ask(&mut client, name, id, &[])).collect();
                 expected.push(((role, schema, at), seen));
             }
         }
@@ -388,7 +410,7 @@ impl Written {
 #[test]
 fn random_requests_are_answered_as_on_fresh_connections() {
     let requests = std::env::var("THALWEG_RANDOM_REQUESTS").ok().and_then(|count| count.parse().ok()).unwrap_or(10_000);
-    let (database, kinds, ids) = (database(), kinds(), AtomicU64::new(FIRST_ID));
+    let (database, kinds, ids) = (database(""), kinds(), AtomicU64::new(FIRST_ID));
     let expected = expectations(&database, &kinds, &ids);
     check_expectations(&kinds, &expected);
     let tables = "select string_agg(format('truncate %I.%I', table_schema, table_name), ';')
@@ -428,6 +450,7 @@ fn random_requests_are_answered_as_on_fresh_connections() {
     let refused: BTreeSet<&String> = written.refused_for_changes.iter().collect();
     println!("{requests} requests, {} refused as a type had changed: {refused:?}", written.refused_for_changes.len());
     assert!(written.mismatches.is_empty(), "{} mismatches:\n{}", written.mismatched, written.mismatches.join("\n"));
+    eventually("no session keeps a lock", || database.value("select pg_try_advisory_xact_lock(42)") == "t");
     drop(servers);
     for schema in SCHEMAS {
         for table in ["notes", "keyed", "defaults", "triggered", "ruled", "audit", "changing", "only_a"] {
@@ -439,8 +462,6 @@ fn random_requests_are_answered_as_on_fresh_connections() {
             assert!(!stored.is_empty(), "{schema}.{table}: nothing was written");
         }
     }
-    // whoever held a lock would hold it now if it were still in a session
-    assert_eq!(database.value("select pg_try_advisory_xact_lock(42)"), "t");
 }
 
 /// The fresh connections answer what they must, so that equal answers are right answers.
@@ -473,7 +494,7 @@ fn ask(
 ) {
     let mut succeeds = true;
     for (at, step) in kind.steps.iter().enumerate() {
-        let seen = step.ask(client, SCHEMAS[schema], id);
+        let seen = step.ask(client, SCHEMAS[schema], id, &[]);
         succeeds &= seen.status < 300;
         let Some(expected) = expected.map(|all| &all[at]) else { continue };
         if seen == *expected {
