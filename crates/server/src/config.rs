@@ -219,7 +219,6 @@ impl Config {
     pub(crate) fn wire(&self) -> Result<thalweg_wire::Config, thalweg_wire::Error> {
         let mut wire = thalweg_wire::Config::parse(self.db_uri.as_deref().unwrap_or("postgresql://"))?;
         wire.application_name.get_or_insert_with(|| concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_owned());
-        wire.prepared_statements = self.db_prepared_statements;
         Ok(wire)
     }
 

@@ -277,9 +277,11 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
+        let pool = Pool::new(wire, limits);
+        pool.keep_sessions(config.db_prepared_statements);
         let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
         let state = Arc::new(State {
-            pool: Pool::new(wire, limits),
+            pool,
             held_bytes: Arc::default(),
             outlet: Outlet::new(spool.clone()),
             spool,

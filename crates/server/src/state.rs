@@ -77,6 +77,7 @@ impl State {
     pub(crate) fn put_in_force(&self, next: Arc<InForce>) {
         log::configure(&next.config);
         self.tokens.limit(next.config.jwt_cache_max_entries);
+        self.pool.keep_sessions(next.config.db_prepared_statements);
         self.issuer.put_in_force(&self.in_force, next);
         self.replaced.send_replace(());
     }

@@ -132,6 +132,34 @@ fn a_function_that_waits_is_not_waited_for() {
     });
 }
 
+/// A pooler that is put before the database, or taken away, asks for no new start.
+#[test]
+fn whether_statements_are_prepared_follows_the_database() {
+    let database = Database::new(&format!(
+        "{SCHEMA}
+         create function api.session() returns text language sql stable as $$
+           select pg_backend_pid() || ' ' || (select count(*) > 0 from pg_prepared_statements) $$;
+         {GRANTS}"
+    ));
+    let login = Login::new(&database, "configured_to_prepare");
+    login.set("db_prepared_statements", "false");
+    let served = Served::start(Config { db_pool: 1, ..config(&login.uri()) });
+    let session = || {
+        assert_eq!(rows(&served), 5);
+        served.get("/rpc/session").text().trim_matches('"').to_owned()
+    };
+    let first = session();
+    assert!(first.ends_with(" false"), "{first}");
+    login.set("db_prepared_statements", "true");
+    database.execute("notify pgrst, 'reload config'");
+    eventually("statements are prepared", || session().ends_with(" true"));
+    let second = session();
+    assert_ne!(first.split(' ').next(), second.split(' ').next());
+    login.set("db_prepared_statements", "false");
+    database.execute("notify pgrst, 'reload config'");
+    eventually("the connection that has prepared some is replaced", || session().ends_with(" false"));
+}
+
 const PLAN: [(&str, &str); 1] = [("accept", "application/vnd.pgrst.plan")];
 
 #[test]

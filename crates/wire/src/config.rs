@@ -33,9 +33,6 @@ pub struct Config {
     pub application_name: Option<String>,
     /// Command-line options for the session, such as `-c statement_timeout=5s`.
     pub options: Option<String>,
-    /// Whether a pool's connections may keep anything in their sessions: prepared statements, a role. True, unless it is set
-    /// otherwise; behind a pooler nothing is kept in any case.
-    pub prepared_statements: bool,
 }
 
 /// One host of a connection string.
@@ -248,7 +245,6 @@ impl Settings<'_> {
             connect_timeout,
             application_name: self.get("application_name").or_else(|| self.get("fallback_application_name")),
             options: self.get("options"),
-            prepared_statements: true,
         })
     }
 

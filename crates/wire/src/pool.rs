@@ -7,7 +7,7 @@ use crate::session::{Identity, SessionState};
 use crate::slots::{Slot, Slots, WAITING_MAX};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
@@ -92,6 +92,7 @@ struct Shared {
     config: Config,
     limits: PoolLimits,
     slots: Slots,
+    keeps_sessions: AtomicBool,
     /// Connections of an earlier generation are not used again.
     generation: AtomicU64,
     idle: Mutex<Vec<Idle>>,
@@ -123,6 +124,7 @@ impl Pool {
             config,
             limits,
             slots: Slots::new(limits.connections_max, limits.waiting_max, limits.wait),
+            keeps_sessions: AtomicBool::new(true),
             generation: AtomicU64::new(0),
             idle: Mutex::new(Vec::new()),
         });
@@ -158,8 +160,8 @@ impl Pool {
         // It is opened even if whoever wants it goes away meanwhile, and is the next one's then: else clients that leave at
         // once would have one opened each, and none would ever be there.
         let opened = tokio::spawn(async move {
-            let generation = shared.generation.load(Ordering::Relaxed);
-            let connection = open(&shared.config).await?;
+            let generation = shared.generation.load(Ordering::Acquire);
+            let connection = open(&shared.config, shared.keeps_sessions.load(Ordering::Relaxed)).await?;
             Ok(Pooled {
                 connection: Some(Box::new(connection)),
                 opened: Instant::now(),
@@ -186,9 +188,18 @@ impl Pool {
         Some(idle.remove(at))
     }
 
+    /// Says whether connections may keep anything in their sessions: prepared statements, a role. They may, unless it is said
+    /// otherwise; behind a pooler nothing is kept in any case. Where that is another answer than before, all are replaced.
+    pub fn keep_sessions(&self, keeps_sessions: bool) {
+        if self.shared.keeps_sessions.swap(keeps_sessions, Ordering::Relaxed) != keeps_sessions {
+            self.renew();
+        }
+    }
+
     /// Replaces all connections as they come back: PostgreSQL's sessions keep catalog caches of their own.
     pub fn renew(&self) {
-        self.shared.generation.fetch_add(1, Ordering::Relaxed);
+        // what was said before is what a connection of the new generation is opened by
+        self.shared.generation.fetch_add(1, Ordering::Release);
         self.shared.lock().clear();
     }
 
@@ -229,9 +240,9 @@ fn is_to_be_reset(connection: &Connection) -> bool {
 }
 
 /// A new connection, of which it is known whose session it is.
-async fn open(config: &Config) -> Result<Connection, Error> {
+async fn open(config: &Config, keeps_session: bool) -> Result<Connection, Error> {
     let mut connection = Connection::connect(config).await?;
-    if !config.prepared_statements {
+    if !keeps_session {
         connection.share_session();
         return Ok(connection);
     }

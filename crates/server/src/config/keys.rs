@@ -117,7 +117,7 @@ config_of_keys! {
         (REQUEST_SETTINGS_NEVER, RequestSettings::Auto),
     ]);
     /// whether statements are kept prepared and state is kept in sessions; not behind a pooler.
-    "db-prepared-statements": "true", at_start => db_prepared_statements: bool = boolean;
+    "db-prepared-statements": "true", in_database => db_prepared_statements: bool = boolean;
     /// whether the database is asked for configuration and for the settings of roles.
     "db-config": "true" => db_config: bool = boolean;
     /// the function that sets some of it, with its schema if that was said.
