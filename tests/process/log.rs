@@ -5,6 +5,7 @@ use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write, pipe};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 use thalweg_testkit::{Client, Database};
 
 /// What a client sees as a reset, the log explains.
@@ -242,4 +243,50 @@ fn the_sql_of_a_request_is_logged_with_it_and_no_value() {
     program.wait();
     let rest = program.rest();
     assert!(!rest.iter().any(|line| line.contains("\"api\".\"t\"") || line.contains("4711")), "{rest:?}");
+}
+
+/// What an error of the server's own was, its log says in full, and not its client.
+#[test]
+fn failures_and_what_comes_before_them_are_told() {
+    let database = Database::new(
+        "create schema api;
+         create function api.fails() returns int language plpgsql as
+           $$ begin raise 'broken' using errcode = 'XX001', detail = 'in that page'; end $$;
+         create function api.waits() returns void language sql as 'select pg_sleep(600)';",
+    );
+    let more = [
+        ("PGRST_LOG_LEVEL", "debug"),
+        ("PGRST_CLIENT_ERROR_VERBOSITY", "minimal"),
+        ("PGRST_DB_POOL", "1"),
+        ("PGRST_DB_POOL_ACQUISITION_TIMEOUT", "0"),
+    ];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let address = program.address();
+    for part in ["part=Relations us=", "part=Functions us="] {
+        program.line(part);
+    }
+    assert!(!Client::connect(address).request("POST", "/rpc/fails", &[]).text().contains("in that page"));
+    let line = program.line("in that page");
+    assert!(line.ends_with(r#"{"code":"XX001","details":"in that page","hint":null,"message":"broken"}"#), "{line}");
+    let opened = program.line("a connection was opened backend=");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Client::connect(address).request("POST", "/rpc/waits", &[]).status);
+        while !is_waiting(&database) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for _ in 0..3 {
+            assert_eq!(Client::connect(address).request("POST", "/rpc/fails", &[]).status, 504);
+        }
+        program.line(r#"{"code":"PGRST003""#);
+        let (_, backend) = opened.rsplit_once('=').unwrap();
+        database.execute(&format!("select pg_terminate_backend({backend})"));
+        assert_eq!(waiting.join().unwrap(), 503);
+    });
+    program.line("a connection was closed backend=");
+}
+
+fn is_waiting(database: &Database) -> bool {
+    database
+        .value("select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
+        == "1"
 }

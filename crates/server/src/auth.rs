@@ -84,7 +84,9 @@ impl<'a> Who<'a> {
 /// Whose a token is.
 pub(crate) async fn identify(state: &State, in_force: &InForce, token: &[u8]) -> Result<Arc<Identity>, ApiError> {
     let verifier = in_force.verifier().ok_or_else(ApiError::no_secret)?;
-    let refusal = match state.tokens.identify(&verifier, token, now_s()) {
+    let identified = state.tokens.identify(&verifier, token, now_s());
+    tracing::debug!(is_accepted = identified.is_ok(), counts = ?state.tokens.counts(), "a token was looked up");
+    let refusal = match identified {
         Err(refusal) if refusal.is_of_unknown_key() && in_force.config.jwt_jwks_uri.is_some() => refusal,
         identified => return Ok(identified?),
     };

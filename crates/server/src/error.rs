@@ -287,8 +287,8 @@ impl ApiError {
             .hint(format!("Only the following schemas are exposed: {}", exposed.join(", ")))
     }
 
-    /// Body and headers; without details and hint where clients are not to see them.
-    pub(crate) fn response(&self, verbose: bool) -> Response<Body> {
+    /// The protocol's form, without details and hint where clients are not to see them.
+    pub(crate) fn json(&self, verbose: bool) -> Vec<u8> {
         let mut body = Vec::with_capacity(256);
         body.extend_from_slice(b"{\"code\":");
         write_string(&mut body, self.code.as_bytes());
@@ -308,6 +308,12 @@ impl ApiError {
         body.extend_from_slice(b",\"message\":");
         write_string(&mut body, self.message.as_bytes());
         body.push(b'}');
+        body
+    }
+
+    /// Body and headers.
+    pub(crate) fn response(&self, verbose: bool) -> Response<Body> {
+        let body = self.json(verbose);
         let mut response = Response::new(Body::whole(Bytes::new()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();

@@ -8,6 +8,7 @@ use crate::auth::{Who, cookie};
 use crate::config::{Config, InForce, OpenApiMode};
 use crate::error::{ApiError, Retry};
 use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
+use crate::log;
 use crate::prepared::{Asked, Era, Known, Nature, Prepared, Question};
 use crate::schema::Snapshot;
 use crate::state::State;
@@ -65,6 +66,7 @@ pub(crate) async fn answer<'a>(
     let (mut response, code, rows) = match answered {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
+            log::failure(&error);
             if error.load_is_due {
                 state.reloader.trigger();
             }

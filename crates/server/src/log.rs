@@ -4,12 +4,14 @@
 
 mod access;
 mod diagnostics;
+mod errors;
 mod failures;
 mod queue;
 mod sql;
 mod time;
 
 pub(crate) use access::access;
+pub(crate) use errors::failure;
 pub(crate) use failures::Failures;
 pub(crate) use sql::{note_queries, noting_queries};
 

@@ -1,5 +1,6 @@
 //! Connections kept for the next request: bounded in number, in age, in idleness, and in who may wait.
 
+use crate::cancel::CancelKey;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
@@ -155,13 +156,17 @@ impl Pool {
                 pooled.slot = Some(slot);
                 return Ok(pooled);
             }
+            note_closed(&pooled, "it was lost while it was unused");
             pooled.connection = None;
         }
         // It is opened even if whoever wants it goes away meanwhile, and is the next one's then: else clients that leave at
         // once would have one opened each, and none would ever be there.
         let opened = tokio::spawn(async move {
             let generation = shared.generation.load(Ordering::Acquire);
-            let connection = open(&shared.config, shared.keeps_sessions.load(Ordering::Relaxed)).await?;
+            let connection = open(&shared.config, shared.keeps_sessions.load(Ordering::Relaxed)).await;
+            let connection =
+                connection.inspect_err(|error| tracing::debug!(%error, "no connection could be opened"))?;
+            tracing::debug!(backend = backend(&connection), "a connection was opened");
             Ok(Pooled {
                 connection: Some(Box::new(connection)),
                 opened: Instant::now(),
@@ -177,8 +182,7 @@ impl Pool {
     /// those that others may want again are left. Those that are too old are closed on the way.
     fn take_idle(&self, identity: Option<Identity<'_>>) -> Option<Idle> {
         let mut idle = self.shared.lock();
-        let now = Instant::now();
-        idle.retain(|idle| self.shared.fresh(now, idle.opened, idle.generation));
+        self.shared.drop_stale(&mut idle);
         let will_do = |idle: &Idle| match identity {
             Some(identity) => idle.connection.session().is(identity),
             None => *idle.connection.session() == SessionState::Fresh,
@@ -200,7 +204,8 @@ impl Pool {
     pub fn renew(&self) {
         // what was said before is what a connection of the new generation is opened by
         self.shared.generation.fetch_add(1, Ordering::Release);
-        self.shared.lock().clear();
+        tracing::debug!("connections are replaced");
+        self.shared.drop_stale(&mut self.shared.lock());
     }
 
     /// What it is doing.
@@ -224,14 +229,42 @@ impl Shared {
         generation == self.generation.load(Ordering::Relaxed) && now - opened < self.limits.lifetime
     }
 
+    /// Closes those that are not.
+    fn drop_stale(&self, idle: &mut Vec<Idle>) {
+        let now = Instant::now();
+        idle.retain(|idle| {
+            let is_fresh = self.fresh(now, idle.opened, idle.generation);
+            if !is_fresh {
+                note_closed(&idle.connection, STALE);
+            }
+            is_fresh
+        });
+    }
+
     /// Keeps a connection for the next request, if what is known of it is enough for that.
     fn put_back(&self, mut connection: Box<Connection>, opened: Instant, generation: u64) {
         let now = Instant::now();
-        if connection.is_idle() && !is_to_be_reset(&connection) && self.fresh(now, opened, generation) {
+        if !connection.is_idle() || is_to_be_reset(&connection) {
+            note_closed(&connection, UNKNOWN);
+        } else if !self.fresh(now, opened, generation) {
+            note_closed(&connection, STALE);
+        } else {
             connection.forget_remarks();
             self.lock().push(Idle { connection, opened, since: now, generation });
         }
     }
+}
+
+const STALE: &str = "it has been replaced, or is too old";
+const UNKNOWN: &str = "nobody knows what it is doing";
+
+fn note_closed(connection: &Connection, reason: &str) {
+    tracing::debug!(backend = backend(connection), reason, "a connection was closed");
+}
+
+/// The server process that is behind a connection, as far as the server says so.
+fn backend(connection: &Connection) -> Option<i32> {
+    connection.cancel_key().map(CancelKey::process_id)
 }
 
 /// Whether a session must be made as new before it may be used again.
@@ -264,6 +297,7 @@ async fn reap(shared: Weak<Shared>) {
             let (mut at, now) = (0, Instant::now());
             while at < idle.len() {
                 if now - idle[at].since >= limits.idle || !pool.fresh(now, idle[at].opened, idle[at].generation) {
+                    note_closed(&idle[at].connection, "it was unused, or is too old");
                     closed.push(idle.remove(at));
                 } else {
                     at += 1;
@@ -302,6 +336,7 @@ impl Drop for Pooled {
         // an open transaction is rolled back by closing its connection: to end the pipeline would commit it
         let is_of_no_use = connection.is_broken() || !self.shared.fresh(Instant::now(), self.opened, self.generation);
         if is_of_no_use && connection.is_idle() {
+            note_closed(&connection, STALE);
             return;
         }
         // Until the session is as new, its place in the pool is taken.
@@ -311,6 +346,8 @@ impl Drop for Pooled {
             let mut connection = connection;
             if clean(&mut connection).await {
                 shared.put_back(connection, opened, generation);
+            } else {
+                note_closed(&connection, UNKNOWN);
             }
             drop(slot);
         };

@@ -2,21 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-/// How often they are told.
-const FAILURES_INTERVAL: Duration = Duration::from_secs(60);
-
 /// Failures of one kind, of which there may be many in a second.
-#[derive(Default)]
 pub(crate) struct Failures {
+    interval: Duration,
     told: Option<Instant>,
     untold: u64,
 }
 
+/// Told once a minute.
+impl Default for Failures {
+    fn default() -> Self {
+        Self::told_each(Duration::from_secs(60))
+    }
+}
+
 impl Failures {
-    /// Counts one more; how many there have been, where that is to be told: of the first, then of all in a minute.
+    pub(crate) const fn told_each(interval: Duration) -> Self {
+        Self { interval, told: None, untold: 0 }
+    }
+
+    /// Counts one more; how many there have been, where that is to be told: of the first, then of all in an interval.
     pub(crate) fn another(&mut self, now: Instant) -> Option<u64> {
         self.untold += 1;
-        if self.told.is_some_and(|told| now - told < FAILURES_INTERVAL) {
+        if self.told.is_some_and(|told| now - told < self.interval) {
             return None;
         }
         self.told = Some(now);

@@ -4,6 +4,7 @@ use super::snapshot::Snapshot;
 use crate::config::{Config, ConfigError};
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Instant;
 use thalweg_catalog::{Catalog, LoadError, Loader, Part};
 use thalweg_encode::Zone;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
@@ -92,7 +93,9 @@ pub(crate) async fn load(
         let params: Vec<Param<'_>> =
             loader.parameter(part).map(|text| Param::Text(Cow::Owned(text))).into_iter().collect();
         let query = Query { params: &params, formats: &[Format::Binary], ..Query::bare(loader.sql(part)) };
+        let started = Instant::now();
         run(&mut connection, query, &mut loader.sink(part)).await?;
+        tracing::debug!(?part, us = started.elapsed().as_micros() as u64, "a part of the schema cache was read");
     }
     let catalog = loader.finish(known)?;
     let zone = match Zone::named(&catalog.session().time_zone) {

@@ -208,7 +208,9 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
         let (relations, relationships) = (catalog.relations().len(), catalog.relationship_count());
         let (functions, is_partial) = (catalog.function_count(), catalog.is_partial());
         // PostgreSQL's sessions keep caches of their own: they are replaced, unless nothing has changed.
-        if known.is_none_or(|known| !known.is_same(&snapshot)) {
+        let is_new = known.is_none_or(|known| !known.is_same(&snapshot));
+        tracing::debug!(is_new, "the schema cache was made");
+        if is_new {
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
         }

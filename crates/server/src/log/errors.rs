@@ -1,0 +1,24 @@
+//! The line of an error that is not the client's.
+
+use super::Failures;
+use crate::error::ApiError;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What is said where there is no room: it is said to many at once.
+const NO_ROOM: &str = "PGRST003";
+static NO_ROOM_TOLD: Mutex<Failures> = Mutex::new(Failures::told_each(Duration::from_secs(5)));
+
+/// Tells of an error with a status from 500 on, with all that a client could be told (operations §9).
+pub(crate) fn failure(error: &ApiError) {
+    if !error.status.is_server_error() {
+        return;
+    }
+    let times = match *error.code == *NO_ROOM {
+        true => NO_ROOM_TOLD.lock().unwrap_or_else(PoisonError::into_inner).another(Instant::now()),
+        false => Some(1),
+    };
+    let Some(times) = times else { return };
+    let error = error.json(true);
+    tracing::error!(times = (times > 1).then_some(times), "{}", String::from_utf8_lossy(&error));
+}
