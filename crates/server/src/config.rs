@@ -105,7 +105,7 @@ mod values;
 pub(crate) use in_force::InForce;
 pub use jwks_uri::{JwksUri, JwksUriError};
 pub use keys::Config;
-pub(crate) use reread::{Reading, reread, said_by_database};
+pub(crate) use reread::{DatabaseSettings, Reading, reread, said_by_database};
 pub use sources::Sources;
 
 use std::fmt;

@@ -3,7 +3,7 @@
 use crate::admin::Vitals;
 use crate::answer::Outlet;
 use crate::auth::Issuer;
-use crate::config::{Config, InForce, Sources};
+use crate::config::{Config, DatabaseSettings, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
 use crate::prepared::KnownReads;
@@ -24,7 +24,7 @@ pub(crate) struct State {
     /// Where it is read from.
     pub(crate) sources: Option<Sources>,
     /// What the database said last that belongs to it, by key.
-    pub(crate) settings: Mutex<Vec<(String, String)>>,
+    pub(crate) settings: Mutex<DatabaseSettings>,
     /// The configuration has been replaced.
     pub(crate) replaced: watch::Sender<()>,
     /// The port that it listens on, once it does.

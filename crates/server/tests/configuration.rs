@@ -91,9 +91,10 @@ fn the_database_configures() {
     ));
     eventually("there is no limit", || rows(&served) == 5);
     assert_eq!(served.get("/t?select=id.sum()").status, 400);
-    database.execute(&format!("alter role configured_by_itself in database \"{name}\" reset all"));
-    login.set("db_pre_config", "public.broken");
-    database.execute("notify pgrst, 'reload config'");
+    database.execute(&format!(
+        "alter role configured_by_itself in database \"{name}\" reset all; alter role configured_by_itself reset pgrst.db_pre_config;
+         notify pgrst, 'reload config'"
+    ));
     eventually("the role's own setting counts", || rows(&served) == 2);
     assert_eq!(served.request("GET", "/t", &PLAN).status, 406);
 
@@ -103,6 +104,35 @@ fn the_database_configures() {
     database.execute("notify pgrst");
     eventually("the other schema is served", || served.get("/u").text() == "[{\"id\":7}]");
     assert_eq!(served.get("/t").status, 404);
+}
+
+/// What such a function sets may be what keeps others out: a pre-request function, an audience, a limit.
+#[test]
+fn a_function_that_fails_takes_nothing_away() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let login = Login::new(&database, "configured_by_failures");
+    login.set("db_pre_config", "public.settings");
+    let served = Served::start(config(&login.uri()));
+    assert_eq!(rows(&served), 3);
+    let failing = [
+        "create or replace function public.settings() returns void language plpgsql as $$ begin
+           perform set_config('pgrst.db_max_rows', '4', true); raise 'broken'; end $$",
+        "create or replace function public.settings() returns void language sql as $$ delete from api.t $$",
+        "drop function public.settings()",
+        "alter role configured_by_failures set pgrst.db_pre_config = 'public.broken'",
+    ];
+    for (at, failing) in failing.iter().enumerate() {
+        // other sources are read all the same
+        login.set("db_aggregates_enabled", if at % 2 == 0 { "true" } else { "false" });
+        database.execute(&format!("{failing}; notify pgrst, 'reload config'"));
+        let status = if at % 2 == 0 { 200 } else { 400 };
+        eventually("the rest was read", || served.get("/t?select=id.sum()").status == status);
+        assert_eq!((rows(&served), served.request("GET", "/t", &PLAN).status), (3, 200), "{failing}");
+    }
+    // nobody has set anything before the start
+    assert_eq!(rows(&Served::start(config(&login.uri()))), 5);
+    database.execute("alter role configured_by_failures reset pgrst.db_pre_config; notify pgrst, 'reload config'");
+    eventually("no function counts any more", || rows(&served) == 5);
 }
 
 /// A function that reads a table somebody has locked holds up no load, and what it has said before still counts.

@@ -65,58 +65,60 @@ async fn read(state: &State, reading: Reading, connection: Option<&mut Connectio
     if !base.db_config {
         return Ok(base);
     }
-    let said = match connection {
-        Some(connection) => settings(&base, connection, reading).await?,
-        None => None,
-    };
     let known = || state.settings.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = said.is_some();
-    let settings = said.unwrap_or_else(|| known().clone());
-    let config = base.with_settings(&settings)?.after_start(&state.start);
-    if is_new {
-        *known() = settings;
+    let mut said = known().clone();
+    if let Some(connection) = connection {
+        said.ask(&base, connection, reading).await?;
     }
+    let config = said.over(&base)?.after_start(&state.start);
+    *known() = said;
     Ok(config)
 }
 
 /// What the sources say with what the database says to it, for who only looks at it. Where the database does not answer, it says
 /// nothing, and that is logged.
 pub(crate) async fn said_by_database(base: Config, connection: &mut Connection) -> Result<Config, ConfigError> {
-    let said = settings(&base, connection, Reading::First).await?.unwrap_or_default();
-    Ok(base.with_settings(&said)?.after_start(&base))
+    let mut said = DatabaseSettings::default();
+    said.ask(&base, connection, Reading::First).await?;
+    Ok(said.over(&base)?.after_start(&base))
 }
 
-/// What PostgreSQL answers to who does not wait for a lock any longer.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// What the database says of the configuration, by key.
+#[derive(Clone, Default)]
+pub(crate) struct DatabaseSettings {
+    of_function: Vec<(String, String)>,
+    of_role: Vec<(String, String)>,
+}
 
-/// What the database says, by key; of the same key the last counts. `None` if it does not answer. At the start a function is
-/// waited for that waits for a lock, since nothing is known that could count instead.
-async fn settings(
-    base: &Config,
-    connection: &mut Connection,
-    reading: Reading,
-) -> Result<Option<Vec<(String, String)>>, ConfigError> {
-    let of_role = match database::of_role(connection).await {
-        Ok(of_role) => of_role,
-        Err(error) => {
-            tracing::info!(target: "notice", %error, "the database's configuration was not read");
-            return Ok(None);
-        }
-    };
-    let mut settings = Vec::new();
-    if let Some(function) = &base.with_settings(&of_role)?.db_pre_config {
-        let waits = reading == Reading::First;
-        match database::of_function(connection, function, &Config::keys_in_database(), waits).await {
-            Ok(found) => settings = found,
-            Err(error) if !waits && error.code() == Some(LOCK_NOT_AVAILABLE) => {
-                tracing::info!(target: "notice", %error, "the database's configuration was not read");
-                return Ok(None);
-            }
+impl DatabaseSettings {
+    /// Asks for all of it. Of what is not answered counts what was said last: a pre-request function or an audience that the
+    /// function sets must not go because it fails. At the start nothing was said, and a function is waited for that waits for
+    /// a lock.
+    async fn ask(&mut self, base: &Config, connection: &mut Connection, reading: Reading) -> Result<(), ConfigError> {
+        match database::of_role(connection).await {
+            Ok(of_role) => self.of_role = of_role,
             Err(error) => {
-                tracing::info!(target: "notice", %error, "the function of db-pre-config failed, and counts for nothing");
+                tracing::info!(target: "notice", %error, "the database's configuration was not read");
+                return Ok(());
             }
         }
+        let Some(function) = base.with_settings(&self.of_role)?.db_pre_config else {
+            self.of_function.clear();
+            return Ok(());
+        };
+        let waits = reading == Reading::First;
+        match database::of_function(connection, &function, &Config::keys_in_database(), waits).await {
+            Ok(of_function) => self.of_function = of_function,
+            Err(error) => {
+                let counts = if waits { "nothing" } else { "what it has set before" };
+                tracing::info!(target: "notice", %error, counts, "the function of db-pre-config failed");
+            }
+        }
+        Ok(())
     }
-    settings.extend(of_role);
-    Ok(Some(settings))
+
+    /// A configuration over which it wins: of the same key the role's setting counts.
+    fn over(&self, base: &Config) -> Result<Config, ConfigError> {
+        base.with_settings(&[self.of_function.as_slice(), &self.of_role].concat())
+    }
 }
