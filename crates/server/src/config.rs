@@ -38,7 +38,7 @@ macro_rules! config_of_keys {
                 let mut keys = KEYS.iter();
                 Ok(Self {
                     $($field: values.read(keys.next().expect("there is a key for each field"), $read)?,)+
-                    app_settings: values.app_settings(),
+                    app_settings: values.app_settings()?,
                     warnings: values.warnings(),
                 })
             }

@@ -286,3 +286,42 @@ fn settings_are_hoisted_by_patterns() {
     let error = runtime.block_on(thalweg_server::Server::builder(wrong).start()).err().expect("it is no pattern");
     assert!(error.to_string().contains("db-hoisted-tx-settings"), "{error}");
 }
+
+/// One that PostgreSQL refuses would make every request fail that tells SQL of it.
+#[test]
+fn names_of_free_settings_are_those_that_postgresql_takes() {
+    let database = Database::new(
+        "create function takes(name text) returns text language plpgsql as $$
+           begin return (set_config(name, 'x', true) = 'x')::text; exception when others then return sqlerrm; end $$",
+    );
+    for (name, is_taken) in [
+        ("club", true),
+        ("Club_2$", true),
+        ("_", true),
+        ("Straße", true),
+        ("a.b", true),
+        ("a-b", false),
+        ("a b", false),
+        ("2", false),
+        ("$a", false),
+        ("", false),
+        ("a.", false),
+        ("a..b", false),
+        ("a.2", false),
+    ] {
+        let by_postgresql = database.value(&format!("select takes('app.settings.{name}')"));
+        assert_eq!(by_postgresql == "true", is_taken, "{name}: {by_postgresql}");
+        let variable = format!("PGRST_APP_SETTINGS_{name}");
+        let read = Sources::new(None, [(variable.clone(), "Secret".to_owned())].into_iter()).read();
+        let Err(error) = read else {
+            assert!(is_taken, "{name}");
+            continue;
+        };
+        let said = error.to_string();
+        assert!(!is_taken && !said.contains("Secret"), "{said}");
+        assert!(
+            said.starts_with(&format!("Error in config: {variable}: a name that PostgreSQL takes is needed")),
+            "{said}"
+        );
+    }
+}

@@ -87,15 +87,36 @@ impl Values {
         })
     }
 
-    pub(super) fn app_settings(&self) -> Vec<(String, String)> {
+    /// What SQL can read. A value may be a secret, so that nothing is said of it.
+    pub(super) fn app_settings(&self) -> Result<Vec<(String, String)>, ConfigError> {
         let free = self.given.iter().filter(|(key, _)| key.starts_with(FREE_SETTINGS));
-        free.map(|(key, value)| (key.clone(), value.text.clone())).collect()
+        free.map(|(key, value)| match is_name_of_setting(key) {
+            true => Ok((key.clone(), value.text.clone())),
+            false => {
+                let name = value.variable.as_ref().unwrap_or(key);
+                Err(ConfigError::new(format!("{name}: a name that PostgreSQL takes is needed: {SETTING_NAME}")))
+            }
+        })
+        .collect()
     }
 
     /// What is odd about them, in words for the log.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.given.iter().filter_map(|(key, value)| warning(key, &value.text)).collect()
     }
+}
+
+const SETTING_NAME: &str =
+    "letters, digits, _ and $, in parts between dots none of which is empty or begins with a digit or $";
+
+/// Whether PostgreSQL takes it for the name of a setting that it does not know (`valid_custom_variable_name` in its source). It
+/// looks at bytes, of which those beyond ASCII are letters.
+fn is_name_of_setting(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii();
+    name.split('.').all(|part| {
+        let is_inside = |byte: u8| is_letter(byte) || byte.is_ascii_digit() || byte == b'$';
+        part.bytes().next().is_some_and(is_letter) && part.bytes().all(is_inside)
+    })
 }
 
 fn warning(key: &str, value: &str) -> Option<String> {
