@@ -100,6 +100,7 @@ mod jwks_uri;
 mod keys;
 mod reread;
 mod sources;
+mod value_file;
 mod values;
 
 pub(crate) use in_force::InForce;

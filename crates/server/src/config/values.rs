@@ -1,7 +1,7 @@
 //! Values as they were given, and how each type of them is read (operations §1.1).
 
 use super::keys::{KEYS, Key, NOT_YET, REQUEST_SETTINGS_NEVER};
-use super::{ConfigError, JwksUri, JwksUriError, Secret};
+use super::{ConfigError, JwksUri, JwksUriError, Secret, value_file};
 use hyper::header::HeaderName;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -226,7 +226,8 @@ pub(super) fn function(given: &str) -> Result<(Option<String>, String), String> 
 pub(super) fn connection(given: &str) -> Result<String, String> {
     let uri = match given.strip_prefix('@') {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|cause| format!("{path}: {cause}"))?;
+            let bytes = value_file::read(path)?;
+            let text = String::from_utf8(bytes).map_err(|_| format!("{path}: text in UTF-8 is needed"))?;
             text.trim_end_matches('\n').to_owned()
         }
         None => given.to_owned(),
@@ -238,7 +239,7 @@ pub(super) fn connection(given: &str) -> Result<String, String> {
 /// A secret, or after `@` the name of the file that holds it, less one line feed at its end.
 pub(super) fn secret(given: &str) -> Result<Secret, String> {
     let Some(path) = given.strip_prefix('@') else { return Ok(Secret::new(given)) };
-    let mut bytes = std::fs::read(path).map_err(|cause| format!("{path}: {cause}"))?;
+    let mut bytes = value_file::read(path)?;
     bytes.pop_if(|last| *last == b'\n');
     Ok(Secret::new(bytes))
 }
