@@ -7,7 +7,7 @@ use std::error::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
-use thalweg_server::{Config, LogFormat, LogLevel, Server, print};
+use thalweg_server::{Config, LogLevel, Server, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -33,7 +33,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
     drop(TcpListener::bind((HOST, options.port)).map_err(|cause| {
         format!("cannot listen on {HOST}:{}: {cause}; choose another port with --port", options.port)
     })?);
-    thalweg_server::start_logging(LogLevel::Info, LogFormat::Apache);
+    thalweg_server::start_logging(&Config { log_level: LogLevel::Info, ..Config::default() });
     let started = Instant::now();
     let cluster = Cluster::start(&thalweg_embedded_postgres::Options {
         data_dir: options.cluster.data_dir,

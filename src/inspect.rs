@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use thalweg_server::{Config, LogFormat, LogLevel, Sources, effective_config, schema_cache_json};
+use thalweg_server::{Config, Sources, effective_config, schema_cache_json};
 
 /// Prints a configuration in which each key stands with its default.
 pub(crate) fn print_example() -> Result<(), Box<dyn Error>> {
@@ -11,14 +11,14 @@ pub(crate) fn print_example() -> Result<(), Box<dyn Error>> {
 
 /// Prints the configuration that a server would be started with.
 pub(crate) fn dump_config(sources: &Sources) -> Result<(), Box<dyn Error>> {
-    thalweg_server::start_logging(LogLevel::Error, LogFormat::Apache);
+    thalweg_server::start_logging(&Config::default());
     let config = runtime()?.block_on(effective_config(sources))?;
     print(config.dump().as_bytes())
 }
 
 /// Prints the schema cache that it would load.
 pub(crate) fn dump_schema(sources: &Sources) -> Result<(), Box<dyn Error>> {
-    thalweg_server::start_logging(LogLevel::Error, LogFormat::Apache);
+    thalweg_server::start_logging(&Config::default());
     let dumped = runtime()?.block_on(async {
         let config = effective_config(sources).await?;
         Ok::<_, Box<dyn Error>>(schema_cache_json(&config).await?)

@@ -23,7 +23,7 @@ pub(crate) enum Unsaid {
 pub(crate) fn run(sources: Sources, unsaid: Unsaid) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
     let mut config = sources.read()?;
-    thalweg_server::start_logging(config.log_level, config.log_format);
+    thalweg_server::start_logging(&config);
     let cluster = match (&config.db_uri, unsaid) {
         (None, Unsaid::Cluster { data_dir }) => {
             let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;

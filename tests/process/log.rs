@@ -290,3 +290,20 @@ fn is_waiting(database: &Database) -> bool {
         .value("select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
         == "1"
 }
+
+#[test]
+fn queries_of_urls_can_be_left_out() {
+    let database = Database::new(TABLE);
+    for format in ["apache", "logfmt", "json"] {
+        let more = [("PGRST_LOG_LEVEL", "info"), ("PGRST_LOG_FORMAT", format), ("PGRST_LOG_URL_QUERY", "false")];
+        let mut program = Program::launch(Program::serving(&database.uri(), &more));
+        let line = program.line("listening on http://");
+        let address = line.rsplit_once("http://").unwrap().1.split('"').next().unwrap().parse().unwrap();
+        program.line("Schema cache loaded");
+        let headers = [("Referer", "https://ref.example/page?Secret")];
+        assert_eq!(Client::connect(address).request("GET", "/t?id=eq.4711", &headers).status, 200);
+        let line = program.line("/t");
+        assert!(line.contains("https://ref.example/page\""), "{line}");
+        assert!(["Secret", "4711", "?"].iter().all(|part| !line.contains(part)), "{line}");
+    }
+}

@@ -32,12 +32,14 @@ use tracing_subscriber::util::SubscriberInitExt;
 static LEVEL: AtomicUsize = AtomicUsize::new(0);
 /// How lines are written, as a number.
 static FORMAT: AtomicU8 = AtomicU8::new(LogFormat::Apache as u8);
+/// Whether the queries of URLs are logged.
+static SHOWS_QUERIES: AtomicBool = AtomicBool::new(true);
 /// Whether anything is logged at all.
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
 
 /// Sends log lines to standard output and standard error from now on. What a server tells at its start and at each
 /// reload is told at every level.
-pub fn start(level: LogLevel, format: LogFormat) {
+pub fn start(config: &Config) {
     let wanted = dynamic_filter_fn(|metadata, _| {
         let is_ours = metadata.target() == "access" || metadata.target().starts_with("thalweg");
         matches!(metadata.target(), "notice" | sql::TARGET)
@@ -47,13 +49,22 @@ pub fn start(level: LogLevel, format: LogFormat) {
     let lines = lines.event_format(Diagnostics::default()).with_filter(wanted);
     // a second server in the same process keeps the first one's log
     let _ = tracing_subscriber::registry().with(lines).try_init();
-    set(level, format);
+    configure(config);
     IS_STARTED.store(true, Ordering::Relaxed);
 }
 
 /// Logs as another configuration says.
 pub(crate) fn configure(config: &Config) {
-    set(config.log_level, config.log_format);
+    SHOWS_QUERIES.store(config.log_url_query, Ordering::Relaxed);
+    FORMAT.store(config.log_format as u8, Ordering::Relaxed);
+    let level = match config.log_level {
+        LogLevel::Crit => 0,
+        LogLevel::Error => number(Level::ERROR),
+        LogLevel::Warn => number(Level::WARN),
+        LogLevel::Info => number(Level::INFO),
+        LogLevel::Debug => number(Level::DEBUG),
+    };
+    LEVEL.store(level, Ordering::Relaxed);
 }
 
 /// How many lines nobody took, since the start.
@@ -67,18 +78,6 @@ fn format() -> LogFormat {
         logfmt if logfmt == LogFormat::Logfmt as u8 => LogFormat::Logfmt,
         _ => LogFormat::Apache,
     }
-}
-
-fn set(level: LogLevel, format: LogFormat) {
-    FORMAT.store(format as u8, Ordering::Relaxed);
-    let level = match level {
-        LogLevel::Crit => 0,
-        LogLevel::Error => number(Level::ERROR),
-        LogLevel::Warn => number(Level::WARN),
-        LogLevel::Info => number(Level::INFO),
-        LogLevel::Debug => number(Level::DEBUG),
-    };
-    LEVEL.store(level, Ordering::Relaxed);
 }
 
 /// More for a level at which more is told.

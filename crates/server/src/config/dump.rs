@@ -339,6 +339,7 @@ mod tests {
         ("url-use-legacy-target-names", "false"),
         ("log-level", "debug"),
         ("log-format", "json"),
+        ("log-url-query", "false"),
         ("log-query", "true"),
     ];
 

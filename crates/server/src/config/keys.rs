@@ -156,6 +156,8 @@ config_of_keys! {
         ("logfmt", LogFormat::Logfmt),
         ("json", LogFormat::Json),
     ]);
+    /// a key of Thalweg's own: whether the query of a request's URL is logged with it.
+    "log-url-query": "true" => log_url_query: bool = boolean;
     /// whether the SQL of a request is logged with it.
     "log-query": "false" => log_query: bool = boolean;
 }

@@ -1,6 +1,6 @@
 //! The line of a request.
 
-use super::{IS_STARTED, LEVEL, format, number, queue, sql, time};
+use super::{IS_STARTED, LEVEL, SHOWS_QUERIES, format, number, queue, sql, time};
 use crate::auth::Who;
 use crate::config::LogFormat;
 use crate::flow::Answer;
@@ -47,6 +47,7 @@ struct Line<'a> {
     client: &'a str,
     role: Option<&'a str>,
     parts: &'a Parts,
+    query: Option<&'a str>,
     answer: &'a Answer<'a>,
     status: u16,
     bytes: Option<u64>,
@@ -60,29 +61,38 @@ impl<'a> Line<'a> {
             let value = parts.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
             value.unwrap_or_default()
         };
+        let shows_queries = SHOWS_QUERIES.load(Ordering::Relaxed);
+        let mut referer = header(REFERER);
+        if !shows_queries {
+            referer.truncate(referer.find('?').unwrap_or(referer.len()));
+        }
         Self {
             client,
             role: answer.who.as_ref().map(Who::role),
             parts,
+            query: parts.uri.query().filter(|_| shows_queries),
             answer,
             status: answer.response.status().as_u16(),
             bytes: content_length(parts, answer),
-            referer: header(REFERER),
+            referer,
             user_agent: header(USER_AGENT),
         }
     }
 
     /// As Apache and PostgREST do it (operations §9).
     fn apache(&self) -> String {
-        let Self { client, role, parts, status, bytes, referer, user_agent, .. } = self;
+        let Self { client, role, parts, query, status, bytes, referer, user_agent, .. } = self;
         let mut line = String::with_capacity(256);
         let role = role.unwrap_or("-");
-        let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
         _ = write!(line, "{client} - ");
         // a role's name may be anything, and must not look like two fields
         escape(&mut line, role, true);
         _ = write!(line, " [{}] \"{} ", time::apache(), parts.method);
-        escape(&mut line, target, true);
+        escape(&mut line, parts.uri.path(), true);
+        if let Some(query) = query {
+            line.push('?');
+            escape(&mut line, query, true);
+        }
         _ = write!(line, " {}\" {status} ", version(parts.version));
         match bytes {
             Some(bytes) => _ = write!(line, "{bytes}"),
@@ -98,7 +108,7 @@ impl<'a> Line<'a> {
 
     /// Pairs of keys and values.
     fn logfmt(&self, level: Level) {
-        let Self { client, role, parts, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, parts, query, answer, status, bytes, referer, user_agent } = self;
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
@@ -108,7 +118,7 @@ impl<'a> Line<'a> {
                     role = role.unwrap_or("-"),
                     method = parts.method.as_str(),
                     path = parts.uri.path(),
-                    query = parts.uri.query().unwrap_or_default(),
+                    query = query.unwrap_or_default(),
                     status,
                     code = answer.code.as_deref().unwrap_or_default(),
                     rows = answer.rows,
@@ -129,7 +139,7 @@ impl<'a> Line<'a> {
     }
 
     fn json(&self, level: Level) -> String {
-        let Self { client, role, parts, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, parts, query, answer, status, bytes, referer, user_agent } = self;
         let mut line = JsonLine::begin();
         line.text("level", &level.as_str().to_ascii_lowercase());
         line.text("target", "access");
@@ -137,7 +147,7 @@ impl<'a> Line<'a> {
         line.text("role", role.unwrap_or("-"));
         line.text("method", parts.method.as_str());
         line.text("path", parts.uri.path());
-        line.text("query", parts.uri.query().unwrap_or_default());
+        line.text("query", query.unwrap_or_default());
         line.text("version", version(parts.version));
         line.bare("status", status);
         line.text("code", answer.code.as_deref().unwrap_or_default());
