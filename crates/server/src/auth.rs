@@ -3,12 +3,14 @@
 pub(crate) mod cookie;
 mod fetch;
 mod issuer;
+mod site;
 
 pub(crate) use issuer::{Issuer, keep_fetched};
 
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::state::State;
+use cookie::Cookie;
 use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
@@ -27,23 +29,27 @@ pub(crate) struct Who<'a> {
 }
 
 impl<'a> Who<'a> {
-    /// Finds out who sends a request. No database is asked; the issuer of tokens is waited for only where no known key has signed one.
-    pub(crate) async fn of(state: &State, in_force: &'a InForce, parts: &Parts) -> Result<Self, ApiError> {
+    /// Finds out who sends a request. No database is asked; the issuer of tokens is waited for only where no known key has
+    /// signed one.
+    pub(crate) async fn of(
+        state: &State,
+        in_force: &'a InForce,
+        parts: &Parts,
+        cookie: Option<Cookie<'_>>,
+    ) -> Result<Self, ApiError> {
         let token = parts.headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
-        let identity = match (token, &in_force.config.session_cookie) {
+        let in_cookie = cookie.and_then(|cookie| Some((cookie.name, cookie.token?)));
+        let identity = match (token, in_cookie) {
             (Some(token), _) => Some(identify(state, in_force, token).await?),
-            (None, Some(name)) => match cookie::token(&parts.headers, name) {
-                Some(token) => {
-                    cookie::check(parts)?;
-                    // a browser would send it again for ever; where the server has no secret, the token may still be good
-                    let identity = identify(state, in_force, token).await.map_err(|error| match error.status {
-                        StatusCode::UNAUTHORIZED => error.forgetting(name),
-                        _ => error,
-                    });
-                    Some(identity?)
-                }
-                None => None,
-            },
+            (None, Some((name, token))) => {
+                cookie::check(parts)?;
+                // a browser would send it again for ever; where the server has no secret, the token may still be good
+                let identity = identify(state, in_force, token).await.map_err(|error| match error.status {
+                    StatusCode::UNAUTHORIZED => error.forgetting(name),
+                    _ => error,
+                });
+                Some(identity?)
+            }
             (None, None) => None,
         };
         let who = Self { identity, anonymous: in_force.config.db_anon_role.as_deref() };

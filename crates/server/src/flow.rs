@@ -4,7 +4,10 @@ use crate::answer::Download;
 use crate::answer::cors;
 use crate::answer::respond::{self, Facts, WriteCounts};
 use crate::answer::{self, Body};
-use crate::auth::{Who, cookie};
+use crate::auth::{
+    Who,
+    cookie::{self, Cookie},
+};
 use crate::config::{Config, InForce, OpenApiMode};
 use crate::error::{ApiError, Retry};
 use crate::http::{ACCEPT_PROFILE, CONTENT_PROFILE, PREFER, SERVER_TIMING};
@@ -42,12 +45,13 @@ pub(crate) struct Answer<'a> {
 pub(crate) async fn answer<'a>(
     state: &State,
     in_force: &'a InForce,
-    parts: &Parts,
+    parts: &'a Parts,
     body: &mut RequestBody,
 ) -> Answer<'a> {
     let config = &in_force.config;
     let mut bill = Bill::start();
-    let mut given = Given::default();
+    let cookie = config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
+    let mut given = Given { cookie, ..Given::default() };
     let mut answered = attempt((state, in_force), parts, body, &mut bill, &mut given).await;
     for _ in 1..ATTEMPTS_MAX {
         let Err(error) = &answered else { break };
@@ -88,8 +92,8 @@ pub(crate) async fn answer<'a>(
         let traced = parts.headers.get(name).cloned().unwrap_or(HeaderValue::from_static(""));
         headers.insert(name, traced);
     }
-    if let Some(name) = &config.session_cookie {
-        cookie::mark(name, &parts.headers, headers);
+    if let Some(cookie) = given.cookie {
+        cookie.mark(headers);
     }
     // a preflight's answer says what it says
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
@@ -107,6 +111,8 @@ const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// What an attempt is given.
 #[derive(Default)]
 struct Given<'a> {
+    /// The cookie that tokens may come in.
+    cookie: Option<Cookie<'a>>,
     /// Who asks, once that is known.
     who: Option<Who<'a>>,
     /// Whether levels must not be joined here: relations that have grown since PostgreSQL last looked are joined by it.
@@ -152,7 +158,7 @@ async fn attempt<'a>(
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
     }
-    let who = Who::of(state, in_force, parts).await?;
+    let who = Who::of(state, in_force, parts, given.cookie).await?;
     given.who = Some(who.clone());
     if who.has_token() {
         bill.lap(Stage::Jwt);

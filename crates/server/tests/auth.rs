@@ -445,6 +445,14 @@ fn a_browser_has_a_session() {
         (&[("origin", "null")], 403),
         (&[("origin", &*elsewhere)], 403),
         (&[("origin", &*here)], 200),
+        (&[("origin", "HTTPS://test")], 403),
+        (&[("origin", "https://TEST:443")], 200),
+        (&[("origin", "https://test:8443")], 403),
+        // one of them was sent by a page, and nobody knows which
+        (&[("origin", &*here), ("origin", &*here)], 403),
+        (&[("origin", &*here), ("origin", &*elsewhere)], 403),
+        (&[("origin", &*here), ("host", "evil.example")], 403),
+        (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], 403),
         (&[("sec-fetch-site", "same-origin")], 200),
         (&[("sec-fetch-site", "same-site")], 200),
     ] {

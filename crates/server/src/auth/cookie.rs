@@ -3,26 +3,42 @@
 //! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
 //! says that a page of the same site sends it.
 
-use super::{identify, now_s};
+use super::{identify, now_s, site};
 use crate::answer::Body;
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
 use crate::state::State;
 use bytes::Bytes;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
 
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The cookie that tokens may come in, and the token that a request has in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Cookie<'a> {
+    pub(super) name: &'a str,
+    pub(super) token: Option<&'a [u8]>,
+}
 
-/// The token in the cookie of this name, if there is one.
-pub(super) fn token<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    let lines = headers.get_all(header::COOKIE).iter();
-    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    let value = pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-    value.filter(|value| !value.is_empty())
+impl<'a> Cookie<'a> {
+    /// The cookie of this name.
+    pub(crate) fn find(name: &'a str, headers: &'a HeaderMap) -> Self {
+        let lines = headers.get_all(header::COOKIE).iter();
+        let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+        let value =
+            pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+        Self { name, token: value.filter(|value| !value.is_empty()) }
+    }
+
+    /// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
+    pub(crate) fn mark(&self, headers: &mut HeaderMap) {
+        headers.append(header::VARY, HeaderValue::from_static("Cookie"));
+        if self.token.is_some() && !headers.contains_key(header::CACHE_CONTROL) {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
+        }
+    }
 }
 
 /// Refuses what may change something unless a page of the same site sends it.
@@ -33,18 +49,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
 
 /// Refuses what a page of the same site does not send, whatever it may do.
 pub(crate) fn check_site(parts: &Parts) -> Result<(), ApiError> {
-    if is_of_same_site(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
-}
-
-/// Whether a browser says that a page of the same site sends a request: in `Sec-Fetch-Site`, or, if it is of old, in `Origin`.
-fn is_of_same_site(headers: &HeaderMap) -> bool {
-    if let Some(site) = headers.get(SEC_FETCH_SITE) {
-        return matches!(site.as_bytes(), b"same-origin" | b"same-site");
-    }
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let (Some(origin), Some(host)) = (text(header::ORIGIN), text(header::HOST)) else { return false };
-    // a proxy may have taken the TLS off, so that the scheme tells nothing
-    origin.split_once("://").is_some_and(|(_, origin)| origin.eq_ignore_ascii_case(host))
+    if site::is_same(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
 }
 
 /// What makes a browser forget the cookie of this name.
@@ -111,13 +116,5 @@ fn token_of(returned: &Value) -> Option<&str> {
             _ => None,
         },
         Value::Bool(_) | Value::Number(_) => None,
-    }
-}
-
-/// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
-pub(crate) fn mark(name: &str, asked: &HeaderMap, headers: &mut HeaderMap) {
-    headers.append(header::VARY, HeaderValue::from_static("Cookie"));
-    if token(asked, name).is_some() && !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
     }
 }
