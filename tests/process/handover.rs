@@ -2,7 +2,9 @@
 
 use crate::program::{Program, get};
 use nix::sys::signal::Signal;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use thalweg_testkit::{Client, Database};
@@ -93,4 +95,28 @@ fn whoever_waits_to_be_accepted_is_answered_when_it_stops() {
         assert_eq!(client.receive(false).status, 200);
     }
     assert!(program.wait().success());
+}
+
+/// The same on a Unix socket, which nobody shares.
+#[test]
+fn whoever_waits_at_a_unix_socket_is_answered_when_it_stops() {
+    let database = Database::new(TABLE);
+    let path = std::env::temp_dir().join(format!("thalweg-handover-{}.sock", std::process::id()));
+    let more = [("PGRST_SERVER_UNIX_SOCKET", path.to_str().unwrap())];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    program.line("Schema cache loaded");
+    program.signal(Signal::SIGSTOP);
+    let mut clients: Vec<_> = (0..20).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    for client in &mut clients {
+        client.write_all(b"GET /t HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    }
+    program.signal(Signal::SIGTERM);
+    program.signal(Signal::SIGCONT);
+    for client in &mut clients {
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("[{\"id\":1}]"), "{answer}");
+    }
+    assert!(program.wait().success());
+    assert!(!path.exists());
 }

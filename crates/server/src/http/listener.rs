@@ -1,10 +1,10 @@
 //! The sockets that requests come in on.
 
-use socket2::{SockFilter, SockRef};
+use socket2::{SockAddr, SockFilter, SockRef, Socket};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,40 +69,15 @@ impl Listener {
     /// Listens no more. Those who have been told by the system that they are connected are let in: closing resets all that wait.
     /// Where other processes listen too, whoever comes meanwhile is left to them.
     pub(crate) async fn close(self, is_shared: bool) -> Vec<Accepted> {
-        if let Self::Tcp(listener) = &self
-            && is_shared
-            && SockRef::from(listener).attach_filter(&NOBODY_NEW).is_ok()
-        {
+        if is_shared && matches!(self, Self::Tcp(_)) && SockRef::from(&self).attach_filter(&NOBODY_NEW).is_ok() {
             tokio::time::sleep(SHAKING_HANDS_TIME_MAX).await;
         }
         // Such a descriptor is the same socket, and does not block. What takes time comes before the last look.
-        match &self {
-            Self::Tcp(listener) => {
-                let Ok(kept) = listener.as_fd().try_clone_to_owned() else { return Vec::new() };
-                drop(self);
-                let kept = std::net::TcpListener::from(kept);
-                let waiting: Vec<_> = std::iter::from_fn(|| kept.accept().ok()).collect();
-                drop(kept);
-                let accepted = waiting.into_iter().filter_map(|(stream, peer)| {
-                    stream.set_nonblocking(true).ok()?;
-                    let _ = stream.set_nodelay(true);
-                    Some(Accepted::Tcp(TcpStream::from_std(stream).ok()?, peer))
-                });
-                accepted.collect()
-            }
-            Self::Unix(listener, _) => {
-                let Ok(kept) = listener.as_fd().try_clone_to_owned() else { return Vec::new() };
-                drop(self);
-                let kept = std::os::unix::net::UnixListener::from(kept);
-                let waiting: Vec<_> = std::iter::from_fn(|| kept.accept().ok()).collect();
-                drop(kept);
-                let accepted = waiting.into_iter().filter_map(|(stream, _)| {
-                    stream.set_nonblocking(true).ok()?;
-                    Some(Accepted::Unix(UnixStream::from_std(stream).ok()?))
-                });
-                accepted.collect()
-            }
-        }
+        let Ok(kept) = self.as_fd().try_clone_to_owned().map(Socket::from) else { return Vec::new() };
+        drop(self);
+        let waiting: Vec<_> = std::iter::from_fn(|| kept.accept().ok()).collect();
+        drop(kept);
+        waiting.into_iter().filter_map(|(stream, peer)| Accepted::of(stream, &peer).ok()).collect()
     }
 
     /// The next client. An error is one of accepting, not of a client that has gone meanwhile.
@@ -144,6 +119,28 @@ impl Listener {
             Self::Tcp(listener) => listener.local_addr().map_or_else(|e| e.to_string(), |a| format!("http://{a}")),
             Self::Unix(_, path) => path.display().to_string(),
         }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+impl Accepted {
+    fn of(stream: Socket, peer: &SockAddr) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(match peer.as_socket() {
+            Some(peer) => {
+                let _ = stream.set_tcp_nodelay(true);
+                Self::Tcp(TcpStream::from_std(stream.into())?, peer)
+            }
+            None => Self::Unix(UnixStream::from_std(stream.into())?),
+        })
     }
 }
 
