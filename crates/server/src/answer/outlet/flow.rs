@@ -1,0 +1,247 @@
+//! An answer that a client is taking, and how long it may take.
+
+use super::Outlet;
+use super::watch::watch;
+use crate::answer::body::{Data, Torn};
+use crate::spool::Reader;
+use crate::transaction::{Entered, Replies};
+use crate::turns::Turn;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use thalweg_encode::EncodeError;
+use thalweg_wire::{Progress, StepError};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+/// For how long a client may keep the database waiting, in all.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked at most, near the end of that.
+pub(super) const WATCH_PAUSE_MIN: Duration = Duration::from_millis(50);
+/// Answers larger than this are watched, in bytes; smaller ones are with the HTTP connection anyway.
+pub(super) const WATCHED_BYTES_MIN: u64 = 128 * 1024;
+/// How much the HTTP connection is given at once, to be sent by one write, in bytes; one chunk may be more. It stays there
+/// until the client has taken it.
+const GIVEN_BYTES_MAX: usize = 256 * 1024;
+
+/// An answer that a client is taking.
+pub(crate) struct Flow {
+    shared: Arc<Mutex<State>>,
+    watching: AbortHandle,
+}
+
+/// Rows that are still to come, and the transaction they come from.
+pub(crate) struct Flowing {
+    pub(crate) entered: Entered,
+    pub(crate) replies: Replies,
+    /// A turn of those that leave connections to others, which ends with the rows. Without one they wait for nobody.
+    pub(crate) turn: Option<Turn>,
+}
+
+pub(super) struct State {
+    chunks: VecDeque<Bytes>,
+    source: Source,
+    outlet: Outlet,
+    /// For how long the client has kept it waiting, but for the time since it was given something.
+    waited: Duration,
+    given_at: Option<Instant>,
+}
+
+pub(super) enum Source {
+    End,
+    /// What is missing will not come.
+    Torn,
+    Database(Box<dyn Rows>),
+    Spooled(Reader),
+}
+
+impl Flow {
+    pub(super) fn new(outlet: Outlet, chunks: VecDeque<Bytes>, source: Source) -> Self {
+        let (waited, given_at) = (Duration::ZERO, Some(Instant::now()));
+        let state = State { chunks, source, waited, given_at, outlet: outlet.clone() };
+        let shared = Arc::new(Mutex::new(state));
+        let watching = tokio::spawn(watch(Arc::downgrade(&shared), outlet)).abort_handle();
+        Self { shared, watching }
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
+        lock(&self.shared).poll_next(cx)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = lock(&self.shared);
+        state.chunks.is_empty() && matches!(state.source, Source::End)
+    }
+}
+
+/// Nobody takes what is left: the transaction that it comes from is given up.
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// The next chunks: as many as there are, so that they go out by one write, but not more than a slow client may hold.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
+        self.waited += self.given_at.take().map_or(Duration::ZERO, |given_at| given_at.elapsed());
+        let mut data = Data::default();
+        let given_max = if self.outlet.is_crowded() { 1 } else { GIVEN_BYTES_MAX };
+        let mut given = 0;
+        while given < given_max {
+            match self.poll_chunk(cx) {
+                Poll::Ready(Some(Ok(chunk))) => {
+                    given += chunk.len();
+                    data.push(chunk);
+                }
+                Poll::Ready(Some(Err(torn))) if data.is_empty() => return Poll::Ready(Some(Err(torn))),
+                Poll::Pending if data.is_empty() => return Poll::Pending,
+                Poll::Ready(None) if data.is_empty() => return Poll::Ready(None),
+                Poll::Ready(Some(Err(_)) | None) | Poll::Pending => break,
+            }
+        }
+        self.given_at = Some(Instant::now());
+        Poll::Ready(Some(Ok(data)))
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
+        if let Some(chunk) = self.chunks.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        Poll::Ready(match &mut self.source {
+            Source::End => None,
+            Source::Torn => Some(Err(Torn)),
+            Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
+            Source::Database(rows) => match ready!(rows.poll_chunk(cx)) {
+                Ok((chunk, is_last)) => {
+                    if is_last {
+                        self.source = Source::End;
+                    }
+                    (!chunk.is_empty()).then(|| Ok(self.outlet.chunk(chunk)))
+                }
+                Err(torn) => {
+                    self.source = Source::Torn;
+                    Some(Err(torn))
+                }
+            },
+        })
+    }
+
+    /// How much longer the client may keep it waiting; `None` if it keeps nothing waiting.
+    pub(super) fn patience_left(&self) -> Option<Duration> {
+        let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
+        match self.source {
+            Source::Spooled(_) | Source::Torn => return None,
+            Source::End if is_little() => return None,
+            Source::End | Source::Database(_) => {}
+        }
+        // Where the client waits for the database, it keeps nobody waiting; and if another took the rows now, the database would
+        // wake that one, and the client nobody.
+        let Some(given_at) = self.given_at else { return Some(WATCH_PAUSE_MIN) };
+        let has_no_turn = matches!(&self.source, Source::Database(rows) if !rows.has_turn());
+        if has_no_turn || self.outlet.is_crowded() {
+            return Some(Duration::ZERO);
+        }
+        Some(PATIENCE.saturating_sub(self.waited + given_at.elapsed()))
+    }
+
+    /// Gives away all that is left, to come back through a queue.
+    pub(super) fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<dyn Rows>>) {
+        let rows = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
+            Source::Database(rows) => Some(rows),
+            Source::End | Source::Spooled(_) | Source::Torn => None,
+        };
+        (std::mem::take(&mut self.chunks), rows)
+    }
+}
+
+/// Rows that are still to come.
+pub(super) trait Rows: Send {
+    /// The next chunk, and whether it is the last.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>>;
+
+    /// Whether they have a turn to wait for the client.
+    fn has_turn(&self) -> bool;
+}
+
+impl Rows for Flowing {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
+        let Self { entered, replies, .. } = self;
+        Poll::Ready(match ready!(entered.poll_step(cx, replies)) {
+            Ok(Progress::Paused) => Ok((replies.encoder.take(), false)),
+            // a response that flows is of a pipeline with an end
+            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => Ok((replies.encoder.finish(), true)),
+            Err(error) => Err(torn(&error)),
+        })
+    }
+
+    fn has_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+}
+
+fn torn(error: &StepError<EncodeError>) -> Torn {
+    let cause = match error {
+        StepError::Wire(error) => error.to_string(),
+        StepError::Sink(error) => error.to_string(),
+    };
+    tracing::error!(cause, "a response was cut: its rows broke off");
+    Torn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::Spool;
+    use std::future::poll_fn;
+    use std::task::Waker;
+
+    /// Rows that come when they are told to.
+    #[derive(Default)]
+    struct Coming {
+        rows: Vec<Vec<u8>>,
+        waits: Option<Waker>,
+    }
+
+    struct Told(Arc<Mutex<Coming>>);
+
+    impl Rows for Told {
+        fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
+            let mut coming = self.0.lock().unwrap();
+            coming.waits = Some(cx.waker().clone());
+            coming.rows.pop().map_or(Poll::Pending, |row| Poll::Ready(Ok((row, false))))
+        }
+
+        fn has_turn(&self) -> bool {
+            true
+        }
+    }
+
+    /// The patience with a client ran out while it waited for the database again. Whoever took the rows to disk from then on was
+    /// woken by the database, and the client by nobody.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_waits_for_the_database_is_woken_by_it() {
+        let outlet = Outlet::new(Spool::new(&std::env::temp_dir(), 1024 * 1024 * 1024));
+        let coming = Arc::new(Mutex::new(Coming { rows: vec![vec![7; 300 * 1024]], waits: None }));
+        let source = Source::Database(Box::new(Told(coming.clone())));
+        let mut flow = Flow::new(outlet, VecDeque::new(), source);
+        assert!(matches!(poll_fn(|cx| flow.poll_next(cx)).await, Some(Ok(_))));
+        let shared = flow.shared.clone();
+        let reading =
+            tokio::spawn(async move { poll_fn(|cx| flow.poll_next(cx)).await.is_some_and(|next| next.is_ok()) });
+        tokio::time::sleep(PATIENCE / 2).await;
+        lock(&shared).waited = 2 * PATIENCE;
+        tokio::time::sleep(2 * PATIENCE).await;
+        coming.lock().unwrap().rows.push(vec![7; 300 * 1024]);
+        let waits = coming.lock().unwrap().waits.take();
+        waits.expect("somebody waits for the rows").wake();
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        assert!(read.is_ok_and(|read| read.unwrap()), "the client was forgotten");
+    }
+}
