@@ -32,6 +32,50 @@ impl<'a> Cookie<'a> {
         Self { name, token: value.filter(|value| !value.is_empty()) }
     }
 
+    /// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
+    /// where the function returned none.
+    pub(crate) async fn put(
+        &self,
+        state: &State,
+        in_force: &InForce,
+        response: &mut Response<Body>,
+    ) -> Result<(), ApiError> {
+        let name = self.name;
+        // SQL may send who signs in on; of other statuses it says that nobody does
+        let is_sent_on = response.status().is_redirection();
+        if !response.status().is_success() && !is_sent_on {
+            return Ok(());
+        }
+        let returned = match response.body().bytes() {
+            Some(bytes) if bytes.is_empty() => Value::Null,
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
+            None => return Err(ApiError::no_token_returned()),
+        };
+        let cookie = match token_of(&returned).ok_or_else(ApiError::no_token_returned)? {
+            "" => forget(name),
+            token => {
+                // one that the server would refuse is no use to anybody
+                let identity =
+                    identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
+                let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
+                format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
+            }
+        };
+        let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())?;
+        if !is_sent_on {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        *response.body_mut() = Body::whole(Bytes::new());
+        let headers = response.headers_mut();
+        for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE] {
+            headers.remove(name);
+        }
+        headers.append(header::SET_COOKIE, cookie);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("session"));
+        Ok(())
+    }
+
     /// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
     pub(crate) fn mark(&self, headers: &mut HeaderMap) {
         headers.append(header::VARY, HeaderValue::from_static("Cookie"));
@@ -55,49 +99,6 @@ pub(crate) fn check_site(parts: &Parts) -> Result<(), ApiError> {
 /// What makes a browser forget the cookie of this name.
 pub(crate) fn forget(name: &str) -> String {
     format!("{name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax")
-}
-
-/// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
-/// where the function returned none.
-pub(crate) async fn put(
-    state: &State,
-    in_force: &InForce,
-    name: &str,
-    response: &mut Response<Body>,
-) -> Result<(), ApiError> {
-    // SQL may send who signs in on; of other statuses it says that nobody does
-    let is_sent_on = response.status().is_redirection();
-    if !response.status().is_success() && !is_sent_on {
-        return Ok(());
-    }
-    let returned = match response.body().bytes() {
-        Some(bytes) if bytes.is_empty() => Value::Null,
-        Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
-        None => return Err(ApiError::no_token_returned()),
-    };
-    let cookie = match token_of(&returned).ok_or_else(ApiError::no_token_returned)? {
-        "" => forget(name),
-        token => {
-            // one that the server would refuse is no use to anybody
-            let identity =
-                identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
-            let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
-            format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
-        }
-    };
-    let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())?;
-    if !is_sent_on {
-        *response.status_mut() = StatusCode::NO_CONTENT;
-    }
-    *response.body_mut() = Body::whole(Bytes::new());
-    let headers = response.headers_mut();
-    for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE] {
-        headers.remove(name);
-    }
-    headers.append(header::SET_COOKIE, cookie);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("session"));
-    Ok(())
 }
 
 /// The token in what a function has returned: a text, or the member `token` of an object or of the only row. Empty where it
