@@ -20,18 +20,34 @@ pub(crate) const DENIED: &str = "
                    or exists(select from pg_ts_parser where oid >= 16384)))";
 
 /// Functions of the database's own in SQL that may do no more than ask for settings (`code_text.rs`): their bodies and the
-/// names of their arguments. The parameter holds all names that such a body may use: nothing of the database's own has one.
+/// names of their arguments, but for keywords. The parameter holds all names that such a body may use: nothing of the
+/// database's own has one that could be meant. Of an operator on a type of the database's own that may be where a string,
+/// which has no type yet, or a value is made one of that type without being asked. Defaults of arguments are in no tree.
 pub(crate) const IN_SQL: &str = "
-    select p.oid, p.prosrc, p.proargnames
+    select p.oid, p.prosrc,
+           array(select name from unnest(p.proargnames) as name
+                 where name not in (select word from pg_get_keywords() where catcode <> 'U'))
     from pg_proc p
     where p.oid >= 16384 and p.prolang = 14 and p.prokind = 'f' and not p.proretset and p.prosqlbody is null
-      and not p.prosecdef and p.proconfig is null and length(p.prosrc) < 2000
+      and not p.prosecdef and p.proconfig is null and p.prosupport = 0 and length(p.prosrc) < 2000
       and not exists(select from unnest(p.proargtypes::oid[] || p.prorettype) as t (oid) join pg_type using (oid)
-                     where t.oid >= 16384 or typtype <> 'b')
-      and p.proallargtypes is null
+                     where t.oid >= 16384 or typname <> all($1::text[]))
+      and p.proallargtypes is null and p.pronargdefaults = 0
       and not exists(select from pg_proc where oid >= 16384 and proname = any($1::text[]))
       and not exists(select from pg_type where oid >= 16384 and typname = any($1::text[]))
-      and not exists(select from pg_operator where oid >= 16384 and oprname = any($1::text[]) and oprleft < 16384)
+      and not exists(
+        select from pg_operator o
+        where o.oid >= 16384 and o.oprname = any($1::text[])
+          and (o.oprleft < 16384
+               or o.oprright < 16384 and not exists(select from pg_operator s where s.oid < 16384 and s.oprname = o.oprname
+                                                                               and s.oprright = o.oprright)
+               or exists(select from pg_type t where t.oid in (o.oprleft, o.oprright) and t.oid >= 16384
+                                                 and (t.typcategory = 'S' or t.typispreferred))
+               or exists(select from pg_cast c join pg_type t on t.oid = c.castsource
+                         where c.casttarget in (o.oprleft, o.oprright) and c.castcontext = 'i' and t.oid < 16384
+                           and (t.typname = any($1::text[]) or t.typname = 'name')
+                           -- of two texts PostgreSQL has these itself
+                           and not (t.typname = 'text' and o.oprright >= 16384 and o.oprname in ('=', '<>', '||')))))
       and not exists(select from pg_cast where oid >= 16384 and castsource < 16384 and casttarget < 16384 and castfunc <> 0)";
 
 /// What is done (`use`, `read`, `write`), of which type or relation, and the type or function that it uses, or 0 where it

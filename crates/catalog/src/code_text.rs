@@ -60,22 +60,30 @@ pub(crate) fn only_asks(body: &str, arguments: &[&str]) -> bool {
                 }
             }
             _ if is_of_word(first) => {
-                let end = rest.find(|next| !is_of_word(next)).unwrap_or(rest.len());
-                let word = rest[..end].to_ascii_lowercase();
+                let word;
+                (word, rest) = split_word(rest);
                 let is_known = |names: &[&str]| names.contains(&word.as_str());
                 let begins = words == 0;
                 words += 1;
-                // the first is the only `SELECT`
+                // what is called like an argument may be a function, or the type of a string
+                let is_argument = || is_known(arguments) && !rest.trim_start().starts_with(['(', '\'']);
+                // the first is the only `SELECT`, and a name may go on with `$`
                 if begins != (word == "select")
-                    || !(is_known(WORDS) || is_known(FUNCTIONS) || is_known(TYPES) || is_known(arguments))
+                    || rest.starts_with('$')
+                    || !(is_known(WORDS) || is_known(FUNCTIONS) || is_known(TYPES) || is_argument())
                 {
                     return false;
                 }
-                &rest[end..]
+                rest
             }
             _ => {
+                let is_cast = rest.starts_with("::");
                 let symbols = OPERATORS.iter().chain(&["::"]);
                 let Some(rest) = symbols.filter_map(|symbol| rest.strip_prefix(symbol)).next() else { return false };
+                // an argument may be called like a type
+                if is_cast && !TYPES.contains(&split_word(rest.trim_start()).0.as_str()) {
+                    return false;
+                }
                 // what goes on as an operator is another one, or a comment
                 if rest.starts_with(is_of_operator) {
                     return false;
@@ -85,6 +93,12 @@ pub(crate) fn only_asks(body: &str, arguments: &[&str]) -> bool {
         };
     }
     words > 0
+}
+
+/// A word, in lower case, and what follows it.
+fn split_word(from: &str) -> (String, &str) {
+    let (word, rest) = from.split_at(from.find(|next| !is_of_word(next)).unwrap_or(from.len()));
+    (word.to_ascii_lowercase(), rest)
 }
 
 /// What follows a string. In one with a backslash it may be a matter of settings where it ends.
@@ -120,6 +134,7 @@ mod tests {
         }
         assert!(only_asks("select current_setting('request.jwt.claims', true)::json ->> claim", &["claim"]));
         assert!(only_asks("select current_setting($1, true)", &[]));
+        assert!(only_asks("select ($1::json\n) ->> claim::text, claim, $2 = claim", &["claim"]));
     }
 
     #[test]
@@ -154,6 +169,8 @@ mod tests {
             "select 'a'::mine",
             "select claim",
             "select x.claim",
+            "select lower$1('a')",
+            "select 'a'::text$1",
             "select 1.5",
             "select 1e5",
             "select a[1]",
@@ -162,6 +179,9 @@ mod tests {
             "select current_setting('a')\u{a0}",
         ] {
             assert!(!only_asks(body, &[]), "{body}");
+        }
+        for body in ["f()", "f\n ('a')", "'a'::f", "'a':: \t f", "$1 :: f", "f'a'", "f 'a'", "f$1"] {
+            assert!(!only_asks(&format!("select {body}"), &["f"]), "{body}");
         }
     }
 }

@@ -644,6 +644,54 @@ fn functions_in_sql_that_only_ask_are_understood() {
     }
 }
 
+/// Functions in SQL that run another function, whose text is one of questions only to who reads it otherwise than PostgreSQL.
+const PRETENDERS: &[&str] = &[
+    // a default stands in no tree, and is evaluated where a call leaves its argument out
+    "create function auth.asks(claims text default auth.runs()) returns text language sql as $$ select claims $$",
+    // an argument's name may be that of a function, of a type, or a word of the language
+    "create function auth.asks(runs text default null) returns text language sql as $$ select runs() $$",
+    "create function auth.asks(set_config text default null) returns text language sql as
+       $$ select set_config ('role', 'none', false) $$",
+    "create domain auth.checked as text check (auth.runs() <> '');
+     create function auth.asks(checked text default null) returns text language sql as $$ select $1::checked $$",
+    "create domain auth.checked as text check (auth.runs() <> '');
+     create function auth.asks(checked text default null) returns text language sql as $$ select checked 'a' $$",
+    "create view auth.shown as select auth.runs() as a;
+     create function auth.asks(\"from\" text default null, a text default null, shown text default null) returns text
+       language sql as $$ select a from shown $$",
+    // a name may have a dollar sign in it
+    "create function auth.lower$1(text) returns text language sql as $$ select auth.runs() $$;
+     create function auth.asks() returns text language sql as $$ select lower$1('a') $$",
+    "create domain auth.text$2 as text check (auth.runs() <> '');
+     create function auth.asks() returns text language sql as $$ select 'a'::text$2 $$",
+    // a string may become what an operator of the database's own takes, and so may what is cast to that without being asked
+    "create type auth.mood as enum ('low');
+     create function auth.of(auth.mood, uuid) returns text language sql as $$ select auth.runs() $$;
+     create operator auth.|| (leftarg = auth.mood, rightarg = uuid, function = auth.of);
+     create function auth.asks() returns text language sql as $$ select 'low' || null::uuid $$",
+    "create type auth.mood as enum ('low');
+     create function auth.mood(text) returns auth.mood language sql as $$ select 'low'::auth.mood $$;
+     create cast (text as auth.mood) with function auth.mood(text) as implicit;
+     create function auth.of(auth.mood, auth.mood) returns text language sql as $$ select auth.runs() $$;
+     create operator auth.-> (leftarg = auth.mood, rightarg = auth.mood, function = auth.of);
+     create function auth.asks() returns text language sql as $$ select 'low'::text -> 'low'::text $$",
+];
+
+#[test]
+fn functions_in_sql_that_run_more_than_their_text_shows_are_not_understood() {
+    for how in PRETENDERS {
+        let database = Database::new(&format!(
+            "create schema api; create schema auth; set search_path = auth, public;
+             create function auth.runs() returns text language plpgsql as
+               $$ begin perform set_config('role', 'none', false); return 'a'; end $$;
+             {how};
+             create table api.own (id text); alter table api.own enable row level security;
+             create policy own on api.own using (id = auth.asks());"
+        ));
+        assert_eq!(runs(&catalog(&database.uri()), Action::Read, "own"), Anything, "{how}");
+    }
+}
+
 #[test]
 fn extensions_are_code_where_they_are_used() {
     const EXTENSIONS: [&str; 7] = ["citext", "hstore", "intarray", "pg_trgm", "ltree", "tablefunc", "unaccent"];
