@@ -93,6 +93,8 @@ pub(crate) struct Code {
     /// What functions run: those that PostgreSQL ships and that are not harmless, and those of the database's own that do not
     /// run anything.
     functions: HashMap<Oid, Runs>,
+    /// Those that draw numbers of sequences, which is harmless where something is written, and nobody's to do where it is read.
+    drawing: HashSet<Oid>,
     /// What runs something by itself.
     roots: Vec<(Deed, Runs)>,
     /// A deed and one that it is part of.
@@ -105,8 +107,11 @@ pub(crate) struct Code {
 
 impl Code {
     /// Notes a function that PostgreSQL ships and that is not harmless.
-    pub(crate) fn take_shipped(&mut self, function: Oid, only_asks: bool) {
-        self.functions.insert(function, if only_asks { Runs::Questions } else { Runs::Anything });
+    pub(crate) fn take_shipped(&mut self, function: Oid, kind: &str) {
+        self.functions.insert(function, if kind == "asks" { Runs::Questions } else { Runs::Anything });
+        if kind == "draws" {
+            self.drawing.insert(function);
+        }
     }
 
     /// Takes a function in SQL of the database's own, with its body and the names of its arguments.
@@ -155,24 +160,26 @@ impl Code {
         match deed(kind, of) {
             // what PostgreSQL ships as a relation is not looked into
             Some(deed) if names_shipped_relation(tree) => self.roots.push((deed, Runs::Anything)),
-            Some(deed) => self.roots.push((deed, self.of_tree(tree))),
+            Some(deed) => self.roots.push((deed, self.of_tree(deed, tree))),
             None => self.everything = true,
         }
     }
 
     /// Takes the query of a view.
     pub(crate) fn take_view(&mut self, view: Oid, tree: &str) {
-        self.roots.push((Deed::Read(view), self.of_tree(tree)));
+        self.roots.push((Deed::Read(view), self.of_tree(Deed::Read(view), tree)));
         // to write through a view to what PostgreSQL keeps its own state in is to change more than rows
         if names_shipped_relation(tree) {
             self.roots.push((Deed::Write(view), Runs::Anything));
         }
     }
 
-    /// What the functions run that a tree calls.
-    fn of_tree(&self, tree: &str) -> Runs {
+    /// What the functions run that a tree calls for a deed.
+    fn of_tree(&self, deed: Deed, tree: &str) -> Runs {
         // of functions and operators, and of aggregates and window functions
         let functions = numbers(tree, "funcid ").chain(numbers(tree, "fnoid "));
+        let functions =
+            functions.filter(|function| !matches!(deed, Deed::Write(_)) || !self.drawing.contains(function));
         functions.map(|function| self.of_function(function)).max().unwrap_or(Runs::Nothing)
     }
 
@@ -350,16 +357,20 @@ mod tests {
     #[test]
     fn trees_are_searched_for_functions() {
         let mut code = Code::default();
-        code.take_shipped(2077, true);
-        code.take_shipped(2078, false);
+        code.take_shipped(2077, "asks");
+        code.take_shipped(2078, "");
+        code.take_shipped(1574, "draws");
+        let of_tree = |tree: &str| code.of_tree(Deed::Read(TABLE), tree);
         let calls = |function: &str| format!("({{FUNCEXPR :funcid {function} :args ({{CONST :constvalue 4 [ 1 ]}})}})");
-        assert_eq!(code.of_tree(&calls("2077")), Questions);
-        assert_eq!(code.of_tree(&calls("207")), Nothing);
-        assert_eq!(code.of_tree(&calls("12077")), Nothing);
-        assert_eq!(code.of_tree(&calls("16384")), Anything);
-        assert_eq!(code.of_tree("{OPEXPR :opno 96 :opfuncid 2077 :opresulttype 16}"), Questions);
-        assert_eq!(code.of_tree("{FUNCEXPR :funcid 99999999999"), Anything);
-        assert_eq!(code.of_tree("{RTE :relid 1259 :funccollid 2077}"), Nothing);
+        assert_eq!(of_tree(&calls("2077")), Questions);
+        assert_eq!(of_tree(&calls("207")), Nothing);
+        assert_eq!(of_tree(&calls("12077")), Nothing);
+        assert_eq!(of_tree(&calls("16384")), Anything);
+        assert_eq!(of_tree(&calls("1574")), Anything);
+        assert_eq!(code.of_tree(Deed::Write(TABLE), &calls("1574")), Nothing);
+        assert_eq!(of_tree("{OPEXPR :opno 96 :opfuncid 2077 :opresulttype 16}"), Questions);
+        assert_eq!(of_tree("{FUNCEXPR :funcid 99999999999"), Anything);
+        assert_eq!(of_tree("{RTE :relid 1259 :funccollid 2077}"), Nothing);
         code.take_view(TABLE, "({QUERY :rtable ({RTE :relid 1259 :relkind r})})");
         code.take_view(OTHER, "({QUERY :rtable ({RTE :relid 20001 :relkind r} {RTE :rtekind 1 :relid 0})})");
         code.take_view(THIRD, &format!("{}{}", calls("2077"), calls("2078")));

@@ -3,14 +3,14 @@
 /// Functions that PostgreSQL ships and that are not harmless: those that are neither its own C code nor SQL (12 and 14
 /// are these languages); volatile ones, but for a few that only make values; and those that see or set what a session is
 /// in, run what a text or an OID names (to show a type or an expression runs what its type was made with), or look at a
-/// session's own things; and whether a function only asks for a setting.
+/// session's own things; and what is said of a function besides: that it only asks for a setting, or only draws a number.
 pub(crate) const DENIED: &str = "
-    select p.oid, p.proname = 'current_setting'
+    select p.oid, case p.proname when 'current_setting' then 'asks' when 'nextval' then 'draws' else '' end
     from pg_proc p
     where p.oid < 16384
       and (p.prolang not in (12, 14)
            or p.provolatile = 'v'
-              and p.proname not in ('nextval', 'random', 'random_normal', 'clock_timestamp', 'timeofday',
+              and p.proname not in ('random', 'random_normal', 'clock_timestamp', 'timeofday',
                                     'gen_random_uuid', 'uuidv4', 'uuidv7', 'pg_sleep', 'pg_sleep_for', 'pg_sleep_until')
            or p.proname ~ '^(current_setting|set_config|setseed|pg_show_|pg_settings_|pg_listening_|pg_prepared_|pg_cursor|currval|lastval|pg_my_temp_|pg_is_other_temp_|pg_client_encoding|pg_event_trigger_|lo_|pg_advisory_|pg_try_advisory_)'
            or p.proname ~ '^((table|schema|database|cursor|query)_to_xml|ts_stat|ts_rewrite|ts_parse|ts_token_type|ts_debug|pg_input_|pg_get_|format_type|to_reg|fmgr_)'

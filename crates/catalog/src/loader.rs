@@ -224,7 +224,7 @@ impl Loader {
                 let setting = RoleSetting { name: name.into(), value: value.into(), is_the_roles: row.bool()? };
                 self.catalog.session.role_settings.entry(role.into()).or_default().push(setting);
             }
-            Part::Denied => self.code.take_shipped(row.oid()?, row.bool()?),
+            Part::Denied => self.code.take_shipped(row.oid()?, row.text()?),
             Part::InSql => {
                 let (function, body) = (row.oid()?, row.text()?);
                 self.code.take_in_sql(function, body, &row.text_array()?);

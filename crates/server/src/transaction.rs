@@ -62,6 +62,9 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
     connection.reset_behind(runs_anything);
     let kept = identity.filter(|_| connection.owns_session());
     let preamble = Preamble::of(session, kept, &connection);
+    if !session.is_read_only {
+        connection.set_drawn(true);
+    }
     let before = connection.session();
     let (after, after_rollback) = match kept {
         // settings go back with a transaction, but not all that code can do

@@ -297,6 +297,7 @@ const RELATIONS: &[(&str, &str, OfRelation)] = &[
     ("view_f_ordered", "create view % as select id from api.plain order by public.f(a)", ALWAYS),
     ("view_setting", "create view % as select * from api.plain where a = current_setting('request.x', true)", ASKS),
     ("view_set", "create view % as select set_config('role', 'postgres', false) as a", ALWAYS),
+    ("view_next", "create view % as select nextval('api.serial_id_seq') as a", ALWAYS),
     ("view_settings", "create view % as select name, setting from pg_settings", ALWAYS),
     ("view_sessions", "create view % as select pid, query from pg_stat_activity", ALWAYS),
     ("view_operator", "create view % as select id operator(public.>>>) 1 as a from api.plain", ALWAYS),

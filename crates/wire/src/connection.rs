@@ -47,6 +47,8 @@ pub struct Connection {
     /// Whether the session is this connection's alone, so that statements may be prepared and state kept in it.
     owns_session: bool,
     session: SessionState,
+    /// Whether numbers of sequences may have been drawn since the session was as new: it tells the last of each.
+    has_drawn: bool,
     pub(crate) busy: Duration,
 }
 
@@ -89,6 +91,7 @@ impl Connection {
             login: None,
             owns_session: true,
             session: SessionState::Fresh,
+            has_drawn: false,
             busy: Duration::ZERO,
         }
     }
@@ -162,6 +165,16 @@ impl Connection {
     /// Notes what is known of the session.
     pub fn set_session(&mut self, state: SessionState) {
         self.session = state;
+    }
+
+    /// Whether numbers of sequences may have been drawn since the session was as new.
+    pub fn has_drawn(&self) -> bool {
+        self.has_drawn
+    }
+
+    /// Notes whether they may have been.
+    pub fn set_drawn(&mut self, has_drawn: bool) {
+        self.has_drawn = has_drawn;
     }
 
     /// Notes that nothing is known of the session any more, and returns what was known.

@@ -124,6 +124,7 @@ impl Connection {
         }
         self.forget_remarks();
         self.set_session(SessionState::Fresh);
+        self.set_drawn(false);
         Ok(())
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Preamble {
     isolation: Option<&'static str>,
     /// What takes back the settings of an identity that the session was given before.
     reset: Option<&'static str>,
+    /// What takes back which numbers of sequences others have drawn.
+    discard: Option<&'static str>,
     set: Option<Settings>,
     /// What SQL may ask of the request, where the rest is kept.
     facts: Option<Settings>,
@@ -68,6 +70,8 @@ impl Preamble {
             mode,
             isolation: isolation(session).or(session.one_snapshot.then_some(ONE_SNAPSHOT)),
             reset: (set.is_some() && connection.session().has_settings()).then_some("RESET ALL"),
+            discard: (connection.owns_session() && session.runs == Runs::Anything && connection.has_drawn())
+                .then_some("DISCARD SEQUENCES"),
             set,
             facts,
             pre_request: session.in_force.pre_request.clone().map(|text| (text, !session.is_read_only)),
@@ -86,7 +90,7 @@ impl Preamble {
 
     /// How many statements there are.
     pub(super) fn len(&self) -> usize {
-        let bare = [self.mode, self.isolation, self.reset].iter().flatten().count();
+        let bare = [self.mode, self.isolation, self.reset, self.discard].iter().flatten().count();
         bare + self.settings().count() + usize::from(self.pre_request.is_some())
     }
 
@@ -100,6 +104,7 @@ impl Preamble {
         all.extend(self.mode.map(Query::bare));
         all.extend(self.isolation.map(Query::bare));
         all.extend(self.reset.map(Query::bare));
+        all.extend(self.discard.map(Query::bare));
         all.extend(self.settings().map(|set| Query { params: &set.params, ..Query::bare(&set.text) }));
         all.extend(self.pre_request.as_ref().map(|(text, writes)| Query { writes: *writes, ..Query::bare(text) }));
         all.extend_from_slice(queries);

@@ -85,7 +85,10 @@ impl<'a> Session<'a> {
             && self.in_force.config.db_request_settings == RequestSettings::Auto
             && self.facts.timezone.is_none();
         let settings = self.snapshot.role_settings(self.role);
-        is_enough.then_some(Identity { role: self.role, search_path: self.search_path, settings })
+        // of a transaction; a session does not keep it
+        let is_kept =
+            settings.is_empty() || self.role_settings().iter().all(|set| *set.name != *"transaction_read_only");
+        (is_enough && is_kept).then_some(Identity { role: self.role, search_path: self.search_path, settings })
     }
 
     /// Whether statements are compiled where PostgreSQL finds them long, since nobody has said anything about it.

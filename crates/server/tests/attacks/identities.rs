@@ -315,3 +315,69 @@ fn connections_that_change_hands_are_nobodys() {
         }
     });
 }
+
+/// A policy's function in SQL, of which no word does more than ask. What it does stands in the default of an argument.
+#[test]
+fn what_a_default_of_a_policys_function_keeps_is_nobody_elses() {
+    let database = Database::new(&format!(
+        "create schema api; create schema tenants; grant usage on schema tenants to public;
+         create function tenants.mine() returns text language plpgsql as $$ begin
+           if coalesce(current_setting('app.tenant', true), '') = '' then
+             perform set_config('app.tenant', current_setting('request.jwt.claims', true)::json ->> 'tenant', false);
+           end if;
+           return current_setting('app.tenant'); end $$;
+         create function tenants.is_mine(owner text, tenant text default tenants.mine()) returns boolean language sql
+           stable as $$ select owner = tenant $$;
+         create table api.notes (owner text); insert into api.notes values ('a'), ('b');
+         alter table api.notes enable row level security;
+         create policy own on api.notes using (tenants.is_mine(owner));
+         {GRANTS}"
+    ));
+    let served = Served::start(Config { db_pool: 1, ..with_secret(&database.uri()) });
+    for tenant in ["a", "b", "a"] {
+        let authorization = format!("Bearer {}", token(&json!({"role": ROLE, "tenant": tenant})));
+        let notes = served.request("GET", "/notes", &[("authorization", &authorization)]);
+        assert_eq!(notes.json(), json!([{"owner": tenant}]));
+    }
+}
+
+/// Rows that have numbers are written without code, in sessions that are not made as new behind that.
+#[test]
+fn the_number_of_anothers_row_cannot_be_asked_for() {
+    let database = Database::new(&format!(
+        "create schema api; create table api.notes (id bigserial primary key, body text);
+         create function api.last() returns bigint language sql as $$ select lastval() $$;
+         create function api.add() returns bigint language sql as $$
+           insert into api.notes (body) values ('mine'); select lastval() $$;
+         create view api.next as select nextval('api.notes_id_seq') as id;
+         {GRANTS} grant insert on api.notes to test_reader; grant usage on sequence api.notes_id_seq to test_reader;"
+    ));
+    let served = Served::start(Config { db_pool: 1, ..with_secret(&database.uri()) });
+    for id in [1, 3] {
+        assert_eq!(served.send("POST", "/notes", &[], r#"{"body":"another's"}"#).status, 201);
+        let last = served.send("POST", "/rpc/last", &[], "{}");
+        assert!(last.text().contains("lastval is not yet defined in this session"), "{}", last.text());
+        assert_eq!(served.send("POST", "/rpc/add", &[], "{}").json(), json!(id + 1));
+    }
+    // what is only read draws none
+    assert_eq!(served.get("/next").status, 405);
+    assert_eq!(database.value("select last_value from api.notes_id_seq"), "4");
+}
+
+/// A setting of the role that is its transactions', and that no session keeps.
+#[test]
+fn a_role_that_only_reads_writes_at_no_time() {
+    let database = Database::new(&format!(
+        "create schema api; create table api.notes (body text);
+         do $$ begin create role only_reads nologin; exception when duplicate_object or unique_violation then null; end $$;
+         grant only_reads to current_user; alter role only_reads set transaction_read_only = on;
+         {GRANTS} grant usage on schema api to only_reads; grant all on api.notes to only_reads;"
+    ));
+    let served = Served::start(Config { db_pool: 1, ..with_secret(&database.uri()) });
+    let authorization = format!("Bearer {}", token(&json!({"role": "only_reads"})));
+    let headers = [("authorization", authorization.as_str())];
+    for _ in 0..2 {
+        assert_eq!(served.send("POST", "/notes", &headers, r#"{"body":"x"}"#).status, 405);
+        assert_eq!(served.request("GET", "/notes", &headers).json(), json!([]));
+    }
+}
