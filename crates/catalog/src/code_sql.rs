@@ -24,6 +24,10 @@ pub(crate) const DENIED: &str = "
 /// database's own has one that could be meant. Of an operator on a type of the database's own that may be where a string,
 /// which has no type yet, or a value is made one of that type without being asked. Defaults of arguments are in no tree.
 pub(crate) const IN_SQL: &str = "
+    with of_bodies as (
+      select oid, typname from pg_type
+      where oid < 16384 and (typname = any($1::text[]) or typname = 'name' or typtype = 'p')
+    )
     select p.oid, p.prosrc,
            array(select name from unnest(p.proargnames) as name
                  where name not in (select word from pg_get_keywords() where catcode <> 'U'))
@@ -39,13 +43,13 @@ pub(crate) const IN_SQL: &str = "
         select from pg_operator o
         where o.oid >= 16384 and o.oprname = any($1::text[])
           and (o.oprleft < 16384
-               or o.oprright < 16384 and not exists(select from pg_operator s where s.oid < 16384 and s.oprname = o.oprname
-                                                                               and s.oprright = o.oprright)
+               or o.oprright in (select oid from of_bodies)
+                  and not exists(select from pg_operator s
+                                 where s.oid < 16384 and s.oprname = o.oprname and s.oprright = o.oprright)
                or exists(select from pg_type t where t.oid in (o.oprleft, o.oprright) and t.oid >= 16384
                                                  and (t.typcategory = 'S' or t.typispreferred))
-               or exists(select from pg_cast c join pg_type t on t.oid = c.castsource
-                         where c.casttarget in (o.oprleft, o.oprright) and c.castcontext = 'i' and t.oid < 16384
-                           and (t.typname = any($1::text[]) or t.typname = 'name')
+               or exists(select from pg_cast c join of_bodies t on t.oid = c.castsource
+                         where c.oid >= 16384 and c.casttarget in (o.oprleft, o.oprright) and c.castcontext = 'i'
                            -- of two texts PostgreSQL has these itself
                            and not (t.typname = 'text' and o.oprright >= 16384 and o.oprname in ('=', '<>', '||')))))
       and not exists(select from pg_cast where oid >= 16384 and castsource < 16384 and casttarget < 16384 and castfunc <> 0)";

@@ -612,6 +612,15 @@ fn functions_in_sql_that_only_ask_are_understood() {
     let function = |how: &str| format!("create function auth.uid() returns uuid {how}");
     assert_eq!(policy(&function(&format!("language sql stable as $$ {asks} $$"))), Questions);
     assert_eq!(policy(&function(&format!("language sql as $$ {asks}; $$"))), Questions);
+    let claim = "create function auth.claim(name text) returns text language sql as
+                   $$ select current_setting('request.jwt.claims', true)::json ->> name $$;
+                 create view api.claimed as select auth.claim('sub')";
+    let beside =
+        "create extension hstore; create extension pgcrypto; create extension pg_trgm; create extension unaccent";
+    assert_eq!(
+        policy(&format!("{beside}; {}; {claim}", function(&format!("language sql as $$ {asks} $$")))),
+        Questions
+    );
     for how in [
         function(&format!("language sql stable security definer as $$ {asks} $$")),
         function(&format!("language sql stable set search_path = api as $$ {asks} $$")),
@@ -670,6 +679,10 @@ const PRETENDERS: &[&str] = &[
      create function auth.of(auth.mood, uuid) returns text language sql as $$ select auth.runs() $$;
      create operator auth.|| (leftarg = auth.mood, rightarg = uuid, function = auth.of);
      create function auth.asks() returns text language sql as $$ select 'low' || null::uuid $$",
+    "create type auth.mood as enum ('low');
+     create function auth.of(auth.mood, anyelement) returns text language sql as $$ select auth.runs() $$;
+     create operator auth.-> (leftarg = auth.mood, rightarg = anyelement, function = auth.of);
+     create function auth.asks() returns text language sql as $$ select 'low' -> null::uuid $$",
     "create type auth.mood as enum ('low');
      create function auth.mood(text) returns auth.mood language sql as $$ select 'low'::auth.mood $$;
      create cast (text as auth.mood) with function auth.mood(text) as implicit;
