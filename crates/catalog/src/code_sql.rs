@@ -22,7 +22,7 @@ pub(crate) const DENIED: &str = "
 /// Functions of the database's own in SQL that may do no more than ask for settings (`code_text.rs`): their bodies and the
 /// names of their arguments, but for keywords. The parameter holds all names that such a body may use: nothing of the
 /// database's own has one that could be meant. Of an operator on a type of the database's own that may be where a string,
-/// which has no type yet, or a value is made one of that type without being asked. Defaults of arguments are in no tree.
+/// which has no type yet, a row, or a value is made one of that type without being asked. Defaults of arguments are in no tree.
 pub(crate) const IN_SQL: &str = "
     with of_bodies as (
       select oid, typname from pg_type
@@ -47,7 +47,7 @@ pub(crate) const IN_SQL: &str = "
                   and not exists(select from pg_operator s
                                  where s.oid < 16384 and s.oprname = o.oprname and s.oprright = o.oprright)
                or exists(select from pg_type t where t.oid in (o.oprleft, o.oprright) and t.oid >= 16384
-                                                 and (t.typcategory = 'S' or t.typispreferred))
+                                                 and (t.typtype in ('c', 'd') or t.typcategory = 'S' or t.typispreferred))
                or exists(select from pg_cast c join of_bodies t on t.oid = c.castsource
                          where c.oid >= 16384 and c.casttarget in (o.oprleft, o.oprright) and c.castcontext = 'i'
                            -- of two texts PostgreSQL has these itself

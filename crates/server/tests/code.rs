@@ -683,6 +683,14 @@ const PRETENDERS: &[&str] = &[
      create function auth.of(auth.mood, anyelement) returns text language sql as $$ select auth.runs() $$;
      create operator auth.-> (leftarg = auth.mood, rightarg = anyelement, function = auth.of);
      create function auth.asks() returns text language sql as $$ select 'low' -> null::uuid $$",
+    "create domain auth.id as uuid;
+     create function auth.of(auth.id, auth.id) returns text language sql as $$ select auth.runs() $$;
+     create operator auth.-> (leftarg = auth.id, rightarg = auth.id, function = auth.of);
+     create function auth.asks() returns text language sql as $$ select null::uuid -> null::uuid $$",
+    "create type auth.pair as (a text, b text);
+     create function auth.of(auth.pair, text) returns text language sql as $$ select auth.runs() $$;
+     create operator auth.-> (leftarg = auth.pair, rightarg = text, function = auth.of);
+     create function auth.asks() returns text language sql as $$ select ('a', 'b') -> 'c'::text $$",
     "create type auth.mood as enum ('low');
      create function auth.mood(text) returns auth.mood language sql as $$ select 'low'::auth.mood $$;
      create cast (text as auth.mood) with function auth.mood(text) as implicit;
