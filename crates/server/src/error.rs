@@ -138,11 +138,15 @@ impl ApiError {
         Self::unavailable("TWG08", "The keys that tokens are verified with could not be fetched yet")
     }
 
-    /// A cookie says who asks, and no page of the same site sends it.
+    /// A cookie says who asks, or is to be put, and no page of the same site sends the request.
     pub(crate) fn of_other_site() -> Self {
-        Self::new(403, "TWG06", "A request by cookie that may change something must come from the same site")
-            .details("Neither Sec-Fetch-Site nor Origin says that it does.")
-            .hint("Send the token in the Authorization header instead.")
+        Self::new(
+            403,
+            "TWG06",
+            "A request by cookie that may change something, or with Prefer: session, must come from the same site",
+        )
+        .details("Neither Sec-Fetch-Site nor Origin says that it does.")
+        .hint("Who is no browser sends the token in the Authorization header, and signs in without Prefer: session.")
     }
 
     /// What a function returned was to be a token.
