@@ -100,8 +100,8 @@ fn keys_come_from_an_issuer_whose_certificate_is_trusted() {
     let admin = program.line("Admin server listening on ");
     let admin: SocketAddr = admin.rsplit_once(' ').unwrap().1.parse().unwrap();
     let address = program.address();
-    assert_eq!(ask(address, &issuer.token()).json()[0]["sub"], "me");
     program.line(&format!("Keys of tokens fetched from {uri}"));
+    assert_eq!(ask(address, &issuer.token()).json()[0]["sub"], "me");
     let metrics = Client::connect(admin).request("GET", "/metrics", &[]);
     for sample in
         ["thalweg_jwks_fetches_total{result=\"success\"} 1", "thalweg_jwks_keys 1", "thalweg_jwks_age_seconds "]

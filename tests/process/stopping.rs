@@ -17,11 +17,15 @@ fn stopping_lets_requests_finish() {
     let database = Database::new("create schema api; create view api.slow as select 1 as id, pg_sleep(1)::text as s;");
     let mut program = Program::serve(&database.uri());
     let mut client = Client::connect(program.address());
-    client.send("GET", "/slow?select=id", &[]);
-    std::thread::sleep(Duration::from_millis(300));
+    client.send("GET", "/slow", &[]);
+    eventually("the request is in progress", || {
+        database.value(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
+        ) == "1"
+    });
     program.signal(Signal::SIGTERM);
     let response = client.receive(false);
-    assert_eq!((response.status, response.text()), (200, r#"[{"id":1}]"#));
+    assert_eq!((response.status, response.text()), (200, r#"[{"id":1,"s":""}]"#));
     assert!(program.wait().success());
 }
 
@@ -56,7 +60,7 @@ fn a_second_signal_ends_it_at_once() {
         assert!(program.process.try_wait().unwrap().is_none(), "the request may finish");
         program.signal(second);
         assert_eq!(program.wait().code(), Some(code));
-        database.execute("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'");
+        database.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'");
         eventually("the request has ended", || database.value(running) == "0");
     }
 }
@@ -168,11 +172,12 @@ fn a_second_signal_resets_responses() {
         "create schema api; create view api.numbers as select i, repeat('x', 1000) as x from generate_series(1, 100000) i;",
     );
     let mut program = Program::serve(&database.uri());
-    let mut stream = TcpStream::connect(program.address()).unwrap();
+    let address = program.address();
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /numbers HTTP/1.0\r\nAccept: text/csv\r\n\r\n").unwrap();
     stream.read_exact(&mut vec![0; 1024 * 1024]).unwrap();
     program.signal(Signal::SIGTERM);
-    std::thread::sleep(Duration::from_millis(300));
+    eventually("it listens no more", || TcpStream::connect(address).is_err());
     program.signal(Signal::SIGTERM);
     assert_eq!(program.wait().code(), Some(128 + Signal::SIGTERM as i32));
     let rest = stream.read_to_end(&mut Vec::new());

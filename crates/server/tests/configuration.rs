@@ -149,7 +149,7 @@ fn a_function_that_waits_is_not_waited_for() {
     let served = Served::start(config(&login.uri()));
     assert_eq!(rows(&served), 3);
     std::thread::scope(|scope| {
-        let lock = scope.spawn(|| database.execute("begin; lock table public.limits; select pg_sleep(8); commit"));
+        let lock = scope.spawn(|| database.execute("begin; lock table public.limits; select pg_sleep(600); commit"));
         eventually("it is locked", || {
             database.value("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = 'public.limits'::regclass") == "1"
         });

@@ -48,7 +48,7 @@ fn sessions_that_are_terminated_are_replaced() {
     let served = Served::database(&database.uri());
     assert_eq!(served.get("/t").status, 200);
     database.execute(&format!(
-        "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}' and pid <> pg_backend_pid()",
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = '{}' and pid <> pg_backend_pid()",
         database.name()
     ));
     std::thread::sleep(Duration::from_millis(200));
@@ -66,7 +66,11 @@ fn a_pool_that_is_full() {
     });
     let mut busy = Client::connect(served.address);
     busy.send("GET", "/slow", &[]);
-    std::thread::sleep(Duration::from_millis(500));
+    eventually("the connection is in use", || {
+        database.value(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
+        ) == "1"
+    });
     let response = served.get("/t");
     assert_eq!((response.status, response.json()["code"].as_str()), (504, Some("PGRST003")));
     // what needs no connection is answered all the same

@@ -178,10 +178,11 @@ fn sizes_are_known_of_what_was_never_analysed() {
     assert_eq!(size(&before, "empty"), None);
     let locks = || database.value("select count(*) from pg_locks where relation = 'api.locked'::regclass");
     let meanwhile = std::thread::scope(|scope| {
-        scope.spawn(|| database.execute("begin; lock table api.locked; select pg_sleep(4); commit"));
+        scope.spawn(|| database.try_execute("begin; lock table api.locked; select pg_sleep(600)"));
         crate::served::eventually("the table is locked", || locks() == "1");
         let catalog = catalog(&database.uri());
         assert_eq!(locks(), "1", "the load has waited for the lock");
+        database.execute("select pg_terminate_backend(pid) from pg_locks where relation = 'api.locked'::regclass");
         catalog
     });
     assert_eq!((size(&meanwhile, "locked"), size(&meanwhile, "genres")), (None, Some(8192)));

@@ -272,7 +272,7 @@ fn a_client_that_is_answered_early_can_read_the_answer() {
 #[test]
 fn a_client_that_trickles_holds_no_connection_to_the_database() {
     let database = database();
-    let stall = Duration::from_millis(1_200);
+    let stall = Duration::from_secs(4);
     let served = Served::start(Config { db_pool: 2, client_stall_timeout: stall, ..config(&database.uri()) });
     let body = array(&many(60_000));
     let mut trickling: Vec<Client> = (0..8).map(|_| Client::connect(served.address)).collect();

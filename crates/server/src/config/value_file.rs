@@ -66,6 +66,9 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::process::Command;
 
+    /// What a pipe holds unless it is told otherwise (source: pipe(7)).
+    const PIPE_BYTES_MAX: usize = 64 * 1024;
+
     #[test]
     fn files_and_pipes_of_a_size_are_read() {
         let directory = std::env::temp_dir().join(format!("thalweg-value-{}", std::process::id()));
@@ -83,20 +86,17 @@ mod tests {
         }
         let fifo = path("fifo");
         assert_eq!(read(&fifo), Err(format!("{fifo}: nobody writes to this pipe")));
-        // in two pieces, the second when the reader waits; then from memory, since a pipe says it once
-        let writer = std::thread::spawn({
+        // more than a pipe holds, so that its reader waits for the rest; then from memory, since a pipe says it once
+        let said = &most[..PIPE_BYTES_MAX * 4];
+        let mut pipe = File::options().read(true).write(true).open(&fifo).unwrap();
+        let reader = std::thread::spawn({
             let fifo = fifo.clone();
-            move || {
-                let mut pipe = File::options().read(true).write(true).open(fifo).unwrap();
-                for piece in ["first, ", "second"] {
-                    pipe.write_all(piece.as_bytes()).unwrap();
-                    std::thread::sleep(Duration::from_millis(200));
-                }
-            }
+            move || read(&fifo)
         });
-        while read(&fifo).is_err() {}
-        writer.join().unwrap();
-        assert_eq!(read(&fifo), Ok(b"first, second".to_vec()));
+        pipe.write_all(said).unwrap();
+        drop(pipe);
+        assert!(reader.join().unwrap().is_ok_and(|read| read == said));
+        assert!(read(&fifo).is_ok_and(|read| read == said));
         // no file can be opened that is a socket, or is none
         for none in [path("socket"), path("none")] {
             assert!(read(&none).is_err_and(|said| said.starts_with(&format!("{none}: "))));
