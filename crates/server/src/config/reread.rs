@@ -1,6 +1,6 @@
 //! Reading the configuration again while the server runs (operations §§3, 5).
 
-use super::{Config, ConfigError, InForce, database};
+use super::{Config, ConfigError, InForce, Sources, database};
 use crate::state::State;
 use std::sync::{Arc, PoisonError};
 use thalweg_wire::Connection;
@@ -59,7 +59,7 @@ pub(crate) async fn reread(
 
 async fn read(state: &State, reading: Reading, connection: Option<&mut Connection>) -> Result<Config, ConfigError> {
     let base = match &state.sources {
-        Some(sources) if reading != Reading::First => sources.read()?.after_start(&state.start),
+        Some(sources) if reading != Reading::First => of_sources(sources.clone()).await?.after_start(&state.start),
         Some(_) | None => state.start.clone(),
     };
     if !base.db_config {
@@ -73,6 +73,12 @@ async fn read(state: &State, reading: Reading, connection: Option<&mut Connectio
     let config = said.over(&base)?.after_start(&state.start);
     *known() = said;
     Ok(config)
+}
+
+/// What the sources say. A pipe among them may take its time, in which no request is to wait for a worker.
+async fn of_sources(sources: Sources) -> Result<Config, ConfigError> {
+    let read = tokio::task::spawn_blocking(move || sources.read()).await;
+    read.unwrap_or_else(|panic| Err(ConfigError::new(panic.to_string())))
 }
 
 /// What the sources say with what the database says to it, for who only looks at it. Where the database does not answer, it says
