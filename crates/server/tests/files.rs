@@ -271,7 +271,7 @@ fn a_value_is_as_large_as_the_one_that_was_described() {
     database.execute("insert into api.photos (id, data) values (1, decode(repeat('ab', 8000000), 'hex'))");
     let mut client = thalweg_testkit::Client::connect(served.address);
     client.send("GET", "/photos?select=data", &[("Accept", "application/octet-stream")]);
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    client.wait();
     database.execute("update api.photos set data = 'short'");
     let response = client.receive(false);
     assert!(response.whole && response.body.len() == 8_000_000 && response.body.iter().all(|byte| *byte == 0xab));

@@ -105,6 +105,11 @@ impl Client {
         response
     }
 
+    /// Waits until something of the answer has come, and takes nothing of it.
+    pub fn wait(&mut self) {
+        self.stream.fill_buf().expect("the server answers");
+    }
+
     /// Reads at most so many bytes as they come.
     pub fn read_some(&mut self, bytes_max: usize) -> Vec<u8> {
         let mut piece = vec![0; bytes_max];

@@ -435,8 +435,7 @@ fn a_function_that_is_given_up_leaves_nothing() {
     let give_up = |served: &Served, database: &Database| {
         let mut client = Client::connect(served.address);
         client.send("POST", "/rpc/attack", &[("Content-Length", "0")]);
-        let sleeping =
-            "select count(*) from pg_stat_activity where application_name = 'kept' and wait_event = 'PgSleep'";
+        let sleeping = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'kept' and wait_event = 'PgSleep'";
         eventually("the function sleeps", || database.value(sleeping) == "1");
         drop(client);
         served.get("/authors?id=eq.1")
