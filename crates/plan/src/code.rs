@@ -66,7 +66,17 @@ impl Search<'_, '_> {
     }
 
     fn read(self, read: &Read<'_>) -> bool {
-        let Read { from, outputs, conditions, order, offset_rows: _, limit_rows: _, embeds, found_first: _ } = read;
+        let Read {
+            from,
+            outputs,
+            conditions,
+            order,
+            offset_rows: _,
+            limit_rows: _,
+            embeds,
+            found_first: _,
+            streamed: _,
+        } = read;
         let relation = match from {
             From::Relation(relation) => *relation,
             From::Call(_) => return true,

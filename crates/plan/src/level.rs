@@ -91,6 +91,7 @@ fn level<'a>(
         limit_rows: None,
         embeds,
         found_first: None,
+        streamed: None,
     };
     read.conditions = conditions(context, columns, &keys, said);
     let mut related = RelatedOutputs { read: &read, keys: &keys, by_name: HashMap::new() };

@@ -38,5 +38,7 @@ pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;
 pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};
 pub use plan::{Context, Plan, plan};
-pub use read::{ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, Read, Value};
+pub use read::{
+    ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, Read, Streamed, Value,
+};
 pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, Source, Write, WrittenColumn};

@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, PlanError};
 use crate::flat;
 use crate::level;
 use crate::media::{Delivery, Media};
+use crate::never_analysed;
 use crate::once_per_key;
 use crate::read::{EmbedRead, Fetch, From, Output, Read, Value};
 use crate::weight;
@@ -131,6 +132,9 @@ pub fn plan<'a>(
         Some(write) => write.settle(&context, (request, payload), &read, &media),
         None if plain && flat::choose(&context, &mut read) => {}
         None => once_per_key::choose(&mut read),
+    }
+    if write.is_none() {
+        read.streamed = never_analysed::streamed(&read);
     }
     Ok(Plan {
         schema: context.schema,

@@ -27,6 +27,18 @@ pub struct Read<'a> {
     /// Where the rows are found first, and kept by the statement while what is embedded in them is found: the columns
     /// that it keeps.
     pub found_first: Option<Vec<&'a str>>,
+    /// Where PostgreSQL would find all rows before it returns the first, since it knows nothing of their table, and an index
+    /// has them one by one: which of them are wanted.
+    pub streamed: Option<Streamed>,
+}
+
+/// Which rows of a table that was never analysed are to come one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streamed {
+    /// All, in the order of the primary key.
+    InOrder,
+    /// The first ones that satisfy a condition.
+    First,
 }
 
 /// Where the rows of a level come from.

@@ -62,6 +62,27 @@ const REQUESTS: &[(&str, &str)] = &[
         "/albums?select=title,tracks(name,playlists(name))&order=id&limit=20&tracks.order=id&tracks.playlists.order=id",
         "= ANY(ARRAY[",
     ),
+    ("/tracks?select=id,name,genres!inner(name)&genres.id=eq.3&limit=50", "(SELECT NULL"),
+    ("/tracks?select=id,name,genres(name),albums(title)&genre_id=eq.3&limit=50", "(SELECT NULL"),
+    ("/tracks?select=id,name,genres(name)&id=lte.40&limit=50", "'-9223372036854775808'"),
+    ("/tracks?select=id,name,genres(name)&id=lt.39000&limit=50", "'-9223372036854775808'"),
+    ("/tracks?select=id,name&order=id", "(SELECT NULL"),
+];
+
+/// What is read as if tables were analysed: where an index would have to find all rows, or one.
+const AS_EVER: &[&str] = &[
+    "/tracks?select=id,genres(name)&genre_id=eq.3&limit=2000",
+    "/tracks?select=id,genres(name)&genre_id=eq.3&limit=50&offset=1",
+    "/tracks?select=id,genres(name)&genre_id=eq.3&name=eq.x&limit=50",
+    "/tracks?select=id,genres(name)&id=eq.3&limit=50",
+    "/albums?select=id,artists(name)&artist_id=eq.8&limit=50",
+    "/tracks?select=id,genres!inner(name)&genres.name=eq.x&limit=50",
+    "/tracks?select=id,albums!inner(id)&albums.id=neq.3&limit=50",
+    "/tracks?select=id,name&order=id&genre_id=eq.3",
+    "/tracks?select=id,name&order=name",
+    "/tracks?select=id,genres(name)&order=id,name",
+    "/tracks?select=id,name&order=id&offset=1",
+    "/albums?select=id,title&order=id",
 ];
 
 #[test]
@@ -92,6 +113,45 @@ fn as_few_rows_are_read_of_what_was_never_analysed() {
         let (found, expected) = (before.0, after.0);
         assert!(found <= expected * 2.0 + 100.0, "{target}: {found} rows, and {expected} once analysed");
     }
+}
+
+#[test]
+fn rows_in_the_order_of_their_key_are_not_sorted() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let served = Served::start(Config { db_plan_enabled: true, ..config(&database.uri()) });
+    for target in ["/tracks?select=id,name&order=id", "/tracks?select=id,tags:name&order=id.desc"] {
+        let explained = served.request("GET", target, &[("Accept", "application/vnd.pgrst.plan+text")]);
+        assert!(explained.text().contains("Index Scan") && !explained.text().contains("Sort"), "{}", explained.text());
+    }
+    // what is joined by the program has its root read so too
+    let target = "/tracks?select=id,name,genres(name)&order=id";
+    let catalog = catalog(&database.uri());
+    let params = Params::decode(target.split_once('?').unwrap().1).unwrap();
+    let request = request(Action::Read, Target::Relation("tracks"), &params, &[]).unwrap();
+    let plan = plan(&request, None, context(&catalog)).unwrap();
+    assert!(plan.is_flat());
+    assert!(thalweg_sql::flat(&plan).last().unwrap().0.text.ends_with("LIMIT (SELECT NULL::pg_catalog.int8)"));
+    let never = served.get(target).text().to_owned();
+    database.execute("analyze");
+    assert_eq!(never, Served::start(config(&database.uri())).get(target).text());
+}
+
+#[test]
+fn what_an_index_finds_as_well_at_once_is_said_as_ever() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    let texts = || {
+        let catalog = catalog(&database.uri());
+        let of = |target: &&str| {
+            let (path, query) = target.split_once('?').unwrap();
+            let params = Params::decode(query).unwrap();
+            let request = request(Action::Read, Target::Relation(&path[1..]), &params, &[]).unwrap();
+            thalweg_sql::rows(&plan(&request, None, context(&catalog)).unwrap()).text
+        };
+        AS_EVER.iter().map(of).collect::<Vec<_>>()
+    };
+    let before = texts();
+    database.execute("analyze");
+    assert_eq!(before, texts());
 }
 
 /// How many rows a part of a plan and all below it handled.

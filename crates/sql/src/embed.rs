@@ -47,7 +47,7 @@ impl Joins {
 
 impl<'a> Writer<'a> {
     /// Writes a query for the rows of a level, which PostgreSQL plans by itself.
-    fn searching(&mut self, search: Search, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn searching(&mut self, search: Search, write: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.search, search);
         self.apart(write);
         self.search = outer;

@@ -43,6 +43,7 @@ fn level<'a>(read: &'a Read<'a>, link: &[u16], to_one: bool, levels: &mut Vec<(S
     writer.from(scope, read, false);
     writer.conditions(scope, read, " WHERE ");
     writer.order(scope, read);
+    writer.window(read);
     let shape = Shape { fields: select.fields };
     let statement = Statement { text: writer.text, params: writer.params, shape: shape.clone() };
     levels.push((statement, Level { shape, members, link, to_one }));

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_plan::{EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Value};
+use thalweg_plan::{EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Streamed, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
 /// The statement for a plan's rows.
@@ -151,6 +151,10 @@ pub(crate) enum List<'l> {
 /// PostgreSQL cuts names at 63 bytes, which would take the number off a longer one.
 const NUMBERED_NAME_BYTES_MAX: usize = 50;
 
+/// No limit, which PostgreSQL does not see: it expects a tenth of the rows to be wanted, and of that a tenth where there is
+/// a second one outside.
+const TENTH: &str = " LIMIT (SELECT NULL::pg_catalog.int8)";
+
 /// What most statements have room in, in bytes.
 const TEXT_BYTES: usize = 512;
 
@@ -279,7 +283,22 @@ impl<'a> Writer<'a> {
             return self.kept_level(read, columns, list);
         }
         let scope = self.scope(read, None);
-        self.select(scope, read, list, None);
+        match read.streamed {
+            Some(Streamed::First) => self.first(scope, read, list),
+            Some(Streamed::InOrder) | None => self.select(scope, read, list, None),
+        }
+    }
+
+    /// The first rows of those that satisfy the level's conditions.
+    fn first(&mut self, scope: Scope<'a>, read: &'a Read<'a>, list: List<'_>) {
+        self.text.push_str("SELECT * FROM (");
+        self.searching(Search::ByConditions(scope.number), |writer| writer.select(scope, read, list, None));
+        self.text.push_str(") AS thalweg_first");
+        if let Some(rows) = read.limit_rows {
+            self.text.push_str(" LIMIT (SELECT ");
+            self.param(Cow::Owned(rows.to_string()));
+            self.text.push_str("::pg_catalog.int8)");
+        }
     }
 
     /// The same in two steps: which rows there are, then what is returned of them.
@@ -553,6 +572,9 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn window(&mut self, read: &Read<'_>) {
+        if read.streamed.is_some() {
+            return self.text.push_str(TENTH);
+        }
         for (word, rows) in [(" LIMIT ", read.limit_rows), (" OFFSET ", read.offset_rows)] {
             if let Some(rows) = rows {
                 self.text.push_str(word);
