@@ -306,3 +306,20 @@ fn queries_of_urls_can_be_left_out() {
         assert!(["Secret", "4711", "?"].iter().all(|part| !line.contains(part)), "{line}");
     }
 }
+
+/// It would show one person's rows to another: PostgreSQL keeps what such a function has said in a plan.
+#[test]
+fn a_policys_function_that_says_it_always_answers_the_same_is_told() {
+    let asks = "returns text language sql as $$ select current_setting('request.jwt.claims', true)::json ->> 'sub' $$";
+    let database = Database::new(&format!(
+        "{TABLE}; create function public.wrong(text) {asks} immutable; create function public.right() {asks} stable;
+         create function public.same() returns int immutable language sql as 'select 1'"
+    ));
+    let mut program = Program::launch(Program::serving(&database.uri(), &[]));
+    let line = program.line("IMMUTABLE");
+    assert!(line.contains("public.wrong(text) asks for settings"), "{line}");
+    program.line("Schema cache loaded");
+    program.signal(Signal::SIGTERM);
+    program.wait();
+    assert!(!program.rest().iter().any(|line| line.contains("IMMUTABLE")));
+}

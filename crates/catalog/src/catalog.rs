@@ -32,6 +32,8 @@ pub struct Catalog {
     pub(crate) own_code: OwnCode,
     /// The schemas that stand behind the chosen one in the search path.
     pub(crate) extra_search_path: Vec<String>,
+    /// Functions that ask for settings, and say that they always answer the same.
+    pub(crate) wrongly_immutable: Vec<String>,
     /// Whether something was locked, so that it stands here as it was known before.
     pub(crate) is_partial: bool,
 }
@@ -55,6 +57,12 @@ impl Catalog {
     /// Whether somebody had locked what should have been looked at: soon there may be more to know.
     pub fn is_partial(&self) -> bool {
         self.is_partial
+    }
+
+    /// Functions that ask for settings and are declared `IMMUTABLE`: PostgreSQL may keep one request's answer in a plan, and
+    /// give it to the next. Those in SQL that can do no more than ask.
+    pub fn wrongly_immutable(&self) -> &[String] {
+        &self.wrongly_immutable
     }
 
     /// All relations.

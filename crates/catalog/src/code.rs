@@ -114,11 +114,14 @@ impl Code {
         }
     }
 
-    /// Takes a function in SQL of the database's own, with its body and the names of its arguments.
-    pub(crate) fn take_in_sql(&mut self, function: Oid, body: &str, arguments: &[&str]) {
-        if code_text::only_asks(body, arguments) {
+    /// Takes a function in SQL of the database's own, with its body and the names of its arguments; whether it can do no more
+    /// than ask for settings.
+    pub(crate) fn take_in_sql(&mut self, function: Oid, body: &str, arguments: &[&str]) -> bool {
+        let only_asks = code_text::only_asks(body, arguments);
+        if only_asks {
             self.functions.insert(function, Runs::Questions);
         }
+        only_asks
     }
 
     /// Lets everything count as running code.

@@ -19,8 +19,8 @@ pub(crate) const DENIED: &str = "
               and (exists(select from pg_ts_template where oid >= 16384)
                    or exists(select from pg_ts_parser where oid >= 16384)))";
 
-/// Functions of the database's own in SQL that may do no more than ask for settings (`code_text.rs`): their bodies and the
-/// names of their arguments, but for keywords. The parameter holds all names that such a body may use: nothing of the
+/// Functions of the database's own in SQL that may do no more than ask for settings (`code_text.rs`): whether they say that
+/// they always answer the same, their bodies and the names of their arguments, but for keywords. The parameter holds all names that such a body may use: nothing of the
 /// database's own has one that could be meant. Of an operator on a type of the database's own that may be where a string,
 /// which has no type yet, a row, or a value is made one of that type without being asked. Defaults of arguments are in no tree.
 pub(crate) const IN_SQL: &str = "
@@ -28,7 +28,7 @@ pub(crate) const IN_SQL: &str = "
       select oid, typname from pg_type
       where oid < 16384 and (typname = any($1::text[]) or typname = 'name' or typtype = 'p')
     )
-    select p.oid, p.prosrc,
+    select p.oid, p.oid::regprocedure::text, p.provolatile = 'i', p.prosrc,
            array(select name from unnest(p.proargnames) as name
                  where name not in (select word from pg_get_keywords() where catcode <> 'U'))
     from pg_proc p

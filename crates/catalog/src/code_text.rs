@@ -101,6 +101,12 @@ fn split_word(from: &str) -> (String, &str) {
     (word.to_ascii_lowercase(), rest)
 }
 
+/// Whether a body that can do no more asks for anything that another request may answer otherwise.
+pub(crate) fn asks(body: &str) -> bool {
+    let body = body.to_ascii_lowercase();
+    ["current_setting", "current_user", "session_user"].iter().any(|name| body.contains(name))
+}
+
 /// What follows a string. In one with a backslash it may be a matter of settings where it ends.
 fn behind_string(from: &str) -> Option<&str> {
     let inside = &from[1..];

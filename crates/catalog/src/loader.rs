@@ -226,8 +226,11 @@ impl Loader {
             }
             Part::Denied => self.code.take_shipped(row.oid()?, row.text()?),
             Part::InSql => {
-                let (function, body) = (row.oid()?, row.text()?);
-                self.code.take_in_sql(function, body, &row.text_array()?);
+                let (function, name, is_immutable, body) = (row.oid()?, row.text()?, row.bool()?, row.text()?);
+                let only_asks = self.code.take_in_sql(function, body, &row.text_array()?);
+                if only_asks && is_immutable && code_text::asks(body) {
+                    self.catalog.wrongly_immutable.push(name.to_owned());
+                }
             }
             Part::Uses => self.code.take_use(row.text()?, row.oid()?, row.oid()?, row.bool()?),
             Part::Expressions => self.code.take_expression(row.text()?, row.oid()?, row.text()?),

@@ -211,6 +211,13 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
         let is_new = known.is_none_or(|known| !known.is_same(&snapshot));
         tracing::debug!(is_new, "the schema cache was made");
         if is_new {
+            for function in catalog.wrongly_immutable() {
+                tracing::info!(
+                    target: "notice",
+                    "{function} asks for settings and is declared IMMUTABLE: PostgreSQL may answer one request with what another \
+                     asked for. Declare it STABLE."
+                );
+            }
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.pool.renew();
         }
