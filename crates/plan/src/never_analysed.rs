@@ -7,6 +7,7 @@
 //! (`bench/runs/2026-11-22-never-analysed-again`). Nor does it expect the first rows that it finds by an index to be
 //! enough, or that rows lie in the order of their key (`bench/runs/2026-11-22-never-analysed-http`).
 
+use crate::once_per_key;
 use crate::read::{ColumnRef, Condition, EmbedRead, Fetch, From, OrderKey, Read, Streamed};
 use thalweg_catalog::{Key, Link, Relation};
 use thalweg_request::{Comparison, Filter, Operation};
@@ -57,20 +58,33 @@ pub(crate) fn other_bound(relation: &Relation, column: ColumnRef<'_>, filter: &F
     (!filter.negated && is_unknown(relation) && relation.indexed.contains(&at)).then_some(bound)
 }
 
-/// Which of the root's rows are to come one by one.
-pub(crate) fn streamed(root: &Read<'_>) -> Option<Streamed> {
-    let From::Relation(relation) = root.from else { return None };
-    if !is_unknown(relation)
-        || is_short(relation)
-        || root.is_grouped()
-        || root.found_first.is_some()
-        || root.offset_rows.is_some()
-    {
+/// Decides whether the root's rows are to come one by one. What arrays are expected to cost hides what finding the rows that
+/// they are made for does: those are found first.
+pub(crate) fn choose(root: &mut Read<'_>) {
+    let From::Relation(relation) = root.from else { return };
+    if !is_unknown(relation) || is_short(relation) || root.is_grouped() || root.found_first.is_some() {
+        return;
+    }
+    root.streamed = streamed(relation, root);
+    let is_whole = root.limit_rows.is_none() && root.offset_rows.is_none();
+    if has_arrays(root) && (root.streamed == Some(Streamed::First) || is_whole && finds_many(relation, root)) {
+        root.found_first = once_per_key::columns(root);
+    }
+}
+
+fn has_arrays(root: &Read<'_>) -> bool {
+    let is_array = |embed: &EmbedRead<'_>| !embed.is_to_one() && matches!(embed.fetch, Fetch::PerRow);
+    root.embeds.iter().any(is_array) && root.embeds.iter().all(|embed| !embed.inner)
+}
+
+fn streamed(relation: &Relation, root: &Read<'_>) -> Option<Streamed> {
+    if root.offset_rows.is_some() {
         return None;
     }
+    let finds_first = |rows| rows <= FIRST_ROWS_MAX && root.order.is_empty() && finds_many(relation, root);
     match root.limit_rows {
         None if is_in_order(relation, root) => Some(Streamed::InOrder),
-        Some(rows) if rows <= FIRST_ROWS_MAX && finds_many(relation, root) => Some(Streamed::First),
+        Some(rows) if finds_first(rows) => Some(Streamed::First),
         None | Some(_) => None,
     }
 }
@@ -99,7 +113,7 @@ fn finds_many(relation: &Relation, root: &Read<'_>) -> bool {
         ([], Some(embed), None) => linked_by(embed),
         _ => None,
     };
-    root.order.is_empty() && found.is_some_and(|at| relation.indexed.contains(&at))
+    found.is_some_and(|at| relation.indexed.contains(&at))
 }
 
 /// The column by which many rows may satisfy a condition.

@@ -134,7 +134,7 @@ pub fn plan<'a>(
         None => once_per_key::choose(&mut read),
     }
     if write.is_none() {
-        read.streamed = never_analysed::streamed(&read);
+        never_analysed::choose(&mut read);
     }
     Ok(Plan {
         schema: context.schema,

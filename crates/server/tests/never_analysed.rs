@@ -67,6 +67,19 @@ const REQUESTS: &[(&str, &str)] = &[
     ("/tracks?select=id,name,genres(name)&id=lte.40&limit=50", "'-9223372036854775808'"),
     ("/tracks?select=id,name,genres(name)&id=lt.39000&limit=50", "'-9223372036854775808'"),
     ("/tracks?select=id,name&order=id", "(SELECT NULL"),
+    (
+        "/tracks?select=id,name,entries(playlist_id)&album_id=eq.7&limit=50&entries.order=playlist_id",
+        "MATERIALIZED (SELECT * FROM",
+    ),
+    (
+        "/tracks?select=name,albums(title),playlists(name)&album_id=eq.7&limit=50&playlists.order=id",
+        "MATERIALIZED (SELECT * FROM",
+    ),
+    (
+        "/tracks?select=id,name,entries(playlist_id)&album_id=eq.7&entries.order=playlist_id",
+        "thalweg_root AS MATERIALIZED",
+    ),
+    ("/tracks?select=name,playlists(name)&album_id=eq.7&order=name&playlists.order=id", "thalweg_root AS MATERIALIZED"),
 ];
 
 /// What is read as if tables were analysed: where an index would have to find all rows, or one.

@@ -284,15 +284,15 @@ impl<'a> Writer<'a> {
         }
         let scope = self.scope(read, None);
         match read.streamed {
-            Some(Streamed::First) => self.first(scope, read, list),
+            Some(Streamed::First) => self.first(scope, read, |writer| writer.select(scope, read, list, None)),
             Some(Streamed::InOrder) | None => self.select(scope, read, list, None),
         }
     }
 
     /// The first rows of those that satisfy the level's conditions.
-    fn first(&mut self, scope: Scope<'a>, read: &'a Read<'a>, list: List<'_>) {
+    fn first(&mut self, scope: Scope<'a>, read: &'a Read<'a>, select: impl FnOnce(&mut Self)) {
         self.text.push_str("SELECT * FROM (");
-        self.searching(Search::ByConditions(scope.number), |writer| writer.select(scope, read, list, None));
+        self.searching(Search::ByConditions(scope.number), select);
         self.text.push_str(") AS thalweg_first");
         if let Some(rows) = read.limit_rows {
             self.text.push_str(" LIMIT (SELECT ");
@@ -304,7 +304,24 @@ impl<'a> Writer<'a> {
     /// The same in two steps: which rows there are, then what is returned of them.
     fn kept_level(&mut self, read: &'a Read<'a>, columns: &[&str], list: List<'_>) {
         let scope = self.scope(read, None);
-        self.text.push_str("WITH thalweg_root AS MATERIALIZED (SELECT ");
+        self.text.push_str("WITH thalweg_root AS MATERIALIZED (");
+        match read.streamed {
+            Some(Streamed::First) => self.first(scope, read, |writer| writer.found_first(scope, read, columns)),
+            Some(Streamed::InOrder) | None => self.found_first(scope, read, columns),
+        }
+        self.text.push_str(") SELECT ");
+        self.kept = Some("thalweg_root");
+        self.joins = Joins::default();
+        let scope = self.scope(read, None);
+        self.list(scope, read, list, None);
+        self.source(scope, read);
+        self.joins(scope, read, true);
+        self.order(scope, read);
+    }
+
+    /// Which rows of a level there are.
+    fn found_first(&mut self, scope: Scope<'a>, read: &'a Read<'a>, columns: &[&str]) {
+        self.text.push_str("SELECT ");
         for (at, column) in columns.iter().enumerate() {
             self.text.push_str(if at == 0 { "" } else { ", " });
             self.named(scope, column);
@@ -316,14 +333,6 @@ impl<'a> Writer<'a> {
         self.conditions(scope, read, " WHERE ");
         self.order(scope, read);
         self.window(read);
-        self.text.push_str(") SELECT ");
-        self.kept = Some("thalweg_root");
-        self.joins = Joins::default();
-        let scope = self.scope(read, None);
-        self.list(scope, read, list, None);
-        self.source(scope, read);
-        self.joins(scope, read, true);
-        self.order(scope, read);
     }
 
     /// The rows of a level, linked to an outer one or not. Where outputs are aggregates, the others group: then the
