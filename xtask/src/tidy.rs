@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -21,6 +21,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("decode", &["json", "request"]),
     ("files", &["decode"]),
     ("auth", &["json"]),
+    ("pages", &["rows", "request"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     (
         "server",

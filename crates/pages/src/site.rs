@@ -1,0 +1,180 @@
+//! A folder of templates as a site: its pages, their paths, and what they need.
+
+use crate::analysis::{self, Rows, Templates};
+use crate::error::{Error, ErrorKind};
+use crate::front::{self, Front};
+use crate::need::Need;
+use crate::query::is_name;
+use crate::route::{self, Part, PathError, Routes};
+use crate::{folder, syntax};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// All templates of a site, and which of them are pages.
+#[derive(Debug)]
+pub struct Site {
+    pages: Vec<Page>,
+    routes: Routes,
+    templates: BTreeMap<String, String>,
+}
+
+/// A template that is asked for.
+#[derive(Debug)]
+pub struct Page {
+    /// The template's name: its file, from the site's folder on.
+    pub template: String,
+    /// What stands before it.
+    pub front: Front,
+    /// What it needs of each of its queries.
+    pub needs: BTreeMap<String, Need>,
+    /// The names that its path binds, in order.
+    pub bound: Vec<String>,
+}
+
+/// The page of a path.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The page.
+    pub page: &'a Page,
+    /// What its path binds, by name.
+    pub bound: Vec<(&'a str, String)>,
+}
+
+impl Site {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its file, and the line where there is one.
+    pub fn load(folder: &Path) -> Result<Site, Error> {
+        Site::of(folder::read(folder)?)
+    }
+
+    /// Makes a site of templates by name.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its file, and the line where there is one.
+    pub fn of(files: impl IntoIterator<Item = (String, String)>) -> Result<Site, Error> {
+        let (mut templates, mut fronts) = (Templates::default(), Vec::new());
+        for (file, text) in files {
+            let number = templates.programs.len() as u32;
+            let (front, begin) = front::read(&file, &text)?;
+            templates.programs.push(syntax::read(number, &file, &text[begin.0..], begin)?);
+            templates.numbers.insert(file.clone(), number);
+            templates.sources.push((file, text));
+            fronts.push((front, begin));
+        }
+        let mut site = Site { pages: Vec::new(), routes: Routes::default(), templates: BTreeMap::new() };
+        for (number, (front, begin)) in fronts.into_iter().enumerate() {
+            let (file, text) = &templates.sources[number];
+            site.templates.insert(file.clone(), without_front(text, begin));
+            if file.split('/').any(|part| part.starts_with('_')) {
+                if let Some(name) = front.queries.keys().next() {
+                    let message = format!("only pages have queries, and what begins with _ is none: {name}");
+                    return Err(Error::of_file(ErrorKind::Front, file, message));
+                }
+                continue;
+            }
+            let queries: Vec<(&str, Rows)> =
+                front.queries.iter().map(|(name, query)| (&**name, rows(query.one))).collect();
+            let needs = analysis::needs(&templates, number as u32, &queries)?;
+            site.add(file, front, needs)?;
+        }
+        Ok(site)
+    }
+
+    /// The page that answers a path, as a client sends it without its query string.
+    ///
+    /// # Errors
+    ///
+    /// What can be no page's path, and should be refused rather than not found.
+    pub fn find(&self, path: &str) -> Result<Option<Found<'_>>, PathError> {
+        let mut values = Vec::new();
+        let Some(page) = self.routes.find(&route::parts(path)?, &mut values) else { return Ok(None) };
+        let page = &self.pages[page];
+        Ok(Some(Found { page, bound: page.bound.iter().map(String::as_str).zip(values).collect() }))
+    }
+
+    /// The pages, in order of their names, `404.html` and `error.html` among them.
+    pub fn pages(&self) -> &[Page] {
+        &self.pages
+    }
+
+    /// The page of a template, as of `404.html`.
+    pub fn page(&self, template: &str) -> Option<&Page> {
+        self.pages.iter().find(|page| page.template == template)
+    }
+
+    /// All templates by name, as the engine takes them. Lines are those of the files.
+    pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.templates.iter().map(|(name, source)| (&**name, &**source))
+    }
+
+    fn add(&mut self, file: &str, front: Front, needs: BTreeMap<String, Need>) -> Result<(), Error> {
+        let parts = parts(file)?;
+        let mut bound = Vec::new();
+        for part in &parts {
+            if let Part::Bound { name, .. } = part {
+                if bound.contains(name) || front.queries.contains_key(name) {
+                    return Err(Error::of_file(ErrorKind::Name, file, format!("{name} would have two meanings")));
+                }
+                bound.push(name.clone());
+            }
+        }
+        let number = self.pages.len();
+        if !matches!(file, "404.html" | "error.html") {
+            self.routes.add(&parts, number).map_err(|other| {
+                let message = format!("{} answers the same paths; one of them must go", self.pages[other].template);
+                Error::of_file(ErrorKind::Name, file, message)
+            })?;
+        }
+        self.pages.push(Page { template: file.to_owned(), front, needs, bound });
+        Ok(())
+    }
+}
+
+fn rows(one: bool) -> Rows {
+    if one { Rows::One } else { Rows::Many }
+}
+
+/// The template with its head as a comment, so that the engine counts the file's lines.
+fn without_front(text: &str, (begin, lines): (usize, usize)) -> String {
+    match lines {
+        0 => text.to_owned(),
+        lines => format!("{{#{}#}}{}", "\n".repeat(lines), &text[begin..]),
+    }
+}
+
+/// The path of a file: `flights/index.html` is `/flights`.
+fn parts(file: &str) -> Result<Vec<Part>, Error> {
+    let (folders, name) = file.rsplit_once('/').map_or((None, file), |(folders, name)| (Some(folders), name));
+    let mut parts = Vec::new();
+    for folder in folders.iter().flat_map(|folders| folders.split('/')) {
+        parts.push(part(file, folder, "")?);
+    }
+    match name.rsplit_once('.') {
+        Some(("index", "html")) => {}
+        Some((stem, "html")) => parts.push(part(file, stem, "")?),
+        Some((stem, extension)) => parts.push(part(file, stem, &format!(".{extension}"))?),
+        None => {
+            let message = "a page's name has an extension: .html, .xml, .csv; what is no template belongs in static/";
+            return Err(Error::of_file(ErrorKind::Name, file, message));
+        }
+    }
+    Ok(parts)
+}
+
+fn part(file: &str, stem: &str, suffix: &str) -> Result<Part, Error> {
+    let wrong = |message: String| Err(Error::of_file(ErrorKind::Name, file, message));
+    if let Some(name) = stem.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if !is_name(name) {
+            return wrong(format!("[{name}] cannot be named in a template: letters, digits and _ can"));
+        }
+        return Ok(Part::Bound { name: name.to_owned(), suffix: suffix.to_owned() });
+    }
+    if stem.is_empty() || stem.contains(['[', ']']) || stem.chars().any(char::is_control) {
+        return wrong(format!("{stem} is no part of a path; [name] stands alone"));
+    }
+    Ok(Part::Literal(format!("{stem}{suffix}")))
+}

@@ -1,0 +1,56 @@
+//! Golden cases: which columns a page needs, under `tests/cases`.
+//!
+//! A case is the text of `page.html`; other templates follow, each behind a line `--- name`. A page without a head of its own has `flights`,
+//! which are rows, and `flight`, which is one. Its snapshot shows the needs as a tree: each name where it stands first, and behind it why all
+//! below is needed, if it is. `INSTA_UPDATE=always cargo test -p thalweg-pages` writes them anew.
+
+use std::fmt::Write;
+use thalweg_pages::{Need, Site};
+
+const HEAD: &str = "+++\nflights = \"/flights\"\nflight = { one = \"/flights?id=eq.1\" }\n+++\n";
+
+#[test]
+fn cases_are_as_they_were() {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::glob!("cases", "*.txt", |path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            insta::assert_snapshot!(shown(&text));
+        });
+    });
+}
+
+fn shown(case: &str) -> String {
+    let mut files = Vec::new();
+    for (number, text) in case.trim_end().split("--- ").enumerate() {
+        match (number, text.split_once('\n')) {
+            (0, _) if text.starts_with("+++") => files.push(("page.html".to_owned(), text.to_owned())),
+            (0, _) => files.push(("page.html".to_owned(), format!("{HEAD}{text}"))),
+            (_, Some((name, text))) => files.push((name.to_owned(), text.trim_end().to_owned())),
+            (_, None) => files.push((text.to_owned(), String::new())),
+        }
+    }
+    match Site::of(files) {
+        Err(error) => format!("error: {error}"),
+        Ok(site) => {
+            let mut shown = String::new();
+            for (name, need) in &site.page("page.html").unwrap().needs {
+                show(&mut shown, 0, name, need);
+            }
+            shown
+        }
+    }
+}
+
+fn show(shown: &mut String, depth: usize, name: &str, need: &Need) {
+    let _ = write!(shown, "{:1$}{name}", "", depth * 2);
+    if let Some(whole) = &need.whole {
+        let _ = write!(shown, ", all: {} at {}", whole.why, whole.place);
+    }
+    if let Some(whole) = &need.whole_if_one {
+        let _ = write!(shown, ", all of one row: {} at {}", whole.why, whole.place);
+    }
+    shown.push('\n');
+    for (name, column) in &need.columns {
+        show(shown, depth + 1, &format!("{name} ({})", column.place), &column.need);
+    }
+}
