@@ -163,17 +163,25 @@ impl Code {
         match deed(kind, of) {
             // what PostgreSQL ships as a relation is not looked into
             Some(deed) if names_shipped_relation(tree) => self.roots.push((deed, Runs::Anything)),
-            Some(deed) => self.roots.push((deed, self.of_tree(deed, tree))),
+            Some(deed) => self.take_tree(deed, tree),
             None => self.everything = true,
         }
     }
 
     /// Takes the query of a view.
     pub(crate) fn take_view(&mut self, view: Oid, tree: &str) {
-        self.roots.push((Deed::Read(view), self.of_tree(Deed::Read(view), tree)));
+        self.take_tree(Deed::Read(view), tree);
         // to write through a view to what PostgreSQL keeps its own state in is to change more than rows
         if names_shipped_relation(tree) {
             self.roots.push((Deed::Write(view), Runs::Anything));
+        }
+    }
+
+    /// Notes what a tree runs for a deed, which in most is nothing.
+    fn take_tree(&mut self, deed: Deed, tree: &str) {
+        let runs = self.of_tree(deed, tree);
+        if runs > Runs::Nothing {
+            self.roots.push((deed, runs));
         }
     }
 

@@ -123,7 +123,7 @@ fn isolation(session: &Session<'_>) -> Option<&'static str> {
 /// The statement that gives a session an identity, which it keeps. Row security is off: where it has been switched on since
 /// the schema cache was loaded, PostgreSQL refuses the statement instead of asking policies that know nothing of the request.
 fn keep(session: &Session<'_>) -> Settings {
-    let mut kept = Settings::first("row_security", "off", false);
+    let mut kept = Settings::new(Cow::Borrowed("off"), false);
     kept.set("search_path", Cow::Owned(session.search_path.to_owned()));
     kept.set_role(session);
     kept.set("request.jwt.claims", Cow::Owned(claims_of(session.role)));
@@ -132,8 +132,7 @@ fn keep(session: &Session<'_>) -> Settings {
 
 /// The statement that sets everything for one transaction (auth §8, functions §6).
 fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
-    // policies are asked only by plans that tell them what they may ask for
-    let mut local = Settings::first("row_security", if session.runs == Runs::Nothing { "off" } else { "on" }, true);
+    let mut local = Settings::new(row_security(session), true);
     if !owns_session {
         local.text.push_str(IF_SHARED);
     }
@@ -151,12 +150,20 @@ fn anew(session: &Session<'_>, owns_session: bool) -> Settings {
 
 /// The statement that tells what SQL may ask of the request, and lets policies ask.
 fn facts(session: &Session<'_>) -> Settings {
-    let mut local = Settings::first("row_security", "on", true);
-    for setting in session.role_settings().iter().filter(|setting| *setting.name == *"row_security") {
-        local.set_named(&setting.name, setting.value.to_string());
-    }
+    let mut local = Settings::new(row_security(session), true);
     local.set_facts(session);
     local
+}
+
+/// Whether policies are asked: only by plans that tell them what they may ask for, as the role has it.
+fn row_security(session: &Session<'_>) -> Cow<'static, str> {
+    let of_role = || session.role_settings().iter().find(|setting| *setting.name == *"row_security");
+    match session.runs {
+        Runs::Nothing => Cow::Borrowed("off"),
+        Runs::Questions | Runs::Anything => {
+            of_role().map_or(Cow::Borrowed("on"), |setting| Cow::Owned(setting.value.to_string()))
+        }
+    }
 }
 
 /// The statement that sets what a transaction or a session needs, in order.
@@ -168,9 +175,10 @@ struct Settings {
 }
 
 impl Settings {
-    fn first(name: &str, value: &str, is_local: bool) -> Self {
-        let text = format!("SELECT pg_catalog.set_config('{name}', '{value}', {is_local})");
-        Self { text, params: Vec::new(), is_local }
+    /// Settings that begin with whether policies are asked.
+    fn new(row_security: Cow<'static, str>, is_local: bool) -> Self {
+        let text = format!("SELECT pg_catalog.set_config('row_security', $1, {is_local})");
+        Self { text, params: vec![Param::Text(row_security)], is_local }
     }
 
     fn set(&mut self, name: &'static str, value: Cow<'static, str>) {
@@ -199,8 +207,8 @@ impl Settings {
         }
     }
 
-    /// The role and its settings, and before them what they may say otherwise. Who logged in may set some of them, the role others; whose session this was last is
-    /// neither.
+    /// The role and its settings, and before them what they may say otherwise. Who logged in may set some of them, the role
+    /// others; whose session this was last is neither.
     fn set_role(&mut self, session: &Session<'_>) {
         // What a request asks for is short, but by estimates without statistics it may look long enough to be compiled, which
         // takes a hundred times as long (`bench/runs/2026-11-22-never-analysed`). Whoever has set it knows better.
@@ -211,14 +219,13 @@ impl Settings {
         if !settings.is_empty() {
             self.set("role", Cow::Borrowed("none"));
         }
-        let asks_policies = self.is_local && session.runs != Runs::Nothing;
         let is_set = |setting: &&RoleSetting| match &*setting.name {
             // it is used (see `isolation`); kept in a session, it would be that of the next role's transaction
             "default_transaction_isolation" => false,
             // all that is said to PostgreSQL is UTF-8
             "client_encoding" => false,
-            // it is kept off, and said to what asks policies (see `facts`): else they would be asked that know nothing of the request
-            "row_security" => asks_policies,
+            // it has been said (see `row_security`); kept in a session, policies would be asked that know nothing of the request
+            "row_security" => false,
             _ => true,
         };
         for setting in settings.iter().filter(is_set).filter(|setting| !setting.is_the_roles) {
