@@ -31,6 +31,7 @@ pub use encoder::{CHUNK_BYTES, Encoder, Target};
 pub use error::EncodeError;
 pub use program::Program;
 pub use stock::Stock;
+pub use value::write_scalar;
 pub use zone::Zone;
 
 /// What rows are and what they look like, in the words of `thalweg-rows`.

@@ -139,76 +139,86 @@ impl ValueWriter {
 
     #[inline]
     fn scalar(&self, out: &mut Vec<u8>, scalar: Scalar, bytes: &[u8]) -> Result<(), EncodeError> {
-        let mut cursor = Cursor::new(bytes);
-        match scalar {
-            Scalar::Int4 => write_int(out, cursor.i32()?),
-            Scalar::Text => write_string(out, bytes),
-            Scalar::Int8 => write_int(out, cursor.i64()?),
-            Scalar::Int2 => write_int(out, cursor.i16()?),
-            Scalar::Bool => append(out, if cursor.u8()? == 0 { b"false" } else { b"true" }),
-            Scalar::Numeric => numeric(out, bytes)?,
-            Scalar::Float4 => write_f32(out, f32::from_bits(cursor.u32()?)),
-            Scalar::Float8 => write_f64(out, f64::from_bits(cursor.i64()? as u64)),
-            Scalar::Json => out.extend_from_slice(bytes),
-            Scalar::Jsonb => {
-                if cursor.u8()? != 1 {
-                    return Err(Malformed("jsonb: unknown version").into());
-                }
-                out.extend_from_slice(cursor.rest());
-            }
-            Scalar::Oid | Scalar::Bytea | Scalar::Uuid => {
-                out.push(b'"');
-                match scalar {
-                    Scalar::Oid => write_int(out, cursor.u32()?),
-                    Scalar::Bytea => {
-                        out.extend_from_slice(b"\\\\x");
-                        write_hex(out, bytes);
-                    }
-                    _ => {
-                        for (at, length) in [4, 2, 2, 2, 6].into_iter().enumerate() {
-                            if at > 0 {
-                                out.push(b'-');
-                            }
-                            write_hex(out, cursor.take(length)?);
-                        }
-                    }
-                }
-                out.push(b'"');
-            }
-            _ => {
-                append(out, b"\"");
-                match scalar {
-                    Scalar::Date => {
-                        let days = cursor.i32()?;
-                        date_time::line(out, |line| date_time::date(line, days));
-                    }
-                    Scalar::Time => {
-                        let micros = cursor.i64()?;
-                        date_time::line(out, |line| date_time::time(line, micros));
-                    }
-                    Scalar::TimeTz => {
-                        let (micros, zone) = (cursor.i64()?, cursor.i32()?);
-                        date_time::line(out, |line| date_time::timetz(line, micros, zone));
-                    }
-                    Scalar::Timestamp => {
-                        let micros = cursor.i64()?;
-                        date_time::line(out, |line| date_time::timestamp(line, micros));
-                    }
-                    Scalar::TimestampTz => {
-                        let micros = cursor.i64()?;
-                        date_time::line(out, |line| date_time::timestamptz(line, micros, &self.zone));
-                    }
-                    Scalar::Interval => {
-                        let (micros, days, months) = (cursor.i64()?, cursor.i32()?, cursor.i32()?);
-                        date_time::line(out, |line| date_time::interval(line, micros, days, months));
-                    }
-                    _ => return Err(Malformed("value: of a type that is not known").into()),
-                }
-                append(out, b"\"");
-            }
-        }
-        Ok(())
+        write_scalar(out, scalar, bytes, &self.zone)
     }
+}
+
+/// Appends a scalar in binary as JSON.
+///
+/// # Errors
+///
+/// Bytes that are no value of this type.
+#[inline]
+pub fn write_scalar(out: &mut Vec<u8>, scalar: Scalar, bytes: &[u8], zone: &Zone) -> Result<(), EncodeError> {
+    let mut cursor = Cursor::new(bytes);
+    match scalar {
+        Scalar::Int4 => write_int(out, cursor.i32()?),
+        Scalar::Text => write_string(out, bytes),
+        Scalar::Int8 => write_int(out, cursor.i64()?),
+        Scalar::Int2 => write_int(out, cursor.i16()?),
+        Scalar::Bool => append(out, if cursor.u8()? == 0 { b"false" } else { b"true" }),
+        Scalar::Numeric => numeric(out, bytes)?,
+        Scalar::Float4 => write_f32(out, f32::from_bits(cursor.u32()?)),
+        Scalar::Float8 => write_f64(out, f64::from_bits(cursor.i64()? as u64)),
+        Scalar::Json => out.extend_from_slice(bytes),
+        Scalar::Jsonb => {
+            if cursor.u8()? != 1 {
+                return Err(Malformed("jsonb: unknown version").into());
+            }
+            out.extend_from_slice(cursor.rest());
+        }
+        Scalar::Oid | Scalar::Bytea | Scalar::Uuid => {
+            out.push(b'"');
+            match scalar {
+                Scalar::Oid => write_int(out, cursor.u32()?),
+                Scalar::Bytea => {
+                    out.extend_from_slice(b"\\\\x");
+                    write_hex(out, bytes);
+                }
+                _ => {
+                    for (at, length) in [4, 2, 2, 2, 6].into_iter().enumerate() {
+                        if at > 0 {
+                            out.push(b'-');
+                        }
+                        write_hex(out, cursor.take(length)?);
+                    }
+                }
+            }
+            out.push(b'"');
+        }
+        _ => {
+            append(out, b"\"");
+            match scalar {
+                Scalar::Date => {
+                    let days = cursor.i32()?;
+                    date_time::line(out, |line| date_time::date(line, days));
+                }
+                Scalar::Time => {
+                    let micros = cursor.i64()?;
+                    date_time::line(out, |line| date_time::time(line, micros));
+                }
+                Scalar::TimeTz => {
+                    let (micros, zone) = (cursor.i64()?, cursor.i32()?);
+                    date_time::line(out, |line| date_time::timetz(line, micros, zone));
+                }
+                Scalar::Timestamp => {
+                    let micros = cursor.i64()?;
+                    date_time::line(out, |line| date_time::timestamp(line, micros));
+                }
+                Scalar::TimestampTz => {
+                    let micros = cursor.i64()?;
+                    date_time::line(out, |line| date_time::timestamptz(line, micros, zone));
+                }
+                Scalar::Interval => {
+                    let (micros, days, months) = (cursor.i64()?, cursor.i32()?, cursor.i32()?);
+                    date_time::line(out, |line| date_time::interval(line, micros, days, months));
+                }
+                _ => return Err(Malformed("value: of a type that is not known").into()),
+            }
+            append(out, b"\"");
+        }
+    }
+    Ok(())
 }
 
 fn level(

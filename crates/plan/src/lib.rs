@@ -24,6 +24,7 @@ mod error;
 mod flat;
 mod level;
 mod media;
+mod narrow;
 mod never_analysed;
 mod once_per_key;
 mod plan;
@@ -37,6 +38,7 @@ pub use call::{Argument, Brings, Call, Form, Given, function};
 pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;
 pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};
+pub use narrow::Narrowing;
 pub use plan::{Context, Plan, plan};
 pub use read::{
     ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, Read, Streamed, Value,

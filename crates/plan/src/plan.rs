@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, PlanError};
 use crate::flat;
 use crate::level;
 use crate::media::{Delivery, Media};
+use crate::narrow::{self, Narrowing};
 use crate::never_analysed;
 use crate::once_per_key;
 use crate::read::{EmbedRead, Fetch, From, Output, Read, Value};
@@ -40,6 +41,8 @@ pub struct Context<'a> {
     pub has_pre_request: bool,
     /// Whether levels may be fetched flat, and joined by Thalweg.
     pub is_flat_allowed: bool,
+    /// Which columns whoever reads the rows can touch, where that is known.
+    pub narrowing: Option<&'a Narrowing>,
 }
 
 /// A read, a write or a call, resolved.
@@ -82,6 +85,9 @@ pub fn plan<'a>(
 ) -> Result<Plan<'a>, PlanError> {
     let (mut read, form, deprecated_names) = level::root(&context, request, payload)?;
     weight::check(&read)?;
+    if let Some(wanted) = context.narrowing {
+        narrow::narrow(&mut read, form, wanted);
+    }
     let mut write = match read.from {
         From::Relation(relation) if request.action.is_write() => {
             let conditions = level::written(&context, relation, &request.query);

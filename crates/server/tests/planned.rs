@@ -60,6 +60,7 @@ pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
         legacy_target_names: true,
         has_pre_request: false,
         is_flat_allowed: true,
+        narrowing: None,
     }
 }
 

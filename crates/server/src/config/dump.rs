@@ -334,6 +334,8 @@ mod tests {
         ("server-cors-allowed-origins", "https://a.example, https://b.example"),
         ("server-trace-header", "X-Id"),
         ("session-cookie", "__Host-club"),
+        ("pages-dir", "/srv/club/pages"),
+        ("pages-api-prefix", "/rest"),
         ("server-timing-enabled", "true"),
         ("client-error-verbosity", "minimal"),
         ("url-use-legacy-target-names", "false"),

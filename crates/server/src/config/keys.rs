@@ -4,8 +4,8 @@
 
 use super::dump::{Show, Shown};
 use super::values::{
-    Values, boolean, choice, connection, cookie_name, function, jwks_uri, list, number, optional, path, proxy, schemas,
-    seconds, secret, socket_mode, text, trace_header,
+    Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, list, number, optional, path,
+    proxy, schemas, seconds, secret, socket_mode, text, trace_header,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
@@ -43,6 +43,10 @@ config_of_keys! {
     "jwt-cache-max-entries": "1000", in_database => jwt_cache_max_entries: usize = at_least_none;
     /// a key of Thalweg's own: the cookie in which a token may come.
     "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
+    /// a key of Thalweg's own: the folder whose templates are the pages of a site.
+    "pages-dir": "", at_start => pages_dir: Option<PathBuf> = optional(path);
+    /// a key of Thalweg's own: where the API is, if there are pages.
+    "pages-api-prefix": "/api", at_start => pages_api_prefix: String = api_prefix;
     /// how many connections are open at most.
     "db-pool": "10", at_start => db_pool: usize = number(1, CONNECTIONS_MAX);
     /// how long a request waits for one.

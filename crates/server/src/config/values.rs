@@ -263,6 +263,18 @@ pub(super) fn cookie_name(given: &str) -> Result<String, String> {
     }
 }
 
+/// A path to put before the API's: `/api`.
+pub(super) fn api_prefix(given: &str) -> Result<String, String> {
+    let is_part = |part: &str| {
+        !matches!(part, "" | "." | ".." | "static")
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~'))
+    };
+    match given.strip_prefix('/') {
+        Some(path) if path.split('/').all(is_part) => text(given),
+        _ => Err("a path such as /api is needed, with letters, digits, - _ . ~ in its parts".to_owned()),
+    }
+}
+
 pub(super) fn trace_header(given: &str) -> Result<String, String> {
     match HeaderName::from_bytes(given.as_bytes()) {
         Ok(_) => text(given),

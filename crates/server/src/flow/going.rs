@@ -179,6 +179,7 @@ impl<'a> Going<'a> {
             legacy_target_names: config.url_use_legacy_target_names,
             has_pre_request: in_force.pre_request.is_some(),
             is_flat_allowed: self.is_flat_allowed,
+            narrowing: None,
         }
     }
 
