@@ -55,6 +55,9 @@ enum Command {
     Serve {
         /// A configuration file as PostgREST reads it; PGRST_* and THALWEG_* variables win over it
         file: Option<PathBuf>,
+        /// The folder whose templates are the pages of a site; the API moves under /api
+        #[arg(long, value_name = "DIR")]
+        pages: Option<PathBuf>,
         #[command(flatten)]
         cluster: ClusterOptions,
     },
@@ -79,8 +82,12 @@ fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn serve_file(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<ExitCode, Box<dyn Error>> {
-    serve::run(Sources::of_process(file)?, serve::Unsaid::Cluster { data_dir })?;
+fn serve_file(
+    file: Option<&Path>,
+    pages: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    serve::run(Sources::of_process(file)?, pages, serve::Unsaid::Cluster { data_dir })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,7 +105,7 @@ fn run(arguments: &AsPostgrest) -> Result<ExitCode, Box<dyn Error>> {
     } else if arguments.ready {
         return Ok(if inspect::ready(&sources)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if sources.say_something() {
-        serve::run(sources, serve::Unsaid::Libpq)?;
+        serve::run(sources, None, serve::Unsaid::Libpq)?;
     } else {
         Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, NOTHING_SAID).exit();
     }
@@ -123,7 +130,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Some(Command::Demo(options)) => demo::run(options).map(|()| ExitCode::SUCCESS),
-        Some(Command::Serve { file, cluster }) => serve_file(file.as_deref(), cluster.data_dir),
+        Some(Command::Serve { file, pages, cluster }) => serve_file(file.as_deref(), pages, cluster.data_dir),
         Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
         None => run(&arguments.as_postgrest),
     };

@@ -19,10 +19,11 @@ pub(crate) enum Unsaid {
     Libpq,
 }
 
-/// Serves the database of a configuration.
-pub(crate) fn run(sources: Sources, unsaid: Unsaid) -> Result<(), Box<dyn Error>> {
+/// Serves the database of a configuration, and the pages of a folder, whatever that says of pages.
+pub(crate) fn run(sources: Sources, pages: Option<PathBuf>, unsaid: Unsaid) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
     let mut config = sources.read()?;
+    config.pages_dir = pages.or(config.pages_dir);
     thalweg_server::start_logging(&config);
     let cluster = match (&config.db_uri, unsaid) {
         (None, Unsaid::Cluster { data_dir }) => {

@@ -38,6 +38,10 @@ pub enum ErrorKind {
     Syntax,
     /// A template that is extended, included or imported, and is not there.
     Missing,
+    /// A template that cannot be made into a page.
+    Template,
+    /// A query that the database cannot answer, or that has not what the page shows of it.
+    Query,
 }
 
 /// A site that cannot be loaded.
@@ -65,7 +69,8 @@ impl Error {
         &self.message
     }
 
-    pub(crate) fn new(kind: ErrorKind, place: Place, message: impl Into<String>) -> Error {
+    /// An error at a place.
+    pub fn new(kind: ErrorKind, place: Place, message: impl Into<String>) -> Error {
         Error { kind, place, message: message.into(), source: None }
     }
 

@@ -1,14 +1,20 @@
 //! The head of a page: the data it reads, in TOML between two lines of `+++`.
 
 use crate::error::{Error, ErrorKind, Place};
-use crate::query::{Query, is_name};
+use crate::query::{Query, Shows, is_name};
 use std::collections::BTreeMap;
+use thalweg_request::Count;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// How many queries a page may have.
 pub const QUERIES_MAX: usize = 64;
+/// How many rows one page of a list may have.
+pub const PER_PAGE_MAX: u64 = 10_000;
 
 const FENCE: &str = "+++";
+const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
+const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
 /// Names that mean something in templates already.
 const RESERVED: [&str; 9] = ["loop", "self", "super", "caller", "form", "true", "false", "none", "not"];
 
@@ -79,18 +85,60 @@ impl Head<'_> {
     }
 
     fn query(&self, name: &str, value: &DeValue<'_>, at: usize) -> Result<Query, Error> {
-        let (text, at, one) = match value {
-            DeValue::String(text) => (text, at, false),
-            DeValue::Table(table) => match table.get("one") {
-                Some(one) if table.len() == 1 => match one.get_ref() {
-                    DeValue::String(text) => (text, one.span().start, true),
-                    _ => return Err(self.error(one.span().start, "one is a text: { one = \"/flights?id=eq.{id}\" }")),
-                },
-                _ => return Err(self.error(at, format!("{name} is a request, or {{ one = \"…\" }} for a single row"))),
-            },
-            _ => return Err(self.error(at, format!("{name} is a request: {name} = \"/flights?order=id\""))),
+        let wrong = |at, message: &str| self.error(at, format!("{name}: {message}"));
+        let (text, at, shows, count) = match value {
+            DeValue::String(text) => (text, at, Shows::All, None),
+            DeValue::Table(table) => {
+                let (request, is_one) = match (table.get("one"), table.get("rows")) {
+                    (Some(request), None) => (request, true),
+                    (None, Some(request)) => (request, false),
+                    _ => return Err(wrong(at, TABLE)),
+                };
+                let DeValue::String(text) = request.get_ref() else { return Err(wrong(request.span().start, REQUEST)) };
+                (text, request.span().start, self.shows(name, table, is_one)?, self.count(name, table)?)
+            }
+            _ => return Err(wrong(at, REQUEST)),
         };
-        Query::parse(text, one).map_err(|(_, message)| self.error(at, format!("{name}: {message}")))
+        Query::parse(text, shows, count).map_err(|(_, message)| wrong(at, &message))
+    }
+
+    fn shows(&self, name: &str, table: &DeTable<'_>, is_one: bool) -> Result<Shows, Error> {
+        let wrong =
+            |value: &Spanned<DeValue<'_>>, message: &str| self.error(value.span().start, format!("{name}: {message}"));
+        const KNOWN: [&str; 5] = ["one", "rows", "per_page", "page_by", "count"];
+        if let Some((key, value)) = table.iter().find(|(key, _)| !KNOWN.contains(&key.get_ref().as_ref())) {
+            return Err(wrong(value, &format!("{} is none of {}", key.get_ref(), KNOWN.join(", "))));
+        }
+        let parameter = match table.get("page_by").map(|value| (value, value.get_ref())) {
+            None => "page".to_owned(),
+            Some((_, DeValue::String(name))) if is_name(name) => name.to_string(),
+            Some((value, _)) => return Err(wrong(value, "page_by is the name of a parameter")),
+        };
+        let Some(value) = table.get("per_page") else { return Ok(if is_one { Shows::One } else { Shows::All }) };
+        let per_page = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        match per_page.filter(|rows| !is_one && (1..=PER_PAGE_MAX).contains(rows)) {
+            Some(per_page) => Ok(Shows::Some { per_page, parameter }),
+            None => Err(wrong(value, &format!("per_page is a number of rows, from 1 to {PER_PAGE_MAX}"))),
+        }
+    }
+
+    fn count(&self, name: &str, table: &DeTable<'_>) -> Result<Option<Count>, Error> {
+        let Some(value) = table.get("count") else { return Ok(None) };
+        let count = match value.get_ref() {
+            DeValue::String(text) => match &**text {
+                "exact" => Some(Count::Exact),
+                "planned" => Some(Count::Planned),
+                "estimated" => Some(Count::Estimated),
+                _ => None,
+            },
+            _ => None,
+        };
+        let message =
+            || self.error(value.span().start, format!("{name}: count is \"exact\", \"planned\" or \"estimated\""));
+        count.map(Some).ok_or_else(message)
     }
 
     fn not_toml(&self, error: &toml::de::Error) -> Error {

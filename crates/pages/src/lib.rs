@@ -12,29 +12,36 @@
 //!    beside it: auth (who asks), catalog (what the database holds), gauge (what it cost)
 //! ```
 //!
-//! So far a site is loaded and its pages are read; nothing is rendered.
-//!
 //! ```text
 //!  folder ──► front (queries) ──┐
 //!     │                         ├─► Site: find(path) → Page { queries, needs }
-//!     └─► syntax ──► analysis ──┘
+//!     └─► syntax ──► analysis ──┘        │
+//!                                        ▼
+//!  DataRow bytes ──► Table (rows) ──► Renderer ──► the page, escaped as its kind is
 //! ```
 #![doc = include_str!("../README.md")]
 
 mod analysis;
 mod error;
+mod escape;
 mod folder;
 mod front;
 mod need;
+mod pager;
 mod query;
+mod render;
 mod route;
+mod rows;
 mod site;
 mod syntax;
 
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
-pub use front::{Front, QUERIES_MAX};
+pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX};
 pub use need::{Column, Need, Whole, Why};
-pub use query::{QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Source, Value};
+pub use pager::Pager;
+pub use query::{QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Value};
+pub use render::{Renderer, Values, of_engine};
 pub use route::{PATH_BYTES_MAX, PATH_PARTS_MAX, PathError};
+pub use rows::{Table, is_stale};
 pub use site::{Found, Page, Site};

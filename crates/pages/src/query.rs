@@ -5,6 +5,7 @@
 //! page gave it.
 
 use std::fmt::Write;
+use thalweg_request::Count;
 
 /// How long a query may be.
 pub const QUERY_BYTES_MAX: usize = 8 << 10;
@@ -14,9 +15,27 @@ pub const QUERY_VALUES_MAX: usize = 64;
 /// A request whose values are known when the page is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// One row, without which there is no page; else any number.
-    pub one: bool,
+    /// What of its rows the page shows.
+    pub shows: Shows,
+    /// How the rows are counted that there are in all.
+    pub count: Option<Count>,
     pieces: Vec<Piece>,
+}
+
+/// What a page shows of the rows that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// All.
+    All,
+    /// The first, without which there is no page.
+    One,
+    /// So many of them, from where a parameter of the page's address says.
+    Some {
+        /// How many.
+        per_page: u64,
+        /// The parameter.
+        parameter: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +79,7 @@ enum Standing {
 
 impl Query {
     /// Reads a query, or says at which byte of it is what is wrong.
-    pub(crate) fn parse(text: &str, one: bool) -> Result<Query, (usize, String)> {
+    pub(crate) fn parse(text: &str, shows: Shows, count: Option<Count>) -> Result<Query, (usize, String)> {
         if text.len() > QUERY_BYTES_MAX {
             return Err((0, format!("a query has at most {QUERY_BYTES_MAX} bytes")));
         }
@@ -72,7 +91,23 @@ impl Query {
         }
         let mut reader = Reader { text, at: 0, pieces: Vec::new(), literal: String::new(), place: InQuery::default() };
         reader.read()?;
-        Ok(Query { one, pieces: reader.pieces })
+        let query = Query { shows, count, pieces: reader.pieces };
+        if matches!(query.shows, Shows::Some { .. }) && query.has_window() {
+            return Err((0, "per_page says which rows there are: limit and offset cannot".to_owned()));
+        }
+        Ok(query)
+    }
+
+    /// Whether it says itself which of its rows there are.
+    fn has_window(&self) -> bool {
+        let sample = self.fill(|_| Some("1")).unwrap_or_default();
+        let (_, parameters) = sample.split_once('?').unwrap_or_default();
+        parameters.split('&').any(|parameter| parameter.starts_with("limit=") || parameter.starts_with("offset="))
+    }
+
+    /// The same request with values that stand for any, as far as what is read out of it is concerned.
+    pub fn sample(&self) -> String {
+        self.fill(|value| value.default.is_none().then_some("1")).unwrap_or_default()
     }
 
     /// The values it needs.
@@ -291,7 +326,7 @@ mod tests {
     use super::*;
 
     fn filled(text: &str, value: &str) -> String {
-        let query = Query::parse(text, false).unwrap();
+        let query = Query::parse(text, Shows::All, None).unwrap();
         query.fill(|_| Some(value)).unwrap()
     }
 
@@ -325,14 +360,14 @@ mod tests {
             ("f", "begins as a request does"),
             ("//host/f", "begins as a request does"),
         ] {
-            let (_, message) = Query::parse(text, false).unwrap_err();
+            let (_, message) = Query::parse(text, Shows::All, None).unwrap_err();
             assert!(message.contains(wrong), "{text}: {message}");
         }
     }
 
     #[test]
     fn defaults_stand_in_for_what_is_absent() {
-        let query = Query::parse("/f?a=eq.{a=1 & 2}&b=eq.{cookie.b=}&c=eq.{claims.sub}", true).unwrap();
+        let query = Query::parse("/f?a=eq.{a=1 & 2}&b=eq.{cookie.b=}&c=eq.{claims.sub}", Shows::One, None).unwrap();
         let value = |value: &Value| (value.source == Source::Claims).then_some("me");
         assert_eq!(query.fill(value).unwrap(), "/f?a=eq.1%20%26%202&b=eq.&c=eq.me");
         assert_eq!(query.fill(|_| None).unwrap_err().name, "sub");

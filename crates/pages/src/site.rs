@@ -4,9 +4,9 @@ use crate::analysis::{self, Rows, Templates};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::need::Need;
-use crate::query::is_name;
+use crate::query::{Shows, is_name};
 use crate::route::{self, Part, PathError, Routes};
-use crate::{folder, syntax};
+use crate::{escape, folder, syntax};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -36,8 +36,17 @@ pub struct Page {
 pub struct Found<'a> {
     /// The page.
     pub page: &'a Page,
+    /// Its place among all pages.
+    pub number: usize,
     /// What its path binds, by name.
     pub bound: Vec<(&'a str, String)>,
+}
+
+impl Page {
+    /// The media type of what it answers.
+    pub fn media_type(&self) -> &'static str {
+        escape::media_type(&self.template)
+    }
 }
 
 impl Site {
@@ -77,7 +86,7 @@ impl Site {
                 continue;
             }
             let queries: Vec<(&str, Rows)> =
-                front.queries.iter().map(|(name, query)| (&**name, rows(query.one))).collect();
+                front.queries.iter().map(|(name, query)| (&**name, rows(&query.shows))).collect();
             let needs = analysis::needs(&templates, number as u32, &queries)?;
             site.add(file, front, needs)?;
         }
@@ -91,9 +100,9 @@ impl Site {
     /// What can be no page's path, and should be refused rather than not found.
     pub fn find(&self, path: &str) -> Result<Option<Found<'_>>, PathError> {
         let mut values = Vec::new();
-        let Some(page) = self.routes.find(&route::parts(path)?, &mut values) else { return Ok(None) };
-        let page = &self.pages[page];
-        Ok(Some(Found { page, bound: page.bound.iter().map(String::as_str).zip(values).collect() }))
+        let Some(number) = self.routes.find(&route::parts(path)?, &mut values) else { return Ok(None) };
+        let page = &self.pages[number];
+        Ok(Some(Found { page, number, bound: page.bound.iter().map(String::as_str).zip(values).collect() }))
     }
 
     /// The pages, in order of their names, `404.html` and `error.html` among them.
@@ -103,7 +112,12 @@ impl Site {
 
     /// The page of a template, as of `404.html`.
     pub fn page(&self, template: &str) -> Option<&Page> {
-        self.pages.iter().find(|page| page.template == template)
+        Some(&self.pages[self.number(template)?])
+    }
+
+    /// The place among all pages of a template's, as of `404.html`.
+    pub fn number(&self, template: &str) -> Option<usize> {
+        self.pages.iter().position(|page| page.template == template)
     }
 
     /// All templates by name, as the engine takes them. Lines are those of the files.
@@ -134,8 +148,8 @@ impl Site {
     }
 }
 
-fn rows(one: bool) -> Rows {
-    if one { Rows::One } else { Rows::Many }
+fn rows(shows: &Shows) -> Rows {
+    if *shows == Shows::One { Rows::One } else { Rows::Many }
 }
 
 /// The template with its head as a comment, so that the engine counts the file's lines.

@@ -23,6 +23,13 @@ pub struct Field {
     pub type_oid: Oid,
 }
 
+impl Field {
+    /// About how much memory it takes, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.codec.size_bytes()
+    }
+}
+
 /// One of several flat results that are joined here: the deepest comes first, the root last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {
@@ -96,6 +103,15 @@ impl Codec {
         match self {
             Self::Output | Self::Digits | Self::Flag => Format::Text,
             _ => Format::Binary,
+        }
+    }
+
+    /// How much memory it takes besides itself, in bytes.
+    fn size_bytes(&self) -> usize {
+        match self {
+            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
+            Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
+            Self::Row(fields) => fields.iter().map(Field::size_bytes).sum(),
         }
     }
 

@@ -4,6 +4,7 @@ mod body;
 mod content_range;
 pub(crate) mod cors;
 mod download;
+pub(crate) mod etag;
 mod openapi;
 mod outlet;
 pub(crate) mod respond;

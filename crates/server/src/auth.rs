@@ -59,6 +59,12 @@ impl<'a> Who<'a> {
         }
     }
 
+    /// Who has not said who it is, if such may ask.
+    pub(crate) fn nobody(in_force: &'a InForce) -> Option<Self> {
+        let anonymous = in_force.config.db_anon_role.as_deref();
+        anonymous.map(|_| Self { identity: None, anonymous })
+    }
+
     fn chosen(&self) -> Option<&str> {
         self.identity.as_deref().and_then(Identity::role).or(self.anonymous)
     }

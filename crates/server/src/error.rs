@@ -7,8 +7,10 @@ use crate::answer::Body;
 use crate::auth::cookie::forget;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
-use hyper::{Response, StatusCode};
+use hyper::header::{
+    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE,
+};
+use hyper::{Method, Response, StatusCode};
 use std::borrow::Cow;
 use thalweg_decode::DecodeError;
 use thalweg_files::MultipartError;
@@ -291,6 +293,60 @@ impl ApiError {
             .hint(format!("Only the following schemas are exposed: {}", exposed.join(", ")))
     }
 
+    /// A page that cannot be made.
+    pub(crate) fn of_page(message: String) -> Self {
+        Self::new(500, "TWG09", message)
+    }
+
+    /// A template that fails while a page is made of it.
+    pub(crate) fn of_template(error: &minijinja::Error) -> Self {
+        Self::of_page(thalweg_pages::of_engine(error).to_string())
+    }
+
+    pub(crate) fn page_too_large() -> Self {
+        Self::new(500, "TWG09", "The rows of the page are more than can be held.")
+            .hint("Give its queries a limit, or per_page.")
+    }
+
+    pub(crate) fn no_page() -> Self {
+        Self::new(404, "TWG10", "There is no such page.")
+    }
+
+    pub(crate) fn no_row() -> Self {
+        Self::new(404, "TWG10", "There is nothing by that name.")
+    }
+
+    pub(crate) fn value_of_page(name: &str) -> Self {
+        Self::new(400, "TWG11", format!("The address must say {name}."))
+    }
+
+    pub(crate) fn of_path(error: &thalweg_pages::PathError) -> Self {
+        let status = if *error == thalweg_pages::PathError::TooLong { 414 } else { 400 };
+        Self::new(status, "TWG11", error.to_string())
+    }
+
+    pub(crate) fn method_of_page(method: &Method) -> Self {
+        Self::new(405, "PGRST117", format!("Unsupported HTTP method: {method}")).header(ALLOW, "GET, HEAD")
+    }
+
+    /// What it says to people, each part with its name.
+    pub(crate) fn parts(&self, verbose: bool) -> impl Iterator<Item = (&'static str, String)> {
+        let details = match &self.details {
+            Details::Null => None,
+            Details::Text(text) => Some(text.clone()),
+            Details::Json(json) => Some(String::from_utf8_lossy(json).into_owned()),
+        };
+        let said = [("message", Some(self.message.clone())), ("code", Some(self.code.to_string()))];
+        let more = [("details", details), ("hint", self.hint.clone())];
+        said.into_iter().chain(more.into_iter().filter(move |_| verbose)).filter_map(|(name, text)| Some((name, text?)))
+    }
+
+    /// The same in one line.
+    pub(crate) fn words(&self) -> String {
+        let parts: Vec<String> = self.parts(true).filter(|(name, _)| *name != "code").map(|(_, text)| text).collect();
+        parts.join(" ")
+    }
+
     /// The protocol's form, without details and hint where clients are not to see them.
     pub(crate) fn json(&self, verbose: bool) -> Vec<u8> {
         let mut body = Vec::with_capacity(256);
@@ -315,6 +371,14 @@ impl ApiError {
         body
     }
 
+    /// What the head says of it, whatever the body is.
+    pub(crate) fn mark(&self, headers: &mut HeaderMap) {
+        if let Ok(value) = HeaderValue::from_str(&format!("Thalweg; error={}", self.code)) {
+            headers.insert(HeaderName::from_static("proxy-status"), value);
+        }
+        headers.extend(self.headers.iter().cloned());
+    }
+
     /// Body and headers.
     pub(crate) fn response(&self, verbose: bool) -> Response<Body> {
         let body = self.json(verbose);
@@ -323,10 +387,7 @@ impl ApiError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        if let Ok(value) = HeaderValue::from_str(&format!("Thalweg; error={}", self.code)) {
-            headers.insert(HeaderName::from_static("proxy-status"), value);
-        }
-        headers.extend(self.headers.iter().cloned());
+        self.mark(headers);
         if let Some(reason) = self.reason.as_deref().and_then(|text| ReasonPhrase::try_from(text.as_bytes()).ok()) {
             response.extensions_mut().insert(reason);
         }

@@ -1,7 +1,10 @@
 //! The whole request, one line a stage.
 
 mod going;
+mod page;
 mod wanted;
+
+pub(crate) use going::context;
 
 use crate::answer::{Body, cors};
 use crate::auth::{Who, cookie::Cookie};
@@ -9,6 +12,7 @@ use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::http::SERVER_TIMING;
 use crate::log;
+use crate::site::Site;
 use crate::state::State;
 use crate::upload::RequestBody;
 use bytes::Bytes;
@@ -32,31 +36,44 @@ pub(crate) struct Answer<'a> {
     pub(crate) who: Option<Who<'a>>,
 }
 
-/// Answers a request, whatever it is.
+/// Answers a request, whatever it is: one for a page, if it is a site's.
 pub(crate) async fn answer<'a>(
     state: &State,
     in_force: &'a InForce,
     parts: &'a Parts,
     body: &mut RequestBody,
+    site: Option<&'a Site>,
 ) -> Answer<'a> {
     let mut bill = Bill::start();
     let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
-    let mut given = Given { cookie, ..Given::default() };
+    let mut given = Given { cookie, site, ..Given::default() };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
-        Err(error) => (refusal((state, in_force), parts, &error), Some(error.code.into_owned()), None),
+        Err(error) => {
+            // boxed: few requests come here, and all would have room for it
+            let response = Box::pin(refusal((state, in_force), parts, &error, &mut given)).await;
+            (response, Some(error.code.into_owned()), None)
+        }
     };
     mark(in_force, parts, &given, &bill, response.headers_mut());
     Answer { response, bill, code, rows, who: given.who }
 }
 
 /// The response that tells of an error.
-fn refusal((state, in_force): (&State, &InForce), parts: &Parts, error: &ApiError) -> Response<Body> {
+async fn refusal<'a>(
+    (state, in_force): (&State, &'a InForce),
+    parts: &'a Parts,
+    error: &ApiError,
+    given: &mut Given<'a>,
+) -> Response<Body> {
     log::failure(error);
     if error.load_is_due {
         state.reloader.trigger();
     }
-    let mut response = error.response(in_force.config.client_errors_are_verbose);
+    let mut response = match given.site {
+        Some(site) => page::refusal((state, in_force), site, parts, error, given).await,
+        None => error.response(in_force.config.client_errors_are_verbose),
+    };
     if parts.method == Method::HEAD {
         *response.body_mut() = Body::whole(Bytes::new());
     }
@@ -94,6 +111,8 @@ const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// What an attempt is given.
 #[derive(Default)]
 struct Given<'a> {
+    /// The site whose page is asked for.
+    site: Option<&'a Site>,
     /// The cookie that tokens may come in.
     cookie: Option<Cookie<'a>>,
     /// Who asks, once that is known.
@@ -170,6 +189,10 @@ async fn attempt<'a>(
     bill: &mut Bill,
     given: &mut Given<'a>,
 ) -> Answered {
+    if let Some(site) = given.site {
+        // boxed: the API's requests would have room for it
+        return Box::pin(page::attempt((state, in_force), site, parts, bill, given)).await;
+    }
     let config = &in_force.config;
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));
@@ -192,6 +215,7 @@ async fn attempt<'a>(
         params: &params,
         headers: &headers,
         is_flat_allowed,
+        of_page: None,
     };
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),

@@ -28,6 +28,7 @@ mod pace;
 mod prepared;
 mod schema;
 mod server;
+mod site;
 mod spool;
 mod state;
 mod transaction;

@@ -20,8 +20,9 @@ use thalweg_encode::{Program, Target};
 use thalweg_plan::{Delivery, Form, Media, Plan, Returned};
 use thalweg_request::{Action, Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
 use thalweg_rows::oid::Oid;
-use thalweg_rows::{Format, Shape};
+use thalweg_rows::{Field, Format, Shape};
 use thalweg_sql::{Param, Purpose, Statement, Statements};
+use thalweg_wire::Query;
 
 /// What is left of a plan when its statements are written.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Prepared {
     pub(crate) statements: Vec<PreparedStatement>,
     /// What is made of the rows.
     pub(crate) program: Arc<Program>,
+    /// The columns of the rows.
+    pub(crate) fields: Arc<[Field]>,
     /// Above this, rows are not counted one by one.
     pub(crate) count_max: Option<u64>,
     /// Whether the statements must see one snapshot.
@@ -115,15 +118,19 @@ impl Prepared {
             |statement: &Statement<'_>| statement.shape.fields.iter().any(|field| field.codec.holds_rows());
         let may_be_unreadable = !plan.is_read_only && main.iter().any(|(_, statement)| holds_rows(statement));
         let mut params = Vec::with_capacity(main.iter().map(|(_, statement)| statement.params.len()).sum());
+        let mut fields: Arc<[Field]> = Arc::default();
         let statements = main.into_iter().map(|(purpose, statement)| {
             let (formats, types) = columns(purpose, &statement, is_made_of_rows);
             let count = statement.params.len();
             params.extend(statement.params);
+            fields = statement.shape.fields.into();
             PreparedStatement { purpose, text: statement.text, params: count, formats, types }
         });
+        let statements = statements.collect();
         let prepared = Self {
-            statements: statements.collect(),
+            statements,
             program,
+            fields,
             count_max,
             in_one_snapshot: !levels.is_empty(),
             may_be_unreadable,
@@ -150,6 +157,24 @@ impl Prepared {
         (prepared, params)
     }
 
+    /// One of its statements with its parameters, about to be sent.
+    pub(crate) fn query<'q>(
+        &'q self,
+        statement: &'q PreparedStatement,
+        params: &'q [thalweg_wire::Param<'q>],
+    ) -> Query<'q> {
+        Query {
+            text: &statement.text,
+            params,
+            formats: &statement.formats,
+            copy: None,
+            columns: statement.types.as_deref(),
+            writes: !self.nature.is_read_only,
+            is_named: true,
+            may_change: self.nature.is_read_only && self.calls,
+        }
+    }
+
     /// The statement that comes last: that which returns the rows, of one that reads.
     pub(crate) fn last_text(&self) -> Option<&str> {
         self.statements.last().map(|statement| &*statement.text)
@@ -167,7 +192,8 @@ impl Prepared {
             size_of::<PreparedStatement>() + statement.text.len() + statement.formats.len() * 64
         };
         let of_statements: usize = self.statements.iter().map(of_statement).sum();
-        size_of::<Self>() + self.program.size_bytes() + of_statements + self.head.size_bytes()
+        let of_fields: usize = self.fields.iter().map(Field::size_bytes).sum();
+        size_of::<Self>() + self.program.size_bytes() + of_fields + of_statements + self.head.size_bytes()
     }
 }
 

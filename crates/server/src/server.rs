@@ -8,6 +8,7 @@ use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
 use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
+use crate::site::Site;
 use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
@@ -62,6 +63,8 @@ pub enum ServerError {
     Config(ConfigError),
     /// The connection string or what it leads to cannot be used.
     Database(String),
+    /// A page of the site cannot be made.
+    Pages(String),
     /// It cannot listen.
     Listen(String, io::Error),
     /// The server for operators cannot listen, or cannot go on.
@@ -75,6 +78,7 @@ impl fmt::Display for ServerError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Database(error) => error.fmt(f),
+            Self::Pages(error) => write!(f, "a page cannot be made: {error} (pages-dir)"),
             Self::Listen(where_, error) => {
                 write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
             }
@@ -95,7 +99,7 @@ impl std::error::Error for ServerError {
         match self {
             Self::Listen(_, cause) | Self::Admin(_, cause) | Self::Signals(cause) => Some(cause),
             // its words are its whole
-            Self::Config(_) | Self::Database(_) => None,
+            Self::Config(_) | Self::Database(_) | Self::Pages(_) => None,
         }
     }
 }
@@ -277,6 +281,8 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
+        let site = config.pages_dir.as_deref().map(|folder| Site::load(folder, &config.pages_api_prefix)).transpose();
+        let site = site.map_err(|error| ServerError::Pages(error.to_string()))?.map(Arc::new);
         let pool = Pool::new(wire, limits);
         pool.keep_sessions(config.db_prepared_statements);
         let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
@@ -298,6 +304,7 @@ impl ServerBuilder {
             snapshot: ArcSwapOption::empty(),
             reloader: Reloader::new(),
             known_reads: KnownReads::new(),
+            site,
             vitals: Vitals::new(),
         });
         // whoever reads that it listens may send a signal, which would otherwise end the process

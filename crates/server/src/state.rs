@@ -8,6 +8,7 @@ use crate::error::ApiError;
 use crate::log;
 use crate::prepared::KnownReads;
 use crate::schema::{Reloader, Snapshot};
+use crate::site::Site;
 use crate::spool::Spool;
 use crate::turns::{Turn, Turns};
 use crate::upload::{BodyLimits, HeldBytes, Incoming, Received};
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub(crate) snapshot: ArcSwapOption<Snapshot>,
     pub(crate) reloader: Reloader,
     pub(crate) known_reads: KnownReads,
+    /// The site whose pages are served.
+    pub(crate) site: Option<Arc<Site>>,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
     /// Who publishes the keys of tokens.
@@ -57,6 +60,14 @@ impl State {
             self.reloader.hurry();
             ApiError::no_schema_cache()
         })
+    }
+
+    /// What is wrong with a page of the site, now that the schema cache is there.
+    pub(crate) fn wrong_page(&self) -> Option<String> {
+        let (site, snapshot) = (self.site.as_ref()?, self.snapshot.load_full()?);
+        let bound = site.bound(&self.in_force(), &snapshot);
+        let errors: Vec<String> = bound.errors().map(|error| format!("a page cannot be made: {error}")).collect();
+        (!errors.is_empty()).then(|| errors.join("\n"))
     }
 
     /// A turn for rows of a body that arrives, of which the beginning is here. Only of a fast client are they sent while it

@@ -2,7 +2,9 @@
 
 use super::value::{Atom, Value};
 use super::{Analysis, At, Name};
+use crate::error::ErrorKind;
 use crate::need::Why;
+use crate::pager;
 use std::collections::BTreeSet;
 
 impl Analysis<'_> {
@@ -22,6 +24,13 @@ impl Analysis<'_> {
                     found.join(&self.contents(*object).rest);
                 }
                 Atom::Macro(_) | Atom::Other => found.add(Atom::Other),
+                Atom::Rows(_) if !pager::NAMES.contains(&&**name) => {
+                    let message = format!(
+                        "{name} is asked of a list of rows, which has {}; a row is found by a loop, or as the query of {{ one = … }}",
+                        pager::NAMES.join(", ")
+                    );
+                    self.fault.get_or_insert((ErrorKind::Template, message, at));
+                }
                 Atom::Text(_) | Atom::Integer(_) | Atom::Plain | Atom::Rows(_) | Atom::Loop(_) => {}
             }
         }

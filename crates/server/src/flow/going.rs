@@ -10,6 +10,7 @@ use crate::config::InForce;
 use crate::error::ApiError;
 use crate::prepared::{Asked, Era, Known, Nature, Prepared, Question};
 use crate::schema::Snapshot;
+use crate::site::BoundQuery;
 use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
 use crate::upload::{Incoming, Received, RequestBody, copy};
@@ -36,6 +37,8 @@ pub(super) struct Going<'a> {
     pub(super) headers: &'a Headers<'a>,
     /// Whether levels may be joined here.
     pub(super) is_flat_allowed: bool,
+    /// The query of a page that it is for.
+    pub(super) of_page: Option<&'a BoundQuery>,
 }
 
 /// What has been prepared for it.
@@ -129,9 +132,16 @@ impl<'a> Going<'a> {
 
     /// What the request is known by if it only reads a relation.
     pub(super) fn question(&self, action: Action, target: Target<'_>) -> Option<Question<'a>> {
-        let Self { state, who, schema, params, headers, is_flat_allowed, .. } = *self;
+        let Self { state, who, schema, params, headers, is_flat_allowed, of_page, .. } = *self;
         let Target::Relation(relation) = target else { return None };
-        let asked = Asked { role: who.role(), schema, relation, head_only: self.head_only(), is_flat_allowed };
+        let asked = Asked {
+            role: who.role(),
+            schema,
+            relation,
+            head_only: self.head_only(),
+            is_flat_allowed,
+            of_page: of_page.map(|query| query.number),
+        };
         (action == Action::Read).then(|| Question::of(&state.known_reads, asked, headers, params))
     }
 
@@ -162,24 +172,16 @@ impl<'a> Going<'a> {
     pub(super) fn context(&self, request: &ApiRequest<'_>) -> Context<'a> {
         const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
         let Self { in_force, snapshot, .. } = *self;
-        let config = &in_force.config;
         let of_role = snapshot.catalog.session().role_settings.get(self.who.role());
         let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
         Context {
-            catalog: &snapshot.catalog,
-            schema: self.schema,
-            rows_max: config.db_max_rows,
-            zone_is_known: snapshot.zone.is_some(),
             formats_are_changed: request.preferences.timezone.is_some()
                 || in_force.pre_request.is_some()
                 || FORMATS.iter().any(|format| in_force.hoists(format))
                 || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
-            aggregates_are_on: config.db_aggregates_enabled,
-            plans_are_on: config.db_plan_enabled,
-            legacy_target_names: config.url_use_legacy_target_names,
-            has_pre_request: in_force.pre_request.is_some(),
             is_flat_allowed: self.is_flat_allowed,
-            narrowing: None,
+            narrowing: self.of_page.map(|query| &query.narrowing),
+            ..context(in_force, snapshot, self.schema)
         }
     }
 
@@ -240,7 +242,7 @@ impl<'a> Going<'a> {
         rolls_back && !plan.is_read_only
     }
 
-    fn session(&self, runs: Runs, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
+    pub(super) fn session(&self, runs: Runs, timezone: Option<&'a str>, function: Option<&'a Function>) -> Session<'a> {
         let parts = self.parts;
         let (method, path, headers) = (parts.method.as_str(), parts.uri.path(), &parts.headers);
         let facts = RequestFacts { method, path, headers, timezone, function };
@@ -316,6 +318,24 @@ impl<'a> Going<'a> {
             respond::set_by_sql(&mut response, outcome.set_by_sql)?;
         }
         Ok((response, Some(outcome.rows)))
+    }
+}
+
+/// What a plan depends on whoever asks.
+pub(crate) fn context<'a>(in_force: &'a InForce, snapshot: &'a Snapshot, schema: &'a str) -> Context<'a> {
+    let config = &in_force.config;
+    Context {
+        catalog: &snapshot.catalog,
+        schema,
+        rows_max: config.db_max_rows,
+        zone_is_known: snapshot.zone.is_some(),
+        formats_are_changed: false,
+        aggregates_are_on: config.db_aggregates_enabled,
+        plans_are_on: config.db_plan_enabled,
+        legacy_target_names: config.url_use_legacy_target_names,
+        has_pre_request: in_force.pre_request.is_some(),
+        is_flat_allowed: true,
+        narrowing: None,
     }
 }
 

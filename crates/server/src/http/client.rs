@@ -8,6 +8,7 @@ use crate::answer::Body;
 use crate::error::ApiError;
 use crate::flow;
 use crate::log;
+use crate::site::Route;
 use crate::state::{State, body_limits};
 use crate::upload::{Incoming, RequestBody};
 use hyper::body::Incoming as HttpBody;
@@ -86,12 +87,14 @@ async fn exchange(
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
     let in_force = state.in_force();
+    let asked = state.site.as_ref().map(|_| parts.uri.clone());
+    let site = state.site.as_deref().filter(|site| site.route(&mut parts.uri) == Route::Page);
     let limits = body_limits(&in_force.config);
     let incoming = Incoming::new(body, &parts.headers, limits);
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
     let (mut answer, queries) = {
         // by reference: a future that is handed over takes its place twice, for each client
-        let answering = pin!(flow::answer(state, &in_force, &parts, &mut body));
+        let answering = pin!(flow::answer(state, &in_force, &parts, &mut body, site));
         log::noting_queries(in_force.config.log_query, answering).await
     };
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
@@ -101,7 +104,7 @@ async fn exchange(
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
     state.vitals.answered(answer.response.status());
-    log::access(peer, &parts, &answer, &queries);
+    log::access(peer, (&parts, asked.as_ref().unwrap_or(&parts.uri)), &answer, &queries);
     let incoming = body.into_incoming();
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());

@@ -6,14 +6,14 @@ use crate::config::LogFormat;
 use crate::flow::Answer;
 use hyper::header::{ACCESS_CONTROL_ALLOW_METHODS, CONTENT_LENGTH, HeaderName, REFERER, USER_AGENT};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode, Version};
+use hyper::{Method, StatusCode, Uri, Version};
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 use thalweg_gauge::Stage;
 use tracing::Level;
 
-/// One line for a request, and what it has sent to the database: at level error from status 500 on, warn from 400 on, else info.
-pub(crate) fn access(client: &str, parts: &Parts, answer: &Answer<'_>, queries: &[String]) {
+/// One line for a request, with the target that it was sent for, and what it has sent to the database: at level error from status 500 on, warn from 400 on, else info.
+pub(crate) fn access(client: &str, (parts, asked): (&Parts, &Uri), answer: &Answer<'_>, queries: &[String]) {
     let level = match answer.response.status().as_u16() {
         500.. => Level::ERROR,
         400.. => Level::WARN,
@@ -26,7 +26,7 @@ pub(crate) fn access(client: &str, parts: &Parts, answer: &Answer<'_>, queries: 
     {
         return;
     }
-    let line = Line::of(client, parts, answer);
+    let line = Line::of(client, (parts, asked), answer);
     match format() {
         LogFormat::Apache => queue::OUTPUT.push(line.apache().as_bytes()),
         LogFormat::Logfmt => line.logfmt(level),
@@ -47,6 +47,7 @@ struct Line<'a> {
     client: &'a str,
     role: Option<&'a str>,
     parts: &'a Parts,
+    path: &'a str,
     query: Option<&'a str>,
     answer: &'a Answer<'a>,
     status: u16,
@@ -56,7 +57,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(client: &'a str, parts: &'a Parts, answer: &'a Answer<'a>) -> Self {
+    fn of(client: &'a str, (parts, asked): (&'a Parts, &'a Uri), answer: &'a Answer<'a>) -> Self {
         let header = |name: HeaderName| {
             let value = parts.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
             value.unwrap_or_default()
@@ -70,7 +71,8 @@ impl<'a> Line<'a> {
             client,
             role: answer.who.as_ref().map(Who::role),
             parts,
-            query: parts.uri.query().filter(|_| shows_queries),
+            path: asked.path(),
+            query: asked.query().filter(|_| shows_queries),
             answer,
             status: answer.response.status().as_u16(),
             bytes: content_length(parts, answer),
@@ -81,14 +83,14 @@ impl<'a> Line<'a> {
 
     /// As Apache and PostgREST do it (operations §9).
     fn apache(&self) -> String {
-        let Self { client, role, parts, query, status, bytes, referer, user_agent, .. } = self;
+        let Self { client, role, parts, path, query, status, bytes, referer, user_agent, .. } = self;
         let mut line = String::with_capacity(256);
         let role = role.unwrap_or("-");
         _ = write!(line, "{client} - ");
         // a role's name may be anything, and must not look like two fields
         escape(&mut line, role, true);
         _ = write!(line, " [{}] \"{} ", time::apache(), parts.method);
-        escape(&mut line, parts.uri.path(), true);
+        escape(&mut line, path, true);
         if let Some(query) = query {
             line.push('?');
             escape(&mut line, query, true);
@@ -108,7 +110,7 @@ impl<'a> Line<'a> {
 
     /// Pairs of keys and values.
     fn logfmt(&self, level: Level) {
-        let Self { client, role, parts, query, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, parts, path, query, answer, status, bytes, referer, user_agent } = self;
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
@@ -117,7 +119,7 @@ impl<'a> Line<'a> {
                     client,
                     role = role.unwrap_or("-"),
                     method = parts.method.as_str(),
-                    path = parts.uri.path(),
+                    path = path,
                     query = query.unwrap_or_default(),
                     status,
                     code = answer.code.as_deref().unwrap_or_default(),
@@ -139,14 +141,14 @@ impl<'a> Line<'a> {
     }
 
     fn json(&self, level: Level) -> String {
-        let Self { client, role, parts, query, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, parts, path, query, answer, status, bytes, referer, user_agent } = self;
         let mut line = JsonLine::begin();
         line.text("level", &level.as_str().to_ascii_lowercase());
         line.text("target", "access");
         line.text("client", client);
         line.text("role", role.unwrap_or("-"));
         line.text("method", parts.method.as_str());
-        line.text("path", parts.uri.path());
+        line.text("path", path);
         line.text("query", query.unwrap_or_default());
         line.text("version", version(parts.version));
         line.bare("status", status);

@@ -37,6 +37,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) relation: &'a str,
     pub(crate) head_only: bool,
     pub(crate) is_flat_allowed: bool,
+    /// The query of a page, which fetches no other columns than the page shows.
+    pub(crate) of_page: Option<u64>,
 }
 
 /// What a plan depends on that is the same for all requests of a time: which load of the schema cache it was made with,
@@ -91,6 +93,7 @@ impl<'a> Question<'a> {
     pub(crate) fn of(reads: &KnownReads, asked: Asked<'_>, headers: &Headers<'_>, params: &'a Params<'_>) -> Self {
         let mut text = Vec::with_capacity(256);
         text.extend([u8::from(asked.head_only), u8::from(asked.is_flat_allowed)]);
+        text.extend_from_slice(&asked.of_page.unwrap_or(0).to_le_bytes());
         let mut field = |bytes: Option<&str>| {
             // a head is no longer than 64 KiB
             let size = bytes.map_or(u32::MAX, |bytes| bytes.len() as u32);

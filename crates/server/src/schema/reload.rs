@@ -163,6 +163,11 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
                 () = state.reloader.hurried.notified() => tokio::time::sleep(RETRY_PAUSE_MIN).await,
             }
         };
+        if let Some(reason) = state.wrong_page().filter(|_| *first.borrow() != FirstLoad::Ended) {
+            first.send_replace(FirstLoad::Fatal(reason.clone()));
+            state.reloader.give_up(reason);
+            return;
+        }
         first.send_replace(FirstLoad::Ended);
         if is_partial {
             // nobody may tell when the lock has gone

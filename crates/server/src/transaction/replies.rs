@@ -15,16 +15,50 @@ pub(crate) enum Reply {
     SetBySql,
 }
 
+/// How many rows there are in all, as far as it was asked: counted, estimated, or both (representation §5).
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Above this, a count has been cut off.
+    count_max: Option<u64>,
+    counted: Option<u64>,
+    estimated: Option<u64>,
+}
+
+impl Tally {
+    pub(crate) fn new(count_max: Option<u64>) -> Self {
+        Self { count_max, ..Self::default() }
+    }
+
+    /// Takes what a statement has counted.
+    pub(crate) fn counted(&mut self, value: Option<&[u8]>) -> Result<(), EncodeError> {
+        self.counted = Some(count(value)?);
+        Ok(())
+    }
+
+    /// Takes the plan in which PostgreSQL says how many rows it expects.
+    pub(crate) fn estimated(&mut self, plan: Option<&[u8]>) {
+        self.estimated = planned_rows(plan.unwrap_or_default());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.count_max);
+    }
+
+    pub(crate) fn total(&self) -> Option<u64> {
+        match (self.counted, self.estimated) {
+            (Some(counted), Some(_)) if self.count_max.is_some_and(|most| counted <= most) => Some(counted),
+            (counted, estimated) => counted.max(estimated),
+        }
+    }
+}
+
 /// Hands each statement's rows to where they belong.
 pub(crate) struct Replies {
     replies: Vec<Reply>,
     at: usize,
     /// Whether a column before the others of a result says of how many rows it was made.
     made_of_rows: bool,
-    /// Above this, a count has been cut off.
-    count_max: Option<u64>,
-    counted: Option<u64>,
-    estimated: Option<u64>,
+    tally: Tally,
     pub(crate) head: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),
@@ -42,9 +76,7 @@ impl Replies {
             made_of_rows,
             replies,
             at: 0,
-            count_max,
-            counted: None,
-            estimated: None,
+            tally: Tally::new(count_max),
             head: None,
             set_by_sql: (None, None),
             affected: None,
@@ -54,17 +86,14 @@ impl Replies {
         }
     }
 
-    /// How many rows there are in all, as far as it was asked: counted, or else estimated (representation §5).
+    /// How many rows there are in all, as far as it was asked.
     pub(crate) fn total(&self) -> Option<u64> {
-        match (self.counted, self.estimated) {
-            (Some(counted), Some(_)) if self.count_max.is_some_and(|most| counted <= most) => Some(counted),
-            (counted, estimated) => counted.max(estimated),
-        }
+        self.tally.total()
     }
 
     /// Whether the total is exactly what has been counted.
     pub(crate) fn is_exact(&self) -> bool {
-        self.counted.is_some() && self.estimated.is_none()
+        self.tally.counted.is_some() && self.tally.estimated.is_none()
     }
 
     /// How many rows the response has, or would have if it returned those that were written.
@@ -81,9 +110,6 @@ impl RowSink for Replies {
     type Error = EncodeError;
 
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
-        let count = |value: Option<&[u8]>| -> Result<u64, EncodeError> {
-            Ok(Cursor::new(value.unwrap_or_default()).i64()?.max(0) as u64)
-        };
         let mut columns = row.columns();
         match self.reply() {
             Reply::Nothing | Reply::Of(Purpose::RowCount) => {}
@@ -100,11 +126,11 @@ impl RowSink for Replies {
                 let digits = columns.column()?.and_then(|bytes| std::str::from_utf8(bytes).ok());
                 self.updated = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
             }
-            Reply::Of(Purpose::Total) => self.counted = Some(count(columns.column()?)?),
-            Reply::Of(Purpose::Estimate) => self.estimated = planned_rows(columns.column()?.unwrap_or_default()),
+            Reply::Of(Purpose::Total) => self.tally.counted(columns.column()?)?,
+            Reply::Of(Purpose::Estimate) => self.tally.estimated(columns.column()?),
             Reply::Of(Purpose::Head) => self.head = Some(count(columns.column()?)?),
             Reply::Of(Purpose::HeadAndTotal) => {
-                self.counted = Some(count(columns.column()?)?);
+                self.tally.counted(columns.column()?)?;
                 self.head = Some(count(columns.column()?)?);
             }
             Reply::SetBySql => {
@@ -117,7 +143,7 @@ impl RowSink for Replies {
             }
             Reply::Of(Purpose::Rows(_)) => return self.encoder.row(row),
             Reply::Of(Purpose::RowsAndTotal) => {
-                self.counted = Some(count(columns.column()?)?);
+                self.tally.counted(columns.column()?)?;
                 let found = columns.column()?.is_some();
                 if self.made_of_rows {
                     self.head = Some(count(columns.column()?)?);
@@ -134,7 +160,8 @@ impl RowSink for Replies {
     fn restart(&mut self) -> bool {
         let clean = self.encoder.restart();
         if clean {
-            (self.at, self.counted, self.estimated, self.head) = (0, None, None, None);
+            self.tally.clear();
+            (self.at, self.head) = (0, None);
             (self.affected, self.key) = (None, None);
         }
         clean
@@ -148,6 +175,10 @@ impl RowSink for Replies {
         }
         self.at += 1;
     }
+}
+
+fn count(value: Option<&[u8]>) -> Result<u64, EncodeError> {
+    Ok(Cursor::new(value.unwrap_or_default()).i64()?.max(0) as u64)
 }
 
 /// How many columns stand before those of a row: the total, and whether there is a row.

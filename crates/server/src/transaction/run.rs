@@ -151,16 +151,7 @@ impl Run<'_> {
             let mut queries = Vec::with_capacity(prepared.statements.len() + rest.len());
             for statement in &prepared.statements {
                 let (own, others) = params.split_at(statement.params);
-                queries.push(Query {
-                    text: &statement.text,
-                    params: own,
-                    formats: &statement.formats,
-                    copy: whole.as_deref(),
-                    columns: statement.types.as_deref(),
-                    writes: !prepared.nature.is_read_only,
-                    is_named: true,
-                    may_change: prepared.nature.is_read_only && prepared.calls,
-                });
+                queries.push(Query { copy: whole.as_deref(), ..prepared.query(statement, own) });
                 params = others;
             }
             if !stays_open {

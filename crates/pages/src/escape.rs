@@ -1,0 +1,137 @@
+//! How values are written into a page, by the kind of its file.
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Error, Output, State, escape_formatter};
+use std::borrow::Cow;
+use std::fmt;
+
+const CSV: AutoEscape = AutoEscape::Custom(Cow::Borrowed("csv"));
+const XML: AutoEscape = AutoEscape::Custom(Cow::Borrowed("xml"));
+
+/// How a template's values are escaped, by its extension.
+pub(crate) fn of_template(name: &str) -> AutoEscape {
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html" | "htm" | "svg") => AutoEscape::Html,
+        Some("xml" | "rss" | "atom" | "gpx" | "kml") => XML,
+        Some("json" | "js" | "mjs" | "geojson" | "webmanifest") => AutoEscape::Json,
+        Some("csv") => CSV,
+        Some("tsv" | "txt" | "md" | "ics" | "css") => AutoEscape::None,
+        _ => AutoEscape::Html,
+    }
+}
+
+/// The media type of a page, by its extension.
+pub(crate) fn media_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html" | "htm") => "text/html; charset=utf-8",
+        Some("xml" | "rss") => "application/xml; charset=utf-8",
+        Some("atom") => "application/atom+xml; charset=utf-8",
+        Some("svg") => "image/svg+xml; charset=utf-8",
+        Some("gpx") => "application/gpx+xml; charset=utf-8",
+        Some("kml") => "application/vnd.google-earth.kml+xml; charset=utf-8",
+        Some("json") => "application/json; charset=utf-8",
+        Some("geojson") => "application/geo+json; charset=utf-8",
+        Some("webmanifest") => "application/manifest+json; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("csv") => "text/csv; charset=utf-8",
+        Some("tsv") => "text/tab-separated-values; charset=utf-8",
+        Some("ics") => "text/calendar; charset=utf-8",
+        Some("md") => "text/markdown; charset=utf-8",
+        _ => "text/plain; charset=utf-8",
+    }
+}
+
+/// Writes a value: nothing where there is none, the digits of numbers as the API writes them, texts escaped.
+pub(crate) fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let escape = state.auto_escape();
+    if *escape == AutoEscape::Json {
+        return escape_formatter(out, state, value);
+    }
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => return Ok(()),
+        ValueKind::Number => return number(out, value).map_err(Error::from),
+        ValueKind::Invalid => return escape_formatter(out, state, value),
+        _ => {}
+    }
+    let shown;
+    let text = match value.as_str() {
+        Some(text) => text,
+        None => {
+            shown = value.to_string();
+            &shown
+        }
+    };
+    if value.is_safe() {
+        return Ok(out.write_str(text)?);
+    }
+    match escape {
+        AutoEscape::None => out.write_str(text)?,
+        escape if *escape == CSV => csv(out, text)?,
+        escape if *escape == XML => xml(out, text)?,
+        _ => html(out, text)?,
+    }
+    Ok(())
+}
+
+fn number(out: &mut Output<'_>, value: &Value) -> fmt::Result {
+    if value.is_integer() {
+        return match value.as_i64() {
+            Some(integer) => out.write_str(itoa::Buffer::new().format(integer)),
+            None => write!(out, "{value}"),
+        };
+    }
+    match f64::try_from(value.clone()) {
+        // 12, not 12.0
+        Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => {
+            out.write_str(itoa::Buffer::new().format(float as i64))
+        }
+        _ => write!(out, "{value}"),
+    }
+}
+
+/// Writes what lies between bytes that stand for something else, and that for each of these.
+fn replaced(out: &mut Output<'_>, text: &str, entity: impl Fn(u8) -> Option<&'static str>) -> fmt::Result {
+    let mut begin = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if let Some(entity) = entity(byte) {
+            out.write_str(&text[begin..at])?;
+            out.write_str(entity)?;
+            begin = at + 1;
+        }
+    }
+    out.write_str(&text[begin..])
+}
+
+fn entity(byte: u8) -> Option<&'static str> {
+    match byte {
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        b'>' => Some("&gt;"),
+        b'"' => Some("&quot;"),
+        b'\'' => Some("&#39;"),
+        _ => None,
+    }
+}
+
+fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
+    replaced(out, text, entity)
+}
+
+/// The same without the control characters that no document may hold (XML 1.0 section 2.2).
+fn xml(out: &mut Output<'_>, text: &str) -> fmt::Result {
+    replaced(out, text, |byte| match byte {
+        0..=8 | 11 | 12 | 14..=31 => Some(""),
+        byte => entity(byte),
+    })
+}
+
+/// In quotes where that is needed (RFC 4180).
+fn csv(out: &mut Output<'_>, text: &str) -> fmt::Result {
+    if !text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
+        return out.write_str(text);
+    }
+    out.write_str("\"")?;
+    replaced(out, text, |byte| (byte == b'"').then_some("\"\""))?;
+    out.write_str("\"")
+}

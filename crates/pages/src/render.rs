@@ -1,0 +1,97 @@
+//! Pages made from their templates, written as they come.
+
+use crate::error::{Error, ErrorKind, Place};
+use crate::escape;
+use crate::site::Site;
+use minijinja::value::{Enumerator, Object, Value};
+use minijinja::{Environment, UndefinedBehavior};
+use std::io;
+use std::sync::Arc;
+
+/// The template engine with a site's templates.
+#[derive(Debug)]
+pub struct Renderer {
+    environment: Environment<'static>,
+}
+
+impl Renderer {
+    /// Of a site, with functions of whoever serves it.
+    ///
+    /// # Errors
+    ///
+    /// A template that the engine does not take.
+    pub fn of(site: &Site, functions: impl IntoIterator<Item = (&'static str, Value)>) -> Result<Renderer, Error> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+        environment.set_auto_escape_callback(escape::of_template);
+        environment.set_formatter(escape::write);
+        for (name, function) in functions {
+            environment.add_global(name, function);
+        }
+        for (name, source) in site.templates() {
+            environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|error| of_engine(&error))?;
+        }
+        Ok(Renderer { environment })
+    }
+
+    /// Writes a page, made of values by name.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says, with the place in the template; or what `out` does.
+    pub fn render(&self, template: &str, values: Arc<Values>, out: impl io::Write) -> Result<(), minijinja::Error> {
+        let template = self.environment.get_template(template)?;
+        template.render_captured_to(Value::from_dyn_object(values), out).map(|_| ())
+    }
+
+    /// Writes a block of a page alone.
+    ///
+    /// # Errors
+    ///
+    /// As of a page; a block that it has not.
+    pub fn render_block(
+        &self,
+        template: &str,
+        block: &str,
+        values: Arc<Values>,
+        out: impl io::Write,
+    ) -> Result<(), minijinja::Error> {
+        let template = self.environment.get_template(template)?;
+        let mut captured = template.render_captured_to(Value::from_dyn_object(values), io::sink())?;
+        captured.with_state_mut(|state| state.render_block_to_write(block, out))
+    }
+}
+
+/// What the engine says, as an error of the site.
+pub fn of_engine(error: &minijinja::Error) -> Error {
+    let place = Place { file: error.name().unwrap_or_default().to_owned(), line: error.line().unwrap_or(0), column: 1 };
+    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    Error::new(ErrorKind::Template, place, detail)
+}
+
+/// What a page is made of, by name.
+#[derive(Debug, Default)]
+pub struct Values {
+    values: Vec<(Arc<str>, Value)>,
+}
+
+impl Values {
+    /// Adds one.
+    pub fn insert(&mut self, name: impl Into<Arc<str>>, value: impl Into<Value>) {
+        self.values.push((name.into(), value.into()));
+    }
+}
+
+impl Object for Values {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
+        self.values.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.values.iter().map(|(name, _)| Value::from(name.clone())).collect())
+    }
+}

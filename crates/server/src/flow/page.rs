@@ -1,0 +1,442 @@
+//! A page: its queries planned, run in one round trip and one snapshot, its template written.
+//!
+//! ```text
+//!  path ──▶ page ──▶ queries filled ──▶ prepared (going.rs) ──▶ one round trip ──▶ tables ──▶ template ──▶ response
+//! ```
+
+use super::going::Going;
+use super::{Answered, Given};
+use crate::answer::{Body, respond};
+use crate::auth::Who;
+use crate::config::InForce;
+use crate::error::{ApiError, Retry};
+use crate::prepared::Prepared;
+use crate::schema::Snapshot;
+use crate::site::{self, Bound, BoundQuery, Collected, Found, Page, Site, target};
+use crate::state::State;
+use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed};
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use thalweg_catalog::{Function, Runs};
+use thalweg_encode::Zone;
+use thalweg_gauge::{Bill, Stage};
+use thalweg_pages::{Pager, Shows, Source, Table, Value, Values, is_stale};
+use thalweg_plan::{Form, plan};
+use thalweg_request::{Action, ApiRequest, Count, Headers, Params, Resource};
+use thalweg_sql::Param;
+use thalweg_wire::{Progress, Query, StepError};
+
+/// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
+const BUSY_BYTES_MIN: usize = 256 * 1024;
+
+/// path → page → rows → response.
+pub(super) async fn attempt<'a>(
+    (state, in_force): (&State, &'a InForce),
+    site: &Site,
+    parts: &'a Parts,
+    bill: &mut Bill,
+    given: &mut Given<'a>,
+) -> Answered {
+    let loaded = site.loaded();
+    let found = loaded.pages.find(parts.uri.path()).map_err(|error| ApiError::of_path(&error))?;
+    let Some(found) = found else { return beside(&loaded.pages, parts) };
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        return Err(ApiError::method_of_page(&parts.method));
+    }
+    let who = given.who((state, in_force), parts, bill).await?;
+    let snapshot = state.snapshot()?;
+    let bound = site.bound(in_force, &snapshot);
+    let asked = Asked::of(parts, &found.bound, &who)?;
+    let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let filled = making.filled(&bound, found.number, bill).await?;
+    let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
+    Ok((response, None))
+}
+
+/// The page that tells of an error: the site's own, if it has one and that can be made.
+pub(super) async fn refusal<'a>(
+    (state, in_force): (&State, &'a InForce),
+    site: &Site,
+    parts: &'a Parts,
+    error: &ApiError,
+    given: &mut Given<'a>,
+) -> Response<Body> {
+    let template = if error.status == StatusCode::NOT_FOUND { "404.html" } else { "error.html" };
+    let mut response = match of_template((state, in_force), site, template, parts, error, given).await {
+        Some(response) => response,
+        None => {
+            let page = site::error_page(error, in_force.config.client_errors_are_verbose);
+            let mut response = Response::new(Body::whole(page.into()));
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            response
+        }
+    };
+    *response.status_mut() = error.status;
+    error.mark(response.headers_mut());
+    response
+}
+
+async fn of_template<'a>(
+    (state, in_force): (&State, &'a InForce),
+    site: &Site,
+    template: &str,
+    parts: &'a Parts,
+    error: &ApiError,
+    given: &mut Given<'a>,
+) -> Option<Response<Body>> {
+    let bill = &mut Bill::start();
+    let loaded = site.loaded();
+    let number = loaded.pages.number(template)?;
+    let snapshot = state.snapshot().ok()?;
+    let bound = site.bound(in_force, &snapshot);
+    // of one who cannot be told from others nothing is fetched
+    let who = given.who.clone().or(Who::nobody(in_force))?;
+    let asked = Asked::of(parts, &[], &who).ok()?;
+    let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let mut filled = match error.status.is_server_error() {
+        true => making.common(),
+        false => making.filled(&bound, number, bill).await.ok()?,
+    };
+    let shown = error.parts(in_force.config.client_errors_are_verbose);
+    let shown = shown.map(|(name, text)| (name, minijinja::Value::from(&*text)));
+    let status = [("status", minijinja::Value::from(error.status.as_u16()))];
+    filled.values.insert("error", status.into_iter().chain(shown).collect::<minijinja::Value>());
+    making.page(bound, number, filled, error.status, bill).await.ok()
+}
+
+/// What answers a path that no page has: with a slash too many, the page without it.
+fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Answered {
+    let shorter = parts.uri.path().strip_suffix('/').filter(|path| !path.is_empty());
+    let Some(path) = shorter.filter(|path| matches!(pages.find(path), Ok(Some(_)))) else {
+        return Err(ApiError::no_page());
+    };
+    let query = parts.uri.query().map_or(String::new(), |query| format!("?{query}"));
+    let mut response = Response::new(Body::whole(Bytes::new()));
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    respond::text(response.headers_mut(), header::LOCATION, format!("{path}{query}"));
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    Ok((response, None))
+}
+
+/// What the values in a page's queries come from.
+struct Asked<'a> {
+    bound: Vec<(&'a str, &'a str)>,
+    params: Params<'a>,
+    headers: &'a HeaderMap,
+    claims: serde_json::Value,
+}
+
+impl<'a> Asked<'a> {
+    fn of(parts: &'a Parts, bound: &'a [(&'a str, String)], who: &Who<'_>) -> Result<Self, ApiError> {
+        Ok(Self {
+            bound: bound.iter().map(|(name, value)| (*name, &**value)).collect(),
+            params: Params::decode(parts.uri.query().unwrap_or(""))?,
+            headers: &parts.headers,
+            claims: serde_json::from_str(&who.claims()).unwrap_or_default(),
+        })
+    }
+
+    fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {
+        match wanted.source {
+            Source::Address => self.of_address(&wanted.name).map(Cow::Borrowed),
+            Source::Cookie => cookie(self.headers, &wanted.name).map(Cow::Borrowed),
+            Source::Claims => match self.claims.get(&wanted.name)? {
+                serde_json::Value::Null => None,
+                serde_json::Value::String(text) => Some(Cow::Borrowed(text)),
+                other => Some(Cow::Owned(other.to_string())),
+            },
+        }
+    }
+
+    /// What the path binds, or else the query string's first of the name. A field of a form that was left empty says nothing.
+    fn of_address(&self, name: &str) -> Option<&str> {
+        let bound = self.bound.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let mut given = self.params.iter().filter(|(known, value)| *known == name && !value.is_empty());
+        bound.or_else(|| given.next().map(|(_, value)| value))
+    }
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// A query that is ready to be run.
+struct Ready<'a> {
+    query: &'a BoundQuery,
+    prepared: Arc<Prepared>,
+    params: Vec<String>,
+    function: Option<Function>,
+    page: Option<u64>,
+}
+
+/// A page in the making.
+struct Making<'a> {
+    state: &'a State,
+    in_force: &'a InForce,
+    parts: &'a Parts,
+    snapshot: &'a Snapshot,
+    who: &'a Who<'a>,
+    asked: &'a Asked<'a>,
+}
+
+/// What a page is made of.
+struct Filled {
+    values: Values,
+    /// How much its rows take, in bytes.
+    rows_bytes: usize,
+    /// `response.headers` and `response.status`, as SQL has set them.
+    set_by_sql: (Option<String>, Option<String>),
+}
+
+impl<'a> Making<'a> {
+    /// What every template finds besides the rows of its queries.
+    fn common(&self) -> Filled {
+        let mut values = Values::default();
+        for (name, value) in &self.asked.bound {
+            values.insert(*name, *value);
+        }
+        let query: minijinja::Value =
+            self.asked.params.iter().map(|(name, value)| (name, minijinja::Value::from(value))).collect();
+        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
+        let request = [
+            ("path", minijinja::Value::from(self.parts.uri.path())),
+            ("address", minijinja::Value::from(address)),
+            ("method", minijinja::Value::from(self.parts.method.as_str())),
+            ("query", query),
+        ];
+        values.insert("request", request.into_iter().collect::<minijinja::Value>());
+        values.insert("claims", minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)));
+        values.insert("role", self.who.role());
+        values.insert("is_signed_in", self.who.has_token());
+        Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
+    }
+
+    /// The rows of a page's queries, and what else its template finds.
+    async fn filled(&self, bound: &Bound, number: usize, bill: &mut Bill) -> Result<Filled, ApiError> {
+        let page = bound.page(number)?;
+        let ready: Vec<Ready<'_>> = page.queries.iter().map(|query| self.ready(query)).collect::<Result<_, _>>()?;
+        bill.lap(Stage::Plan);
+        let mut filled = self.common();
+        if ready.is_empty() {
+            return Ok(filled);
+        }
+        let mut collected = self.run(&ready, bill).await?;
+        (filled.rows_bytes, filled.set_by_sql) = (collected.size_bytes(), std::mem::take(&mut collected.set_by_sql));
+        for (ready, found) in ready.iter().zip(collected.into_found()) {
+            filled.values.insert(ready.query.name.clone(), self.value(ready, found)?);
+        }
+        Ok(filled)
+    }
+
+    /// Fills a query and prepares it, or finds it prepared.
+    fn ready<'q>(&self, query: &'q BoundQuery) -> Result<Ready<'q>, ApiError> {
+        let values: Vec<Option<Cow<'_, str>>> = query.query.values().map(|value| self.asked.value(value)).collect();
+        let at = |wanted: &Value| query.query.values().position(|value| std::ptr::eq(value, wanted));
+        let filled = query.query.fill(|value| at(value).and_then(|at| values[at].as_deref()));
+        let mut filled = filled.map_err(|value| ApiError::value_of_page(&value.name))?;
+        let mut page = None;
+        if let Shows::Some { per_page, parameter } = &query.query.shows {
+            let number = self.asked.of_address(parameter).map_or(Some(1), |text| text.parse::<u64>().ok());
+            let number = number.filter(|number| (1..=PAGE_MAX).contains(number)).ok_or_else(ApiError::no_page)?;
+            let mark = if filled.contains('?') { '&' } else { '?' };
+            filled.push_str(&format!("{mark}limit={}&offset={}", per_page + 1, (number - 1) * per_page));
+            page = Some(number);
+        }
+        let (path, parameters) = filled.split_once('?').unwrap_or((&filled, ""));
+        let resource = Resource::parse(path)?;
+        let target = target(&resource)?;
+        let params = Params::decode(parameters)?;
+        let prefer = query.query.count.map(|count| match count {
+            Count::Exact => "count=exact",
+            Count::Planned => "count=planned",
+            Count::Estimated => "count=estimated",
+        });
+        let headers = Headers { prefer: prefer.into_iter().collect(), ..Headers::default() };
+        let going = self.going(&params, &headers, Some(query));
+        let question = going.question(Action::Read, target);
+        if let Some(question) = &question
+            && let Some(known) = self.state.known_reads.find(question, going.era())
+        {
+            let params = owned(&known.params(question));
+            return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
+        }
+        let mut request = ApiRequest::parse(Action::Read, target, false, &params, &headers)?;
+        if query.query.shows == Shows::One {
+            request.window.limit_rows = Some(request.window.limit_rows.map_or(1, |limit| limit.min(1)));
+        }
+        let plan = plan(&request, None, going.context(&request))?;
+        let (prepared, params) = going.prepare(&request, &plan, question);
+        let function = plan.call().map(|call| call.function.clone());
+        Ok(Ready { query, prepared, params: owned(&params), function, page })
+    }
+
+    /// A query as a request of its own.
+    fn going<'g>(
+        &'g self,
+        params: &'g Params<'g>,
+        headers: &'g Headers<'g>,
+        query: Option<&'g BoundQuery>,
+    ) -> Going<'g> {
+        let Self { state, in_force, parts, snapshot, who, .. } = *self;
+        let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+        Going { state, in_force, parts, snapshot, who, schema, params, headers, is_flat_allowed: false, of_page: query }
+    }
+
+    /// Runs all queries of a page in one round trip, and in one snapshot.
+    async fn run(&self, ready: &[Ready<'_>], bill: &mut Bill) -> Result<Collected, ApiError> {
+        let runs = ready.iter().map(|ready| ready.prepared.nature.runs).max().unwrap_or(Runs::Nothing);
+        let response_is_set = ready.iter().any(|ready| ready.prepared.nature.response_is_set);
+        let statements: usize = ready.iter().map(|ready| ready.prepared.statements.len()).sum();
+        let function = ready.iter().find_map(|ready| ready.function.as_ref());
+        let (params, headers) = (Params::default(), Headers::default());
+        let going = self.going(&params, &headers, None);
+        let session = going.session(runs, None, function).in_one_snapshot(statements > 1);
+        let mut entered = enter(self.state, &session).await?;
+        bill.lap(Stage::Wait);
+        let mut sink = self.collected(ready, entered.statements_before(), response_is_set);
+        let values: Vec<Vec<thalweg_wire::Param<'_>>> = ready.iter().map(texts).collect();
+        let mut queries = Vec::with_capacity(statements + 1);
+        for (ready, values) in ready.iter().zip(&values) {
+            let mut values = values.as_slice();
+            for statement in &ready.prepared.statements {
+                let (own, others) = values.split_at(statement.params);
+                queries.push(ready.prepared.query(statement, own));
+                values = others;
+            }
+        }
+        if response_is_set {
+            queries.push(Query::unnamed(SET_BY_SQL));
+        }
+        let progress = entered.run(&queries, &mut sink).await.map_err(|error| self.failed(&error, ready))?;
+        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+        if progress == Progress::Paused || sink.is_too_much() {
+            return Err(ApiError::page_too_large());
+        }
+        Ok(sink)
+    }
+
+    fn failed(&self, error: &StepError<thalweg_encode::EncodeError>, ready: &[Ready<'_>]) -> ApiError {
+        let knows_all = ready.iter().all(|ready| ready.prepared.nature.knows_all_columns);
+        let runs = ready.iter().map(|ready| ready.prepared.nature.runs).max().unwrap_or(Runs::Nothing);
+        let nature = ready.first().map(|ready| ready.prepared.nature);
+        match nature.map(|nature| crate::prepared::Nature { knows_all_columns: knows_all, runs, ..nature }) {
+            Some(nature) => failed(error, nature, false, self.who.is_anonymous()),
+            None => ApiError::step(error, self.who.is_anonymous()),
+        }
+    }
+
+    fn collected(&self, ready: &[Ready<'_>], before: usize, response_is_set: bool) -> Collected {
+        let mut replies = vec![(0, Reply::Nothing); before];
+        for (at, ready) in ready.iter().enumerate() {
+            replies.extend(ready.prepared.statements.iter().map(|statement| (at, Reply::Of(statement.purpose))));
+        }
+        if response_is_set {
+            replies.push((0, Reply::SetBySql));
+        }
+        let zone = self.snapshot.zone.clone().unwrap_or(Zone::UTC);
+        let found = ready.iter().map(|ready| Found {
+            table: Table::new(ready.prepared.fields.clone(), zone.clone()),
+            tally: Tally::new(ready.prepared.count_max),
+        });
+        Collected::new(replies, found.collect())
+    }
+
+    /// What a template sees of a query's rows.
+    fn value(&self, ready: &Ready<'_>, found: Found) -> Result<minijinja::Value, ApiError> {
+        let Found { table, tally } = found;
+        Ok(match (&ready.query.query.shows, ready.prepared.form) {
+            (_, Form::Nothing) => minijinja::Value::from(()),
+            (_, Form::Value) => table.into_value(),
+            (Shows::One, Form::Rows | Form::Row | Form::Values) | (_, Form::Row) => {
+                table.into_row().ok_or_else(ApiError::no_row)?
+            }
+            (_, Form::Values) => table.into_values(),
+            (Shows::Some { per_page, parameter }, Form::Rows) => {
+                table.into_rows(Some(self.pager(ready.page, *per_page, parameter, tally)))
+            }
+            (Shows::All, Form::Rows) if ready.query.query.count.is_some() => {
+                table.into_rows(Some(self.pager(None, 0, "", tally)))
+            }
+            (Shows::All, Form::Rows) => table.into_rows(None),
+        })
+    }
+
+    fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, tally: Tally) -> Pager {
+        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
+        Pager { page, per_page, total: tally.total(), address: address.into(), parameter: parameter.into() }
+    }
+
+    /// Writes the template.
+    async fn page(
+        &self,
+        bound: Arc<Bound>,
+        number: usize,
+        filled: Filled,
+        status: StatusCode,
+        bill: &mut Bill,
+    ) -> Result<Response<Body>, ApiError> {
+        let media_type = bound.loaded.pages.pages()[number].media_type();
+        let set_by_sql = filled.set_by_sql.clone();
+        let out = self.written(bound, number, filled).await?;
+        bill.lap(Stage::Encode);
+        let is_head = self.parts.method == Method::HEAD;
+        let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
+        respond::set_by_sql(&mut response, set_by_sql)?;
+        Ok(response)
+    }
+
+    async fn written(&self, bound: Arc<Bound>, number: usize, filled: Filled) -> Result<Page, ApiError> {
+        let Filled { values, rows_bytes, .. } = filled;
+        let (state, values) = (self.state, Arc::new(values));
+        let mut out = Page::at_once(&state.outlet);
+        if rows_bytes < BUSY_BYTES_MIN && render(&bound, number, &values, &mut out)? {
+            return Ok(out);
+        }
+        let _turn = state.turns.next().await?;
+        let mut out = Page::of_any_size(&state.outlet);
+        let making = tokio::task::spawn_blocking(move || match render(&bound, number, &values, &mut out) {
+            Ok(true) => Ok(out),
+            Ok(false) => Err(ApiError::too_many_answers()),
+            Err(error) => Err(error),
+        });
+        making.await.map_err(|panic| ApiError::of_page(panic.to_string()))?
+    }
+}
+
+/// Writes a template; whether there was room for all of it.
+fn render(bound: &Bound, number: usize, values: &Arc<Values>, out: &mut Page) -> Result<bool, ApiError> {
+    let page = &bound.loaded.pages.pages()[number];
+    let Err(error) = bound.loaded.renderer.render(&page.template, values.clone(), out) else { return Ok(true) };
+    if let Some(error) = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>())
+        && matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::StorageFull)
+    {
+        return Ok(false);
+    }
+    let retry = if is_stale(&error) { Retry::AfterLoad } else { Retry::Never };
+    Err(ApiError::of_template(&error).retried(retry))
+}
+
+/// The last page of a list that can be asked for.
+const PAGE_MAX: u64 = 1_000_000_000;
+
+/// The parameters of a read, all of which are texts.
+fn owned(params: &[Param<'_>]) -> Vec<String> {
+    let text = |param: &Param<'_>| match param {
+        Param::Text(text) => text.clone().into_owned(),
+        Param::Document | Param::Bound(_) => String::new(),
+    };
+    params.iter().map(text).collect()
+}
+
+fn texts<'p>(ready: &'p Ready<'_>) -> Vec<thalweg_wire::Param<'p>> {
+    ready.params.iter().map(|text| thalweg_wire::Param::Text(Cow::Borrowed(text))).collect()
+}

@@ -1,0 +1,115 @@
+//! The pages of a site: loaded from their folder, held against the schema cache, found by their paths.
+//!
+//! ```text
+//!  folder ── Loaded ── with a schema cache: Bound ──▶ flow/page.rs
+//!            (pages, renderer)       (narrowed queries)
+//! ```
+
+mod bound;
+mod collected;
+mod error_page;
+mod respond;
+
+pub(crate) use bound::{Bound, BoundQuery, target};
+pub(crate) use collected::{Collected, Found};
+pub(crate) use error_page::error_page;
+pub(crate) use respond::{Page, respond};
+
+use crate::config::InForce;
+use crate::schema::Snapshot;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use hyper::Uri;
+use hyper::http::uri::PathAndQuery;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use thalweg_pages::Renderer;
+
+/// A site that is served.
+pub(crate) struct Site {
+    folder: PathBuf,
+    /// Where the API is.
+    prefix: String,
+    loaded: ArcSwap<Loaded>,
+    bound: ArcSwapOption<Bound>,
+}
+
+/// The templates of a site, read and compiled.
+pub(crate) struct Loaded {
+    /// Which load of this process it is.
+    pub(crate) number: u64,
+    pub(crate) pages: thalweg_pages::Site,
+    pub(crate) renderer: Renderer,
+}
+
+/// Whose a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The API's.
+    Api,
+    /// A page's.
+    Page,
+}
+
+impl Site {
+    pub(crate) fn load(folder: &Path, prefix: &str) -> Result<Self, thalweg_pages::Error> {
+        let loaded = Loaded::of(folder)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            prefix: prefix.to_owned(),
+            loaded: ArcSwap::from_pointee(loaded),
+            bound: ArcSwapOption::empty(),
+        })
+    }
+
+    /// Reads the folder again. What is wrong with it leaves the site as it was.
+    pub(crate) fn reload(&self) -> Result<(), thalweg_pages::Error> {
+        self.loaded.store(Arc::new(Loaded::of(&self.folder)?));
+        Ok(())
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Whose a path is; what is the API's is taken for it as if it had no prefix.
+    pub(crate) fn route(&self, uri: &mut Uri) -> Route {
+        let Some(rest) = uri.path().strip_prefix(&self.prefix) else { return Route::Page };
+        if !rest.is_empty() && !rest.starts_with('/') {
+            return Route::Page;
+        }
+        let slash = if rest.is_empty() { "/" } else { "" };
+        let (mark, query) = uri.query().map_or(("", ""), |query| ("?", query));
+        let target = Bytes::from([slash, rest, mark, query].concat());
+        if let Ok(target) = PathAndQuery::from_maybe_shared(target) {
+            *uri = Uri::from(target);
+        }
+        Route::Api
+    }
+
+    /// The site's pages, held against a schema cache.
+    pub(crate) fn bound(&self, in_force: &InForce, snapshot: &Snapshot) -> Arc<Bound> {
+        let loaded = self.loaded.load();
+        if let Some(bound) = self.bound.load_full().filter(|bound| bound.is_of(&loaded, in_force, snapshot)) {
+            return bound;
+        }
+        let bound = Arc::new(Bound::of(loaded.clone(), in_force, snapshot));
+        bound.tell();
+        self.bound.store(Some(bound.clone()));
+        bound
+    }
+
+    pub(crate) fn loaded(&self) -> Arc<Loaded> {
+        self.loaded.load_full()
+    }
+}
+
+impl Loaded {
+    fn of(folder: &Path) -> Result<Self, thalweg_pages::Error> {
+        static LOADS: AtomicU64 = AtomicU64::new(0);
+        let pages = thalweg_pages::Site::load(folder)?;
+        let renderer = Renderer::of(&pages, [])?;
+        Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer })
+    }
+}

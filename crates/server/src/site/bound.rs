@@ -1,0 +1,191 @@
+//! The pages of a site held against a schema cache: which columns each query fetches, and which names no column has.
+
+use super::Loaded;
+use crate::config::InForce;
+use crate::error::ApiError;
+use crate::flow::context;
+use crate::schema::Snapshot;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use thalweg_pages::{Error, ErrorKind, Need, Place, Query};
+use thalweg_plan::{EmbedRead, Form, Narrowing, Output, Plan, Read, Value, plan};
+use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
+use thalweg_rows::{Codec, Scalar};
+
+/// All pages of a site, with one schema cache.
+pub(crate) struct Bound {
+    pub(crate) loaded: Arc<Loaded>,
+    snapshot: u64,
+    in_force: u64,
+    /// In the order of the site's pages.
+    pages: Vec<Result<BoundPage, Error>>,
+}
+
+/// A page whose names are all those of columns.
+pub(crate) struct BoundPage {
+    pub(crate) queries: Vec<BoundQuery>,
+}
+
+/// A query with what the page needs of it.
+pub(crate) struct BoundQuery {
+    pub(crate) name: Arc<str>,
+    pub(crate) query: Query,
+    pub(crate) narrowing: Narrowing,
+    /// By which reads of it are known that were prepared.
+    pub(crate) number: u64,
+    /// Why all columns are fetched, where they are.
+    whole: Option<String>,
+}
+
+impl Bound {
+    pub(super) fn of(loaded: Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Self {
+        let page = |page: &thalweg_pages::Page| {
+            let query = |(name, query): (&String, &Query)| bind(page, name, query, in_force, snapshot);
+            Ok(BoundPage { queries: page.front.queries.iter().map(query).collect::<Result<_, _>>()? })
+        };
+        let pages = loaded.pages.pages().iter().map(page).collect();
+        Self { loaded, snapshot: snapshot.load, in_force: in_force.number, pages }
+    }
+
+    pub(super) fn is_of(&self, loaded: &Loaded, in_force: &InForce, snapshot: &Snapshot) -> bool {
+        (self.loaded.number, self.in_force, self.snapshot) == (loaded.number, in_force.number, snapshot.load)
+    }
+
+    /// The page with this number, or what is wrong with it.
+    pub(crate) fn page(&self, number: usize) -> Result<&BoundPage, ApiError> {
+        match self.pages.get(number) {
+            Some(Ok(page)) => Ok(page),
+            Some(Err(error)) => Err(ApiError::of_page(error.to_string())),
+            None => Err(ApiError::no_page()),
+        }
+    }
+
+    /// What is wrong with its pages.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &Error> {
+        self.pages.iter().filter_map(|page| page.as_ref().err())
+    }
+
+    /// Says in the log what is wrong, and where all columns are fetched.
+    pub(super) fn tell(&self) {
+        for error in self.errors() {
+            tracing::error!(target: "notice", "a page cannot be made: {error}");
+        }
+        for query in self.pages.iter().flatten().flat_map(|page| &page.queries) {
+            if let Some(whole) = &query.whole {
+                tracing::info!(target: "notice", "all columns of {} are fetched, but binary ones: {whole}", query.name);
+            }
+        }
+    }
+}
+
+/// Holds a query against the schema cache, with values that stand for any.
+fn bind(
+    page: &thalweg_pages::Page,
+    name: &str,
+    query: &Query,
+    in_force: &InForce,
+    snapshot: &Snapshot,
+) -> Result<BoundQuery, Error> {
+    let file = || Place { file: page.template.clone(), line: 0, column: 0 };
+    let wrong = |error: ApiError| Error::new(ErrorKind::Query, file(), format!("{name}: {}", error.words()));
+    let sample = query.sample();
+    let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
+    let resource = Resource::parse(path).map_err(|error| wrong(error.into()))?;
+    let target = target(&resource).map_err(wrong)?;
+    let params = Params::decode(parameters).map_err(|error| wrong(error.into()))?;
+    let request = ApiRequest::parse(Action::Read, target, false, &params, &Headers::default());
+    let request = request.map_err(|error| wrong(error.into()))?;
+    let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+    let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
+    let need = page.needs.get(name).cloned().unwrap_or_default();
+    if matches!(plan.form, Form::Rows | Form::Row) {
+        check(&plan.read, &need, name)?;
+    }
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    let whole = need.whole.as_ref().filter(|_| hides_nothing(&plan));
+    Ok(BoundQuery {
+        name: name.into(),
+        query: query.clone(),
+        narrowing: narrowing(&need),
+        number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+        whole: whole.map(|whole| format!("{} at {}", whole.why, whole.place)),
+    })
+}
+
+/// What a query reads.
+pub(crate) fn target<'a>(resource: &'a Resource<'_>) -> Result<Target<'a>, ApiError> {
+    match resource {
+        Resource::Relation(name) => Ok(Target::Relation(name)),
+        Resource::Function(name) => Ok(Target::Function(name)),
+        Resource::Root => Err(ApiError::new(404, "PGRST125", "a query names a relation, or a function behind /rpc/")),
+    }
+}
+
+/// Whether rows have columns that a page could do without.
+fn hides_nothing(plan: &Plan<'_>) -> bool {
+    matches!(plan.form, Form::Rows | Form::Row) && plan.read.outputs.len() > 1
+}
+
+fn narrowing(need: &Need) -> Narrowing {
+    Narrowing {
+        all: need.whole.is_some(),
+        all_if_one: need.whole_if_one.is_some(),
+        columns: need.columns.iter().map(|(name, column)| (name.clone(), narrowing(&column.need))).collect(),
+    }
+}
+
+/// Whether each name is that of something which is selected, here and in what is embedded.
+fn check(read: &Read<'_>, need: &Need, of: &str) -> Result<(), Error> {
+    // what a function returns may be known to the database only
+    if read.outputs.is_empty() && read.from.relation().is_none() {
+        return Ok(());
+    }
+    for (name, column) in &need.columns {
+        let Some(output) = read.outputs.iter().find(|output| *output.key == **name) else {
+            return Err(Error::new(ErrorKind::Query, column.place.clone(), unknown(read, name, of)));
+        };
+        match embedded(read, output) {
+            Some(embed) => check(&embed.read, &column.need, name)?,
+            None if holds_members(&output.codec) => {}
+            None => {
+                if let Some((inner, column)) = column.need.columns.first_key_value() {
+                    let message = format!("{name} of {of} is a column, which has no {inner}");
+                    return Err(Error::new(ErrorKind::Query, column.place.clone(), message));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The embed whose rows an output is.
+fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Option<&'r EmbedRead<'a>> {
+    match output.value {
+        Value::Embed(index) => read.embeds.get(index),
+        Value::Lifted(index, at) => {
+            let inner = &read.embeds.get(index)?.read;
+            embedded(inner, inner.outputs.get(at)?)
+        }
+        Value::Column { .. } | Value::Row | Value::Scalar => None,
+    }
+}
+
+/// Whether a value has members of its own: JSON, a row, or a list of such.
+fn holds_members(codec: &Codec) -> bool {
+    match codec {
+        Codec::Scalar(Scalar::Json | Scalar::Jsonb) | Codec::Row(_) => true,
+        Codec::Array(_) | Codec::List(_) => true,
+        Codec::Scalar(_) | Codec::Output | Codec::Digits | Codec::Flag => false,
+    }
+}
+
+fn unknown(read: &Read<'_>, name: &str, of: &str) -> String {
+    let names = || read.outputs.iter().map(|output| &*output.key);
+    let nearest = names().map(|known| (strsim::jaro_winkler(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let is_column = read.from.relation().is_some_and(|relation| relation.column(name).is_some());
+    match nearest {
+        _ if is_column => format!("{of} has a column {name}, which its select leaves out"),
+        Some((likeness, nearest)) if likeness > 0.6 => format!("{of} has no {name}; perhaps {nearest} is meant"),
+        _ => format!("{of} has no {name}, but {}", names().collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,87 @@
+//! A page on its way out: its chunks, its validator, and an answer that says that nothing has changed.
+
+use crate::answer::{Body, Held, Outlet, etag};
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::io;
+use tokio::runtime::Handle;
+
+/// How large a page may be that is made at once, in bytes.
+const AT_ONCE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A page as it is written, in chunks.
+pub(crate) struct Page {
+    outlet: Outlet,
+    held: Held,
+    chunk: Vec<u8>,
+    /// Of one whose thread may wait: that is where it goes to disk, when it is large.
+    runtime: Option<Handle>,
+}
+
+impl Page {
+    /// One that is small.
+    pub(crate) fn at_once(outlet: &Outlet) -> Self {
+        Self { outlet: outlet.clone(), held: outlet.hold(), chunk: outlet.stock().take(), runtime: None }
+    }
+
+    /// One of any size, made on a thread that may wait.
+    pub(crate) fn of_any_size(outlet: &Outlet) -> Self {
+        Self { runtime: Some(Handle::current()), ..Self::at_once(outlet) }
+    }
+
+    fn next_chunk(&mut self) -> io::Result<()> {
+        let full = std::mem::replace(&mut self.chunk, self.outlet.stock().take());
+        self.held.push(full);
+        match &self.runtime {
+            None if self.held.bytes() > AT_ONCE_BYTES_MAX as u64 => Err(io::ErrorKind::FileTooLarge.into()),
+            None => Ok(()),
+            Some(runtime) if runtime.block_on(self.held.spool()) => Ok(()),
+            Some(_) => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+impl io::Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.chunk.capacity() - self.chunk.len();
+        let taken = bytes.len().min(room);
+        self.chunk.extend_from_slice(&bytes[..taken]);
+        if taken == room {
+            self.next_chunk()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The response that a page is, or the one that says that whoever asks has it.
+pub(crate) fn respond(
+    page: Page,
+    status: StatusCode,
+    media_type: &'static str,
+    asked: &HeaderMap,
+    head_only: bool,
+) -> Response<Body> {
+    let Page { mut held, chunk, .. } = page;
+    held.push(chunk);
+    let bytes = held.bytes();
+    let tag = held.in_memory().filter(|_| status == StatusCode::OK).map(etag::of);
+    let is_known = tag.as_ref().is_some_and(|tag| etag::is_known(tag, asked));
+    let mut response = Response::new(if is_known || head_only { Body::whole(Bytes::new()) } else { Body::held(held) });
+    *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
+    let headers = response.headers_mut();
+    if !is_known {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    if let Some(tag) = tag {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
