@@ -50,6 +50,7 @@ pub(crate) fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Val
     }
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => return Ok(()),
+        ValueKind::Bool => return Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
         ValueKind::Number => return number(out, value).map_err(Error::from),
         ValueKind::Invalid => return escape_formatter(out, state, value),
         _ => {}

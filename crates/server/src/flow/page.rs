@@ -10,7 +10,7 @@ use crate::answer::{Body, respond};
 use crate::auth::Who;
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
-use crate::prepared::Prepared;
+use crate::prepared::{Nature, Prepared};
 use crate::schema::Snapshot;
 use crate::site::{self, Bound, BoundQuery, Collected, Found, Page, Site, target};
 use crate::state::State;
@@ -104,10 +104,12 @@ async fn of_template<'a>(
         true => making.common(),
         false => making.filled(&bound, number, bill).await.ok()?,
     };
-    let shown = error.parts(in_force.config.client_errors_are_verbose);
-    let shown = shown.map(|(name, text)| (name, minijinja::Value::from(&*text)));
-    let status = [("status", minijinja::Value::from(error.status.as_u16()))];
-    filled.values.insert("error", status.into_iter().chain(shown).collect::<minijinja::Value>());
+    let mut said = Values::default();
+    said.insert("status", error.status.as_u16());
+    for (name, text) in error.parts(in_force.config.client_errors_are_verbose) {
+        said.insert(name, text);
+    }
+    filled.values.insert("error", minijinja::Value::from_object(said));
     making.page(bound, number, filled, error.status, bill).await.ok()
 }
 
@@ -204,16 +206,17 @@ impl<'a> Making<'a> {
         for (name, value) in &self.asked.bound {
             values.insert(*name, *value);
         }
-        let query: minijinja::Value =
-            self.asked.params.iter().map(|(name, value)| (name, minijinja::Value::from(value))).collect();
+        let mut query = Values::default();
+        for (name, value) in self.asked.params.iter() {
+            query.insert(name, value);
+        }
         let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
-        let request = [
-            ("path", minijinja::Value::from(self.parts.uri.path())),
-            ("address", minijinja::Value::from(address)),
-            ("method", minijinja::Value::from(self.parts.method.as_str())),
-            ("query", query),
-        ];
-        values.insert("request", request.into_iter().collect::<minijinja::Value>());
+        let mut request = Values::default();
+        request.insert("path", self.parts.uri.path());
+        request.insert("address", address);
+        request.insert("method", self.parts.method.as_str());
+        request.insert("query", minijinja::Value::from_object(query));
+        values.insert("request", minijinja::Value::from_object(request));
         values.insert("claims", minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)));
         values.insert("role", self.who.role());
         values.insert("is_signed_in", self.who.has_token());
@@ -328,10 +331,13 @@ impl<'a> Making<'a> {
         let knows_all = ready.iter().all(|ready| ready.prepared.nature.knows_all_columns);
         let runs = ready.iter().map(|ready| ready.prepared.nature.runs).max().unwrap_or(Runs::Nothing);
         let nature = ready.first().map(|ready| ready.prepared.nature);
-        match nature.map(|nature| crate::prepared::Nature { knows_all_columns: knows_all, runs, ..nature }) {
+        let nature = nature.map(|nature| Nature { knows_all_columns: knows_all, runs, ..nature });
+        let error = match nature {
             Some(nature) => failed(error, nature, false, self.who.is_anonymous()),
             None => ApiError::step(error, self.who.is_anonymous()),
-        }
+        };
+        // what an address says that is no value of its type names nothing
+        if NO_VALUES.contains(&&*error.code) { ApiError::no_row() } else { error }
     }
 
     fn collected(&self, ready: &[Ready<'_>], before: usize, response_is_set: bool) -> Collected {
@@ -424,6 +430,9 @@ fn render(bound: &Bound, number: usize, values: &Arc<Values>, out: &mut Page) ->
     let retry = if is_stale(&error) { Retry::AfterLoad } else { Retry::Never };
     Err(ApiError::of_template(&error).retried(retry))
 }
+
+/// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
+const NO_VALUES: [&str; 4] = ["22P02", "22003", "22007", "22008"];
 
 /// The last page of a list that can be asked for.
 const PAGE_MAX: u64 = 1_000_000_000;
