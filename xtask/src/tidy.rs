@@ -21,7 +21,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("decode", &["json", "request"]),
     ("files", &["decode"]),
     ("auth", &["json"]),
-    ("pages", &["rows", "request"]),
+    ("pages", &["rows", "request", "encode"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     (
         "server",

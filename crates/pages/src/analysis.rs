@@ -54,6 +54,8 @@ impl Templates {
 pub(crate) enum Rows {
     Many,
     One,
+    /// What a function returns: any number of rows, or one, or a value.
+    Any,
 }
 
 /// What a page needs of each query.
@@ -66,7 +68,11 @@ pub(crate) fn needs(
     let mut roots = Vec::new();
     for (name, rows) in queries {
         let root = analysis.tree.root();
-        let atom = if *rows == Rows::Many { Atom::Rows(root) } else { Atom::Row(root) };
+        let atom = match rows {
+            Rows::Many => Atom::Rows(root),
+            Rows::One => Atom::Row(root),
+            Rows::Any => Atom::Value(root),
+        };
         analysis.names.insert((*name).into(), atom.into());
         roots.push(((*name).to_owned(), root));
     }

@@ -98,6 +98,11 @@ impl Query {
         Ok(query)
     }
 
+    /// Whether it calls a function.
+    pub fn calls(&self) -> bool {
+        matches!(self.pieces.first(), Some(Piece::Literal(text)) if text.starts_with("/rpc/"))
+    }
+
     /// Whether it says itself which of its rows there are.
     fn has_window(&self) -> bool {
         let sample = self.fill(|_| Some("1")).unwrap_or_default();

@@ -310,7 +310,9 @@ const DIGITS_EXACT: usize = 15;
 /// The number of PostgreSQL's digits, or these where no number holds them.
 fn number(digits: &[u8]) -> Result<Value, EncodeError> {
     let text = std::str::from_utf8(digits).map_err(|_| Malformed("number: no UTF-8"))?;
-    if let Ok(integer) = text.parse::<i64>() {
+    // 12.00 is 12
+    let whole = text.split_once('.').filter(|(_, fraction)| fraction.bytes().all(|digit| digit == b'0'));
+    if let Ok(integer) = whole.map_or(text, |(whole, _)| whole).parse::<i64>() {
         return Ok(Value::from(integer));
     }
     let significant = text.bytes().filter(u8::is_ascii_digit).count();

@@ -4,7 +4,7 @@ use crate::analysis::{self, Rows, Templates};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::need::Need;
-use crate::query::{Shows, is_name};
+use crate::query::{Query, Shows, is_name};
 use crate::route::{self, Part, PathError, Routes};
 use crate::{escape, folder, syntax};
 use std::collections::BTreeMap;
@@ -85,8 +85,7 @@ impl Site {
                 }
                 continue;
             }
-            let queries: Vec<(&str, Rows)> =
-                front.queries.iter().map(|(name, query)| (&**name, rows(&query.shows))).collect();
+            let queries: Vec<(&str, Rows)> = front.queries.iter().map(|(name, query)| (&**name, rows(query))).collect();
             let needs = analysis::needs(&templates, number as u32, &queries)?;
             site.add(file, front, needs)?;
         }
@@ -148,8 +147,12 @@ impl Site {
     }
 }
 
-fn rows(shows: &Shows) -> Rows {
-    if *shows == Shows::One { Rows::One } else { Rows::Many }
+fn rows(query: &Query) -> Rows {
+    match query.shows {
+        Shows::One => Rows::One,
+        Shows::All if query.calls() && query.count.is_none() => Rows::Any,
+        Shows::All | Shows::Some { .. } => Rows::Many,
+    }
 }
 
 /// The template with its head as a comment, so that the engine counts the file's lines.

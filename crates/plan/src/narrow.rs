@@ -21,7 +21,8 @@ pub struct Narrowing {
 /// Narrows the levels of a read that returns rows. One that groups is left as it is: what it groups by decides which rows there are.
 pub(crate) fn narrow(read: &mut Read<'_>, form: Form, wanted: &Narrowing) {
     if matches!(form, Form::Rows | Form::Row) {
-        level(read, wanted, wanted.all, &BTreeSet::new());
+        let all = wanted.all || (wanted.all_if_one && form == Form::Row);
+        level(read, wanted, all, &BTreeSet::new());
     }
 }
 

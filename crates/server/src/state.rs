@@ -62,6 +62,11 @@ impl State {
         })
     }
 
+    /// Where the API is, if not at the root.
+    pub(crate) fn prefix(&self) -> &str {
+        self.site.as_deref().map_or("", Site::prefix)
+    }
+
     /// What is wrong with a page of the site, now that the schema cache is there.
     pub(crate) fn wrong_page(&self) -> Option<String> {
         let (site, snapshot) = (self.site.as_ref()?, self.snapshot.load_full()?);

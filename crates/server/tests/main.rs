@@ -14,6 +14,7 @@ mod injection;
 mod jwks;
 mod known;
 mod never_analysed;
+mod pages;
 mod planned;
 mod reading;
 mod reload;

@@ -110,9 +110,14 @@ impl Body {
         Self { left: Some(size_bytes), ..Self::flowing(held, flowing) }
     }
 
+    /// Its chunks, if all of it is in memory and none has been sent.
+    pub(crate) fn in_memory(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        self.flow.is_none().then(|| self.chunks.iter().map(|chunk| &**chunk))
+    }
+
     /// What all of it is, if all of it is in memory and none has been sent.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        self.flow.is_none().then(|| self.chunks.iter().flatten().copied().collect())
+        self.in_memory().map(|chunks| chunks.flatten().copied().collect())
     }
 
     /// The size in bytes, where it is known.

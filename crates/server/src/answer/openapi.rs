@@ -11,6 +11,8 @@ use thalweg_rows::oid::{self, Oid};
 pub(crate) struct Described<'a> {
     pub(crate) config: &'a Config,
     /// The port that the server listens on.
+    /// Where the API is, if not at the root.
+    pub(crate) prefix: &'a str,
     pub(crate) port: u16,
     pub(crate) catalog: &'a Catalog,
     pub(crate) schema: &'a str,
@@ -61,18 +63,22 @@ impl Proxy {
         (!host.is_empty()).then(|| Self { scheme, host: format!("{host}:{port}"), path: path.to_owned() })
     }
 
-    fn of(config: &Config, port: u16) -> Self {
+    fn of(config: &Config, port: u16, prefix: &str) -> Self {
         let from_uri = config.openapi_server_proxy_uri.as_deref().and_then(Self::parse);
         from_uri.unwrap_or_else(|| {
             let host = if is_all_addresses(&config.server_host) { "0.0.0.0" } else { &config.server_host };
-            Self { scheme: "http", host: format!("{host}:{port}"), path: "/".to_owned() }
+            Self {
+                scheme: "http",
+                host: format!("{host}:{port}"),
+                path: if prefix.is_empty() { "/" } else { prefix }.to_owned(),
+            }
         })
     }
 }
 
 impl Described<'_> {
     pub(crate) fn document(&self) -> Value {
-        let proxy = Proxy::of(self.config, self.port);
+        let proxy = Proxy::of(self.config, self.port, self.prefix);
         let mut relations: Vec<&Relation> = self
             .catalog
             .relations()

@@ -8,6 +8,7 @@ use crate::prepared::Prepared;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use thalweg_plan::{Delivery, Form, Returned, Write};
 use thalweg_request::{Action, Count, Params};
@@ -15,7 +16,10 @@ use thalweg_request::{Action, Count, Params};
 /// What a response depends on besides what was prepared.
 pub(crate) struct Facts<'a> {
     pub(crate) params: &'a Params<'a>,
-    pub(crate) path: &'a str,
+    /// The path as it was asked for.
+    pub(crate) path: Cow<'a, str>,
+    /// Where the API is, if not at the root.
+    pub(crate) prefix: &'a str,
     pub(crate) head_only: bool,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
@@ -44,7 +48,7 @@ pub(crate) fn read(prepared: &Prepared, facts: &Facts<'_>, range: Option<Content
         headers.insert(header::CONTENT_RANGE, range.value());
     }
     if !prepared.calls && !prepared.explains {
-        text(headers, header::CONTENT_LOCATION, facts.params.canonical(facts.path));
+        text(headers, header::CONTENT_LOCATION, facts.params.canonical(&facts.path));
     }
     if let Some(schema) = facts.profile.filter(|_| !is_empty) {
         text(headers, CONTENT_PROFILE, schema.to_owned());
@@ -103,7 +107,7 @@ pub(crate) fn write(
     if let (1, Returned::Key(names), Some(values)) = (rows, &write.returned, key)
         && !names.is_empty()
     {
-        text(headers, header::LOCATION, location(&write.relation.name, names, &values));
+        text(headers, header::LOCATION, location(facts.prefix, &write.relation.name, names, &values));
     }
     known(headers, PREFERENCE_APPLIED, &prepared.head.preference_applied);
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
@@ -121,8 +125,8 @@ pub(crate) struct WriteCounts {
 }
 
 /// Where a row is found: `/relation?column=eq.value`. The relation's name stands there as it is.
-fn location(relation: &str, names: &[&str], values: &[Option<String>]) -> String {
-    let mut location = ["/", relation].concat();
+fn location(prefix: &str, relation: &str, names: &[&str], values: &[Option<String>]) -> String {
+    let mut location = [prefix, "/", relation].concat();
     for (at, (name, value)) in names.iter().zip(values).enumerate() {
         location.push(if at == 0 { '?' } else { '&' });
         escape(&mut location, name);

@@ -58,6 +58,7 @@ pub(crate) async fn describe(
     };
     let described = Described {
         config: &in_force.config,
+        prefix: state.prefix(),
         port: state.port.get().copied().unwrap_or(in_force.config.server_port),
         catalog: &snapshot.catalog,
         schema,

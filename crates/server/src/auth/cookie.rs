@@ -79,8 +79,13 @@ impl<'a> Cookie<'a> {
     /// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
     pub(crate) fn mark(&self, headers: &mut HeaderMap) {
         headers.append(header::VARY, HeaderValue::from_static("Cookie"));
-        if self.token.is_some() && !headers.contains_key(header::CACHE_CONTROL) {
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
+        if self.token.is_some() {
+            let private = match headers.get(header::CACHE_CONTROL) {
+                None => "private",
+                Some(said) if said == "no-cache" => "private, no-cache",
+                Some(_) => return,
+            };
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(private));
         }
     }
 }

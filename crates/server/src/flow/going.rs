@@ -3,7 +3,7 @@
 use super::Answered;
 use super::wanted::shows_profile;
 use crate::answer::respond::{self, Facts, WriteCounts};
-use crate::answer::{self, Body, Download};
+use crate::answer::{self, Body, Download, etag};
 use crate::auth::Who;
 use crate::auth::cookie::{self, Cookie};
 use crate::config::InForce;
@@ -15,8 +15,9 @@ use crate::state::State;
 use crate::transaction::{CopySource, Outcome, RequestFacts, Run, Session, enter};
 use crate::upload::{Incoming, Received, RequestBody, copy};
 use bytes::Bytes;
-use hyper::Method;
 use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use std::borrow::Cow;
 use std::sync::Arc;
 use thalweg_catalog::{Function, Relation, Runs, Volatility};
 use thalweg_encode::Zone;
@@ -302,7 +303,11 @@ impl<'a> Going<'a> {
         }
         let facts = Facts {
             params: self.params,
-            path: self.parts.uri.path(),
+            path: match (self.state.prefix(), self.parts.uri.path()) {
+                ("", path) => Cow::Borrowed(path),
+                (prefix, path) => Cow::Owned([prefix, path].concat()),
+            },
+            prefix: self.state.prefix(),
             head_only: self.head_only(),
             rows_cut: outcome.rows_cut,
             profile: self.profile(),
@@ -314,6 +319,10 @@ impl<'a> Going<'a> {
             }
             None => respond::read(prepared, &facts, outcome.range, body),
         };
+        let is_whole = self.parts.method == Method::GET && response.status() == StatusCode::OK;
+        if is_whole && prepared.nature.is_read_only && !prepared.nature.response_is_set {
+            etag::validate(&mut response, &self.parts.headers);
+        }
         if !prepared.explains {
             respond::set_by_sql(&mut response, outcome.set_by_sql)?;
         }

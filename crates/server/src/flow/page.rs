@@ -43,8 +43,11 @@ pub(super) async fn attempt<'a>(
     given: &mut Given<'a>,
 ) -> Answered {
     let loaded = site.loaded();
-    let found = loaded.pages.find(parts.uri.path()).map_err(|error| ApiError::of_path(&error))?;
-    let Some(found) = found else { return beside(&loaded.pages, parts) };
+    let found = match loaded.pages.find(parts.uri.path()) {
+        Ok(Some(found)) => found,
+        Ok(None) => return beside(&loaded.pages, parts).ok_or_else(ApiError::no_page),
+        Err(error) => return beside(&loaded.pages, parts).ok_or_else(|| ApiError::of_path(&error)),
+    };
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         return Err(ApiError::method_of_page(&parts.method));
     }
@@ -113,18 +116,16 @@ async fn of_template<'a>(
     making.page(bound, number, filled, error.status, bill).await.ok()
 }
 
-/// What answers a path that no page has: with a slash too many, the page without it.
-fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Answered {
-    let shorter = parts.uri.path().strip_suffix('/').filter(|path| !path.is_empty());
-    let Some(path) = shorter.filter(|path| matches!(pages.find(path), Ok(Some(_)))) else {
-        return Err(ApiError::no_page());
-    };
+/// What answers a path that no page has: one with a slash too many is sent to the page without it.
+fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Option<(Response<Body>, Option<u64>)> {
+    let path = parts.uri.path().strip_suffix('/').filter(|path| !path.is_empty())?;
+    pages.find(path).ok()??;
     let query = parts.uri.query().map_or(String::new(), |query| format!("?{query}"));
     let mut response = Response::new(Body::whole(Bytes::new()));
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     respond::text(response.headers_mut(), header::LOCATION, format!("{path}{query}"));
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    Ok((response, None))
+    Some((response, None))
 }
 
 /// What the values in a page's queries come from.

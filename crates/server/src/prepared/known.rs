@@ -268,7 +268,8 @@ mod tests {
     use thalweg_plan::{Delivery, Form};
     use thalweg_rows::Shape;
 
-    const ASKED: Asked<'_> = Asked { role: "r", schema: "s", relation: "t", head_only: false, is_flat_allowed: true };
+    const ASKED: Asked<'_> =
+        Asked { role: "r", schema: "s", relation: "t", head_only: false, is_flat_allowed: true, of_page: None };
 
     fn prepared(text: &str) -> Arc<Prepared> {
         let statement = crate::prepared::PreparedStatement {
@@ -281,6 +282,7 @@ mod tests {
         Arc::new(Prepared {
             statements: vec![statement],
             program: Arc::new(Program::new(&Shape::default(), Target::Array)),
+            fields: Arc::default(),
             count_max: None,
             in_one_snapshot: false,
             may_be_unreadable: false,
@@ -342,6 +344,7 @@ mod tests {
             Asked { role: "rs", schema: "", ..ASKED },
             Asked { head_only: true, ..ASKED },
             Asked { is_flat_allowed: false, ..ASKED },
+            Asked { of_page: Some(1), ..ASKED },
         ] {
             assert!(!find(&reads, asked, &none, "a=eq.2", 7));
         }

@@ -69,19 +69,18 @@ pub(crate) fn respond(
     let Page { mut held, chunk, .. } = page;
     held.push(chunk);
     let bytes = held.bytes();
-    let tag = held.in_memory().filter(|_| status == StatusCode::OK).map(etag::of);
-    let is_known = tag.as_ref().is_some_and(|tag| etag::is_known(tag, asked));
-    let mut response = Response::new(if is_known || head_only { Body::whole(Bytes::new()) } else { Body::held(held) });
-    *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
+    let mut response = Response::new(Body::held(held));
+    *response.status_mut() = status;
     let headers = response.headers_mut();
-    if !is_known {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    }
-    if let Some(tag) = tag {
-        headers.insert(header::ETAG, tag);
-    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if status == StatusCode::OK {
+        etag::validate(&mut response, asked);
+    }
+    if head_only {
+        *response.body_mut() = Body::whole(Bytes::new());
+    }
     response
 }

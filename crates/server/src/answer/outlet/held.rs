@@ -48,11 +48,6 @@ impl Held {
         self.bytes
     }
 
-    /// Its chunks, if all of them are in memory.
-    pub(crate) fn in_memory(&self) -> Option<impl Iterator<Item = &[u8]>> {
-        self.spooled.is_none().then(|| self.chunks.iter().map(|chunk| &**chunk))
-    }
-
     /// All of it is there.
     pub(crate) fn finish(self) -> (VecDeque<Bytes>, Option<Flow>, u64) {
         let Self { outlet, chunks, bytes, spooled, .. } = self;
