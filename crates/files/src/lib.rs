@@ -21,4 +21,4 @@ mod range;
 
 pub use disposition::disposition;
 pub use multipart::{HEADERS_BYTES_MAX, MultipartError, PARTS_MAX, Part, PartsReader};
-pub use range::{Selection, is_named, range};
+pub use range::{Conditions, Selection, Verdict, is_named};

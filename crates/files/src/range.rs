@@ -13,8 +13,47 @@ pub enum Selection {
     Beyond,
 }
 
+/// What a client says of the file that it may have, and which part it asks for; each is a header as it was sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conditions<'a> {
+    /// `If-Match`
+    pub if_match: Option<&'a str>,
+    /// `If-None-Match`
+    pub if_none_match: Option<&'a str>,
+    /// `If-Range`
+    pub if_range: Option<&'a str>,
+    /// `Range`
+    pub range: Option<&'a str>,
+}
+
+/// What the conditions of a request come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The file is another than the client thinks.
+    PreconditionFailed,
+    /// The client has it already.
+    NotModified,
+    /// It is sent, or a part of it.
+    Send(Selection),
+}
+
+impl Conditions<'_> {
+    /// What they come to for a file with this entity tag, of this size in bytes, in the order of RFC 9110 §13.2.2.
+    pub fn verdict(&self, tag: &str, size_bytes: u64) -> Verdict {
+        if self.if_match.is_some_and(|list| !is_named(list, tag, false)) {
+            return Verdict::PreconditionFailed;
+        }
+        if self.if_none_match.is_some_and(|list| is_named(list, tag, true)) {
+            return Verdict::NotModified;
+        }
+        // a range of something else is of no use
+        let is_same = self.if_range.is_none_or(|known| known.trim() == tag);
+        Verdict::Send(range(self.range.filter(|_| is_same), size_bytes))
+    }
+}
+
 /// What a `Range` header asks of a file of this size, in bytes.
-pub fn range(header: Option<&str>, size_bytes: u64) -> Selection {
+fn range(header: Option<&str>, size_bytes: u64) -> Selection {
     let Some(set) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Selection::Whole };
     let Some((first, last)) = set.trim().split_once('-') else { return Selection::Whole };
     let number = |text: &str| {
@@ -74,6 +113,25 @@ mod tests {
             assert_eq!(range(Some(header), size), asked, "{header} of {size}");
         }
         assert_eq!(range(None, 5), Selection::Whole);
+    }
+
+    #[test]
+    fn conditions_are_asked_in_their_order() {
+        let all = Conditions {
+            if_match: Some("\"a\""),
+            if_none_match: Some("\"b\""),
+            if_range: Some("\"a\""),
+            range: Some("bytes=0-1"),
+        };
+        assert_eq!(all.verdict("\"a\"", 9), Verdict::Send(Selection::Part(0..2)));
+        assert_eq!(all.verdict("\"b\"", 9), Verdict::PreconditionFailed);
+        let all = Conditions { if_match: None, ..all };
+        assert_eq!(all.verdict("\"b\"", 9), Verdict::NotModified);
+        assert_eq!(all.verdict("\"c\"", 9), Verdict::Send(Selection::Whole));
+        assert_eq!(Conditions::default().verdict("\"a\"", 9), Verdict::Send(Selection::Whole));
+        // a tag that is weak names no bytes
+        let weak = Conditions { if_range: Some("W/\"a\""), ..all };
+        assert_eq!(weak.verdict("\"a\"", 9), Verdict::Send(Selection::Whole));
     }
 
     #[test]

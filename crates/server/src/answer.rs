@@ -1,6 +1,7 @@
 //! What a client gets: heads, bodies, downloads, descriptions.
 
 mod body;
+pub(crate) mod conditions;
 mod content_range;
 pub(crate) mod cors;
 mod download;

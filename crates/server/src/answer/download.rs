@@ -1,5 +1,6 @@
 //! One value of one row as a file: described first, then sent in slices, all of one transaction.
 
+use crate::answer::conditions::conditions;
 use crate::answer::respond;
 use crate::answer::{Body, Flowing};
 use crate::config::Config;
@@ -8,12 +9,12 @@ use crate::prepared::Nature;
 use crate::state::State;
 use crate::transaction::{Entered, Replies, Reply, SET_BY_SQL, Session, enter, failed, texts};
 use bytes::Bytes;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::ops::Range;
 use thalweg_encode::{EncodeError, Encoder, Program, Target, Zone};
-use thalweg_files::{Selection, disposition, is_named, range};
+use thalweg_files::{Selection, Verdict, disposition};
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
@@ -131,20 +132,12 @@ impl Download<'_> {
 
     /// The status, and which bytes are sent.
     fn wanted(&self, described: &Described) -> (StatusCode, Range<u64>) {
-        let header = |name: HeaderName| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let whole = 0..described.size_bytes;
-        if header(header::IF_MATCH).is_some_and(|list| !is_named(list, &described.tag, false)) {
-            return (StatusCode::PRECONDITION_FAILED, 0..0);
-        }
-        if header(header::IF_NONE_MATCH).is_some_and(|list| is_named(list, &described.tag, true)) {
-            return (StatusCode::NOT_MODIFIED, 0..0);
-        }
-        // a range of something else is of no use
-        let is_same = header(header::IF_RANGE).is_none_or(|tag| tag.trim() == described.tag);
-        match range(header(header::RANGE).filter(|_| is_same), described.size_bytes) {
-            Selection::Whole => (StatusCode::OK, whole),
-            Selection::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-            Selection::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
+        match conditions(&self.parts.headers).verdict(&described.tag, described.size_bytes) {
+            Verdict::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, 0..0),
+            Verdict::NotModified => (StatusCode::NOT_MODIFIED, 0..0),
+            Verdict::Send(Selection::Whole) => (StatusCode::OK, 0..described.size_bytes),
+            Verdict::Send(Selection::Part(part)) => (StatusCode::PARTIAL_CONTENT, part),
+            Verdict::Send(Selection::Beyond) => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
         }
     }
 
