@@ -24,6 +24,7 @@ mod flow;
 mod http;
 mod inspect;
 mod log;
+mod opened_file;
 mod pace;
 mod prepared;
 mod schema;

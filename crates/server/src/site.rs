@@ -9,6 +9,8 @@ mod bound;
 mod collected;
 mod error_page;
 mod respond;
+#[cfg_attr(not(test), expect(dead_code, reason = "no path leads to them yet"))]
+mod static_files;
 
 pub(crate) use bound::{Bound, BoundQuery, target};
 pub(crate) use collected::{Collected, Found};

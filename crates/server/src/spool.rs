@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 /// How large a file gets, in bytes: as much of the disk is free again when so much has been read.
 const SEGMENT_BYTES: u64 = 16 * 1024 * 1024;
 /// How much is read from disk at a time, in bytes.
-const PIECE_BYTES: u64 = 64 * 1024;
+pub(crate) const PIECE_BYTES: u64 = 64 * 1024;
 /// For how many queues there is room at least.
 const QUEUES_MIN: u64 = 4;
 

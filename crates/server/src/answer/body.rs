@@ -1,12 +1,14 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
-use crate::answer::outlet::{Flow, Flowing, Held};
+use crate::answer::outlet::{Flow, Flowing, Held, Outlet};
+use crate::opened_file::OpenedFile;
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 use hyper::Version;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::IoSlice;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -75,14 +77,14 @@ impl Buf for Data {
     }
 }
 
-/// The rows broke off. The connection to the client is reset (`http/socket.rs`), so that it cannot take what it has for all
+/// What was being sent broke off. The connection to the client is reset (`http/socket.rs`), so that it cannot take what it has for all
 /// there is.
 #[derive(Debug)]
 pub(crate) struct Torn;
 
 impl fmt::Display for Torn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the database failed while rows were being sent")
+        f.write_str("what was being sent broke off")
     }
 }
 
@@ -113,6 +115,12 @@ impl Body {
     /// Its chunks, if all of it is in memory and none has been sent.
     pub(crate) fn in_memory(&self) -> Option<impl Iterator<Item = &[u8]>> {
         self.flow.is_none().then(|| self.chunks.iter().map(|chunk| &**chunk))
+    }
+
+    /// A part of a file.
+    pub(crate) fn file(outlet: &Outlet, file: OpenedFile, part: Range<u64>) -> Self {
+        let left = Some(part.end - part.start);
+        Self { chunks: VecDeque::new(), left, flow: Some(outlet.file(file, part)) }
     }
 
     /// What all of it is, if all of it is in memory and none has been sent.

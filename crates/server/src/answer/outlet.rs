@@ -10,6 +10,7 @@
 //! An answer that nobody is given before it is whole goes the same way (held). Where the disk has no room the database waits for
 //! the client, which then has to keep up a pace.
 
+mod file;
 mod flow;
 mod held;
 mod watch;

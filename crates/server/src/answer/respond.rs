@@ -142,7 +142,7 @@ fn location(prefix: &str, relation: &str, names: &[&str], values: &[Option<Strin
 }
 
 /// Appends text with all but RFC 3986's unreserved characters escaped.
-fn escape(out: &mut String, text: &str) {
+pub(crate) fn escape(out: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),

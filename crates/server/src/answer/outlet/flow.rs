@@ -1,6 +1,7 @@
 //! An answer that a client is taking, and how long it may take.
 
 use super::Outlet;
+use super::file::FilePart;
 use super::watch::watch;
 use crate::answer::body::{Data, Torn};
 use crate::spool::Reader;
@@ -55,6 +56,7 @@ pub(super) enum Source {
     Torn,
     Database(Box<dyn Rows>),
     Spooled(Reader),
+    File(FilePart),
 }
 
 impl Flow {
@@ -118,6 +120,14 @@ impl State {
             Source::End => None,
             Source::Torn => Some(Err(Torn)),
             Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
+            Source::File(part) => match ready!(part.poll_next(cx)) {
+                Some(Ok(bytes)) => Some(Ok(self.outlet.chunk(bytes))),
+                Some(Err(torn)) => {
+                    self.source = Source::Torn;
+                    Some(Err(torn))
+                }
+                None => None,
+            },
             Source::Database(rows) => match ready!(rows.poll_chunk(cx)) {
                 Ok((chunk, is_last)) => {
                     if is_last {
@@ -137,7 +147,7 @@ impl State {
     pub(super) fn patience_left(&self) -> Option<Duration> {
         let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
         match self.source {
-            Source::Spooled(_) | Source::Torn => return None,
+            Source::Spooled(_) | Source::File(_) | Source::Torn => return None,
             Source::End if is_little() => return None,
             Source::End | Source::Database(_) => {}
         }
@@ -155,7 +165,7 @@ impl State {
     pub(super) fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<dyn Rows>>) {
         let rows = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
             Source::Database(rows) => Some(rows),
-            Source::End | Source::Spooled(_) | Source::Torn => None,
+            Source::End | Source::Spooled(_) | Source::File(_) | Source::Torn => None,
         };
         (std::mem::take(&mut self.chunks), rows)
     }
