@@ -25,7 +25,10 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     (
         "server",
-        &["json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "auth", "gauge", "pages"],
+        &[
+            "json", "rows", "request", "catalog", "plan", "sql", "wire", "encode", "decode", "files", "auth", "gauge",
+            "pages",
+        ],
     ),
     ("flightbook", &["wire"]),
     ("byhand", &[]),

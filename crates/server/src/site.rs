@@ -9,7 +9,6 @@ mod bound;
 mod collected;
 mod error_page;
 mod respond;
-#[cfg_attr(not(test), expect(dead_code, reason = "no path leads to them yet"))]
 mod static_files;
 
 pub(crate) use bound::{Bound, BoundQuery, target};
@@ -23,6 +22,9 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
+use minijinja::{ErrorKind, Value};
+use static_files::{StaticError, StaticFiles};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +45,35 @@ pub(crate) struct Loaded {
     pub(crate) number: u64,
     pub(crate) pages: thalweg_pages::Site,
     pub(crate) renderer: Renderer,
+    pub(crate) files: Arc<StaticFiles>,
+}
+
+/// Why a site cannot be loaded.
+#[derive(Debug)]
+pub(crate) enum SiteError {
+    Pages(thalweg_pages::Error),
+    Files(StaticError),
+}
+
+impl fmt::Display for SiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pages(error) => error.fmt(f),
+            Self::Files(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<thalweg_pages::Error> for SiteError {
+    fn from(error: thalweg_pages::Error) -> Self {
+        Self::Pages(error)
+    }
+}
+
+impl From<StaticError> for SiteError {
+    fn from(error: StaticError) -> Self {
+        Self::Files(error)
+    }
 }
 
 /// Whose a path is.
@@ -50,13 +81,16 @@ pub(crate) struct Loaded {
 pub(crate) enum Route {
     /// The API's.
     Api,
-    /// A page's.
+    /// A page's, or a file's.
     Page,
 }
 
+/// Where files are that are served as they are.
+const STATIC: &str = "static";
+
 impl Site {
-    pub(crate) fn load(folder: &Path, prefix: &str) -> Result<Self, thalweg_pages::Error> {
-        let loaded = Loaded::of(folder)?;
+    pub(crate) fn load(folder: &Path, prefix: &str) -> Result<Self, SiteError> {
+        let loaded = Loaded::of(folder, None)?;
         Ok(Self {
             folder: folder.to_owned(),
             prefix: prefix.to_owned(),
@@ -66,8 +100,9 @@ impl Site {
     }
 
     /// Reads the folder again. What is wrong with it leaves the site as it was.
-    pub(crate) fn reload(&self) -> Result<(), thalweg_pages::Error> {
-        self.loaded.store(Arc::new(Loaded::of(&self.folder)?));
+    pub(crate) fn reload(&self) -> Result<(), SiteError> {
+        let known = self.loaded();
+        self.loaded.store(Arc::new(Loaded::of(&self.folder, Some(&known.files))?));
         Ok(())
     }
 
@@ -108,10 +143,24 @@ impl Site {
 }
 
 impl Loaded {
-    fn of(folder: &Path) -> Result<Self, thalweg_pages::Error> {
+    /// Reads a folder, of whose files some are known.
+    fn of(folder: &Path, known: Option<&StaticFiles>) -> Result<Self, SiteError> {
         static LOADS: AtomicU64 = AtomicU64::new(0);
         let pages = thalweg_pages::Site::load(folder)?;
-        let renderer = Renderer::of(&pages, [])?;
-        Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer })
+        let of_files = folder.join(STATIC);
+        let files = Arc::new(match known {
+            Some(known) => known.load_again(&of_files)?,
+            None => StaticFiles::load(&of_files)?,
+        });
+        let renderer = Renderer::of(&pages, [("static", url_of(files.clone()))])?;
+        Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer, files })
     }
+}
+
+/// The function that templates call for the address of a file.
+fn url_of(files: Arc<StaticFiles>) -> Value {
+    Value::from_function(move |name: &str| {
+        let message = || minijinja::Error::new(ErrorKind::InvalidOperation, format!("there is no static/{name}"));
+        files.url(name).map(Value::from).ok_or_else(message)
+    })
 }

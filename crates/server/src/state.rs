@@ -67,6 +67,13 @@ impl State {
         self.site.as_deref().map_or("", Site::prefix)
     }
 
+    /// Reads the site's folder again. One with something wrong is told of, and leaves the site as it was.
+    pub(crate) fn read_site_again(&self) {
+        if let Some(Err(error)) = self.site.as_deref().map(Site::reload) {
+            tracing::error!(target: "notice", "the site was not loaded again: {error}");
+        }
+    }
+
     /// What is wrong with a page of the site, now that the schema cache is there.
     pub(crate) fn wrong_page(&self) -> Option<String> {
         let (site, snapshot) = (self.site.as_ref()?, self.snapshot.load_full()?);

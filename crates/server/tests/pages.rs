@@ -124,12 +124,12 @@ fn each_column_alone_is_what_the_api_says() {
         "/flights?select=id,meta->class->>en,n:meta->glider,longer,is_public&order=longer.desc.nullslast",
         "/flights?select=is_public,count()&order=is_public",
         "/flights?select=pilots(name),distance_km.sum()",
-        "/pilots?select=*,flights(*,sites(*))&flights.order=id&order=id",
+        "/pilots?select=*,flights(id,title,tags,sites(*))&flights.order=id&order=id",
         "/pilots?select=name,flights(id,title)&flights.limit=1&flights.order=id.desc&flights.title=like.*ir*&flights=not.is.null&order=id",
         "/pilots?select=id,...flights(titles:title,kms:distance_km)&flights.order=id&order=id",
         "/pilots?select=id,flights(count)&order=id",
         "/pilots?select=id,photo,flights(sites(name))&order=id.desc&or=(id.eq.1,flights.is.null)",
-        "/sites?select=*,flights(*,pilots(name))&order=id&flights.order=id",
+        "/sites?select=*,flights(id,meta,pilots(name))&order=id&flights.order=id",
         "/rpc/of_pilot?pilot=1&select=*,pilots(name)&order=id",
         "/rpc/statistics",
     ];
@@ -607,4 +607,44 @@ fn a_template_that_fails_says_where() {
     let response = served.get("/a");
     assert_eq!(response.status, 500);
     assert!(response.text().contains("a.html:5"), "{}", response.text());
+}
+
+#[test]
+fn files_are_served_as_they_are() {
+    let database = database();
+    let (served, folder) = serve(
+        &database,
+        &[
+            ("index.html", "{{ static(\"style.css\") }}"),
+            ("wrong.html", "{{ static(\"x.css\") }}"),
+            ("static/style.css", "body { color: red }"),
+            ("secret.txt", "secret"),
+        ],
+    );
+    let url = served.get("/").text().to_owned();
+    assert!(url.starts_with("/static/style.css?v="), "{url}");
+    let style = served.get(&url);
+    assert_eq!((style.text(), style.header("content-type")), ("body { color: red }", Some("text/css; charset=utf-8")));
+    assert_eq!(style.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    let part = served.request("GET", "/static/style.css", &[("Range", "bytes=0-3")]);
+    assert_eq!((part.status, part.text(), part.header("cache-control")), (206, "body", Some("no-cache")));
+    let known = served.request("GET", &url, &[("If-None-Match", style.header("etag").unwrap())]);
+    assert_eq!((known.status, known.text()), (304, ""));
+    for path in [
+        "/static/",
+        "/static/x.css",
+        "/static/../secret.txt",
+        "/static/..%2fsecret.txt",
+        "/static/%2e%2e/secret.txt",
+        "/static//style.css",
+        "/static/style.css%00",
+        "/static/style.css/",
+        "/static",
+    ] {
+        assert_eq!(served.get(path).status, 404, "{path}");
+    }
+    let wrong = served.get("/wrong");
+    assert!(wrong.status == 500 && wrong.text().contains("there is no static/x.css"), "{}", wrong.text());
+    assert_eq!(served.request("POST", &url, &[]).status, 405);
+    drop(folder);
 }

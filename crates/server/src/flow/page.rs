@@ -43,6 +43,10 @@ pub(super) async fn attempt<'a>(
     given: &mut Given<'a>,
 ) -> Answered {
     let loaded = site.loaded();
+    if let Some(file) = parts.uri.path().strip_prefix("/static/") {
+        let served = loaded.files.answer(&state.outlet, parts, file).await;
+        return served.map(|response| (response, None)).ok_or_else(ApiError::no_page);
+    }
     let found = match loaded.pages.find(parts.uri.path()) {
         Ok(Some(found)) => found,
         Ok(None) => return beside(&loaded.pages, parts).ok_or_else(ApiError::no_page),

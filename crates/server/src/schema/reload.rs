@@ -206,6 +206,9 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
         let mut connection = runtime.block_on(load::connect(loading.pool.config()));
         runtime.block_on(reread(&loading, reading, connection.as_mut().ok()))?;
         let in_force = loading.in_force();
+        if reading == Reading::Asked {
+            loading.read_site_again();
+        }
         let known = loading.snapshot.load_full();
         let catalog = known.as_ref().map(|known| &known.catalog);
         let snapshot = runtime.block_on(load::load(connection?, &in_force.config, catalog))?;
