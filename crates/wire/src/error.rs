@@ -50,6 +50,8 @@ pub struct DbError {
     pub hint: Option<String>,
     /// `CONTEXT`: where it happened, such as the line and column of a `COPY`.
     pub context: Option<String>,
+    /// Where in the statement's text it is, in characters from 1 on.
+    pub position: Option<usize>,
     /// The source routine that reported it.
     pub routine: Option<String>,
 }
@@ -81,6 +83,7 @@ impl DbError {
                 b'D' => found.detail = Some(text),
                 b'H' => found.hint = Some(text),
                 b'W' => found.context = Some(text),
+                b'P' => found.position = text.parse().ok(),
                 b'R' => found.routine = Some(text),
                 _ => {}
             }

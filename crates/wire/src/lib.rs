@@ -47,6 +47,7 @@ pub use error::{DbError, Error, ErrorKind};
 pub use pipeline::{Progress, Query, StepError};
 pub use pool::{Pool, PoolError, PoolLimits, PoolStatus, Pooled};
 pub use session::{Identity, KeptIdentity, SessionState};
+pub use simple::TransactionStatus;
 pub use slots::{Slot, Slots, WAITING_MAX};
 
 /// The chunks of a parameter or of a `COPY`.

@@ -9,6 +9,31 @@ use postgres_protocol::message::frontend;
 /// How much is queued before it is sent.
 const SEND_BYTES: usize = 256 * 1024;
 
+/// What PostgreSQL reports of a `COPY … FROM STDIN` in a script.
+const NO_DATA_FOR_COPY: &str = "a script brings no data for it";
+
+/// Whether a transaction is in progress, as PostgreSQL says after each script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// None is.
+    Idle,
+    /// One is that `BEGIN` began.
+    InTransaction,
+    /// One is, and can only be rolled back.
+    Failed,
+}
+
+impl TransactionStatus {
+    fn of(body: &[u8]) -> Result<Self, Error> {
+        match body {
+            b"I" => Ok(Self::Idle),
+            b"T" => Ok(Self::InTransaction),
+            b"E" => Ok(Self::Failed),
+            _ => Err(Error::new(ErrorKind::Protocol("status of the transaction"))),
+        }
+    }
+}
+
 impl Connection {
     /// Runs a `COPY … FROM STDIN` whose data the iterator yields. Chunks are sent from where they are.
     pub async fn copy_in(&mut self, statement: &str, data: impl Iterator<Item = Bytes>) -> Result<(), Error> {
@@ -42,21 +67,25 @@ impl Connection {
         }
     }
 
-    /// Runs a script of statements without parameters, whose results do not matter.
-    pub async fn simple(&mut self, script: &str) -> Result<(), Error> {
+    /// Runs a script of statements without parameters, whose results do not matter. A `COPY … FROM STDIN` in it fails.
+    pub async fn simple(&mut self, script: &str) -> Result<TransactionStatus, Error> {
         frontend::query(script, self.output().buffer())?;
         self.flush().await?;
         let mut failure = None;
-        loop {
+        let status = loop {
             match self.read_message().await? {
-                (message::READY_FOR_QUERY, _) => break,
+                (message::READY_FOR_QUERY, body) => break TransactionStatus::of(&body)?,
                 (message::ERROR_RESPONSE, body) => {
                     failure = Some(Error::new(ErrorKind::Database(Box::new(DbError::parse(&body)?))));
                 }
+                (message::COPY_IN_RESPONSE, _) => {
+                    frontend::copy_fail(NO_DATA_FOR_COPY, self.output().buffer())?;
+                    self.flush().await?;
+                }
                 _ => {}
             }
-        }
-        failure.map_or(Ok(()), Err)
+        };
+        failure.map_or(Ok(status), Err)
     }
 
     async fn refused(&mut self, body: &[u8]) -> Result<(), Error> {

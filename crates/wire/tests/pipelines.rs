@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 use thalweg_rows::{Cursor, Demand, Format, Malformed, RowSink, RowView};
 use thalweg_testkit::Database;
-use thalweg_wire::{Config, Connection, ErrorKind, Param, Progress, Query, StepError};
+use thalweg_wire::{Config, Connection, ErrorKind, Param, Progress, Query, StepError, TransactionStatus};
 
 async fn connect(database: &Database) -> Connection {
     Connection::connect(&Config::parse(&database.uri()).unwrap()).await.unwrap()
@@ -242,6 +242,29 @@ async fn notices_notifications_and_parameters() {
         assert_eq!((notification.channel.as_str(), notification.payload.as_str()), ("Some channel", payload));
     }
     assert_eq!(value(&mut connection, "select 1").await.unwrap(), "1");
+}
+
+/// It waited for ever: PostgreSQL for the data, the client for the end of the script.
+#[tokio::test]
+async fn a_script_with_a_copy_from_stdin_fails() {
+    let database = Database::new("create table t (n int)");
+    let mut connection = connect(&database).await;
+    let error = connection.simple("insert into t values (1); copy t from stdin; select 1").await.unwrap_err();
+    assert_eq!(error.code(), Some("57014"));
+    assert!(error.to_string().contains("brings no data"), "{error}");
+    assert_eq!(value(&mut connection, "select count(*) from t").await.unwrap(), "0");
+}
+
+#[tokio::test]
+async fn a_script_says_whether_a_transaction_is_in_progress_and_where_it_failed() {
+    let database = Database::new("");
+    let mut connection = connect(&database).await;
+    assert_eq!(connection.simple("select 1; select 2").await.unwrap(), TransactionStatus::Idle);
+    assert_eq!(connection.simple("begin").await.unwrap(), TransactionStatus::InTransaction);
+    let error = connection.simple("select 'ä',\n nothing").await.unwrap_err();
+    assert_eq!(error.database().unwrap().position, Some(14));
+    assert_eq!(connection.simple("").await.unwrap(), TransactionStatus::Failed);
+    assert_eq!(connection.simple("rollback").await.unwrap(), TransactionStatus::Idle);
 }
 
 /// Nobody may ever ask for what the database says besides.
