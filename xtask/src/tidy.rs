@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -22,6 +22,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("files", &["decode"]),
     ("auth", &["json"]),
     ("pages", &["rows", "request", "encode"]),
+    ("migrations", &["wire"]),
     ("testkit", &["embedded-postgres", "wire", "rows"]),
     (
         "server",
