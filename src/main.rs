@@ -2,11 +2,14 @@
 
 mod demo;
 mod inspect;
+mod new;
 mod serve;
 mod signals;
+mod site;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use site::Site;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,13 +54,25 @@ struct AsPostgrest {
 enum Command {
     /// Start a private PostgreSQL with a paragliding flight book in it, and serve it
     Demo(demo::Options),
+    /// Write a small site to start from into a new folder
+    New {
+        /// The folder; it must be empty, or not exist
+        directory: PathBuf,
+    },
     /// Serve a database
     Serve {
-        /// A configuration file as PostgREST reads it; PGRST_* and THALWEG_* variables win over it
+        /// A configuration file as PostgREST reads it, or the folder of a site; PGRST_* and THALWEG_* variables win over it
         file: Option<PathBuf>,
         /// The folder whose templates are the pages of a site; the API moves under /api
         #[arg(long, value_name = "DIR")]
         pages: Option<PathBuf>,
+        #[command(flatten)]
+        cluster: ClusterOptions,
+    },
+    /// Apply a site's migrations without serving it
+    Migrate {
+        /// The folder of the site
+        directory: PathBuf,
         #[command(flatten)]
         cluster: ClusterOptions,
     },
@@ -87,7 +102,11 @@ fn serve_file(
     pages: Option<PathBuf>,
     data_dir: Option<PathBuf>,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    serve::run(Sources::of_process(file)?, pages, serve::Unsaid::Cluster { data_dir })?;
+    let site = file.filter(|file| file.is_dir()).map(Site::at);
+    let of_site = site.as_ref().map(Site::configuration);
+    let sources = Sources::of_process(of_site.as_deref().or(file))?;
+    let data_dir = data_dir.or_else(|| site.as_ref().map(Site::data_dir));
+    serve::run(sources, pages, site.as_ref(), serve::Unsaid::Cluster { data_dir })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,7 +124,7 @@ fn run(arguments: &AsPostgrest) -> Result<ExitCode, Box<dyn Error>> {
     } else if arguments.ready {
         return Ok(if inspect::ready(&sources)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if sources.say_something() {
-        serve::run(sources, None, serve::Unsaid::Libpq)?;
+        serve::run(sources, None, None, serve::Unsaid::Libpq)?;
     } else {
         Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, NOTHING_SAID).exit();
     }
@@ -131,6 +150,10 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Some(Command::Demo(options)) => demo::run(options).map(|()| ExitCode::SUCCESS),
         Some(Command::Serve { file, pages, cluster }) => serve_file(file.as_deref(), pages, cluster.data_dir),
+        Some(Command::New { directory }) => new::run(&directory).map(|()| ExitCode::SUCCESS),
+        Some(Command::Migrate { directory, cluster }) => {
+            site::migrate(&directory, cluster.data_dir).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
         None => run(&arguments.as_postgrest),
     };

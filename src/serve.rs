@@ -1,12 +1,13 @@
 //! `thalweg serve`
 
 use crate::signals::Signals;
+use crate::site::{self, Site};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use thalweg_embedded_postgres::{Cluster, Options};
-use thalweg_server::{Server, ServerBuilder, Sources};
+use thalweg_server::{Config, Server, ServerBuilder, Sources};
 
 /// How long what runs in the background may take to end, beyond which it is left behind.
 const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
@@ -19,20 +20,41 @@ pub(crate) enum Unsaid {
     Libpq,
 }
 
-/// Serves the database of a configuration, and the pages of a folder, whatever that says of pages.
-pub(crate) fn run(sources: Sources, pages: Option<PathBuf>, unsaid: Unsaid) -> Result<(), Box<dyn Error>> {
+impl Unsaid {
+    /// Starts the cluster if it is what is served, and notes it in the configuration.
+    pub(crate) fn cluster(self, config: &mut Config) -> Result<Option<Cluster>, thalweg_embedded_postgres::Error> {
+        match (&config.db_uri, self) {
+            (None, Self::Cluster { data_dir }) => {
+                let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;
+                config.db_uri = Some(cluster.uri("postgres"));
+                Ok(Some(cluster))
+            }
+            (Some(_), _) | (None, Self::Libpq) => Ok(None),
+        }
+    }
+}
+
+/// Serves the database of a configuration, and the pages of a folder, whatever that says of pages. That of a site has its
+/// migrations applied first.
+pub(crate) fn run(
+    sources: Sources,
+    pages: Option<PathBuf>,
+    site: Option<&Site>,
+    unsaid: Unsaid,
+) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
     let mut config = sources.read()?;
-    config.pages_dir = pages.or(config.pages_dir);
+    let of_configuration = config.pages_dir.take();
+    config.pages_dir = pages.or_else(|| match site {
+        Some(site) => site.pages(of_configuration),
+        None => of_configuration,
+    });
     thalweg_server::start_logging(&config);
-    let cluster = match (&config.db_uri, unsaid) {
-        (None, Unsaid::Cluster { data_dir }) => {
-            let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;
-            config.db_uri = Some(cluster.uri("postgres"));
-            Some(cluster)
-        }
-        (Some(_), _) | (None, Unsaid::Libpq) => None,
-    };
+    let migrations = site.map(Site::migrations).transpose()?;
+    let cluster = unsaid.cluster(&mut config)?;
+    if let Some(migrations) = migrations {
+        site::apply(&migrations, &config)?;
+    }
     serve(Server::builder(config).sources(sources), &signals, |_| {})?;
     if let Some(cluster) = cluster {
         cluster.stop()?;

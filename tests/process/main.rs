@@ -9,5 +9,6 @@ mod kills;
 mod log;
 mod memory;
 mod program;
+mod sites;
 mod starting;
 mod stopping;
