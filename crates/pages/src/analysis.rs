@@ -42,10 +42,7 @@ pub(crate) struct Templates {
 impl Templates {
     pub(crate) fn place(&self, at: At) -> Place {
         let (file, text) = &self.sources[at.template as usize];
-        let before = text.get(..at.offset as usize).unwrap_or(text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Place { file: file.clone(), line, column }
+        Place::in_text(file, text, at.offset as usize)
     }
 }
 

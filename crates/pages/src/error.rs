@@ -13,6 +13,16 @@ pub struct Place {
     pub column: usize,
 }
 
+impl Place {
+    /// The place of a byte.
+    pub(crate) fn in_text(file: &str, text: &str, offset: usize) -> Place {
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Place { file: file.to_owned(), line, column }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -36,12 +46,14 @@ pub enum ErrorKind {
     Front,
     /// A template that cannot be parsed.
     Syntax,
-    /// A template that is extended, included or imported, and is not there.
+    /// A template that is extended, included or imported, or a catalogue of messages, and is not there.
     Missing,
     /// A template that cannot be made into a page.
     Template,
     /// A query that the database cannot answer, or that has not what the page shows of it.
     Query,
+    /// A catalogue of messages, or the id of a message that is not there.
+    Message,
 }
 
 /// A site that cannot be loaded.

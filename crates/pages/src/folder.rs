@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// How long a template may be.
+/// How long a template may be, or a catalogue of messages.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 /// How many files a site may have beside `static/`, and folders.
 pub const FILES_MAX: usize = 10_000;
@@ -17,7 +17,7 @@ pub const SITE_BYTES_MAX: u64 = 64 << 20;
 /// What is served as it is, and no template.
 const STATIC: &str = "static";
 
-/// The templates of a folder by name, in order of their names. What begins with a dot is left out.
+/// The templates and catalogues of a folder by name, in order of their names. What begins with a dot is left out.
 pub(crate) fn read(folder: &Path) -> Result<Vec<(String, String)>, Error> {
     let mut reader = Reader { files: Vec::new(), seen: 0, bytes: 0 };
     reader.folder(folder, "", 0)?;

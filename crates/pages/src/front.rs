@@ -1,6 +1,7 @@
 //! The head of a page: the data it reads, in TOML between two lines of `+++`.
 
 use crate::error::{Error, ErrorKind, Place};
+use crate::messages;
 use crate::query::{Query, Shows, is_name};
 use std::collections::BTreeMap;
 use thalweg_request::Count;
@@ -15,8 +16,26 @@ pub const PER_PAGE_MAX: u64 = 10_000;
 const FENCE: &str = "+++";
 const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
 const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
-/// Names that mean something in templates already.
-const RESERVED: [&str; 9] = ["loop", "self", "super", "caller", "form", "true", "false", "none", "not"];
+/// Names that mean something in templates already, or to their filters.
+const RESERVED: [&str; 17] = [
+    messages::FUNCTION,
+    "locale",
+    "zone",
+    "loop",
+    "self",
+    "super",
+    "caller",
+    "form",
+    "request",
+    "error",
+    "claims",
+    "role",
+    "is_signed_in",
+    "true",
+    "false",
+    "none",
+    "not",
+];
 
 /// What a page says before its template begins.
 #[derive(Clone, Debug, Default)]

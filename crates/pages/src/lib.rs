@@ -15,8 +15,8 @@
 //! ```text
 //!  folder ──► front (queries) ──┐
 //!     │                         ├─► Site: find(path) → Page { queries, needs }
-//!     └─► syntax ──► analysis ──┘        │
-//!                                        ▼
+//!     ├─► syntax ──► analysis ──┤        │
+//!     └─► messages ─────────────┘        ▼
 //!  DataRow bytes ──► Table (rows) ──► Renderer ──► the page, escaped as its kind is
 //! ```
 #![doc = include_str!("../README.md")]
@@ -25,7 +25,9 @@ mod analysis;
 mod error;
 mod escape;
 mod folder;
+mod format;
 mod front;
+mod messages;
 mod need;
 mod pager;
 mod query;
@@ -37,7 +39,11 @@ mod syntax;
 
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
+pub use format::{DATE_PATTERN_BYTES_MAX, FRACTION_DIGITS_MAX, LOCALE_BYTES_MAX, LOCALES_MAX};
 pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX};
+pub use messages::{
+    LANGUAGE_RANGES_MAX, LANGUAGES_MAX, MESSAGE_BRACKETS_MAX, MESSAGE_FRACTION_DIGITS_MAX, Messages, choose,
+};
 pub use need::{Column, Need, Whole, Why};
 pub use pager::Pager;
 pub use query::{QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Value};

@@ -2,6 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Place};
 use crate::escape;
+use crate::format;
+use crate::messages;
 use crate::site::Site;
 use minijinja::value::{Enumerator, Object, Value};
 use minijinja::{Environment, UndefinedBehavior};
@@ -25,6 +27,8 @@ impl Renderer {
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_auto_escape_callback(escape::of_template);
         environment.set_formatter(escape::write);
+        format::register(&mut environment);
+        messages::register(&mut environment, site.messages().clone());
         for (name, function) in functions {
             environment.add_global(name, function);
         }

@@ -3,12 +3,14 @@
 use crate::analysis::{self, Rows, Templates};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
+use crate::messages::{self, Messages};
 use crate::need::Need;
 use crate::query::{Query, Shows, is_name};
 use crate::route::{self, Part, PathError, Routes};
 use crate::{escape, folder, syntax};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// All templates of a site, and which of them are pages.
 #[derive(Debug)]
@@ -16,6 +18,7 @@ pub struct Site {
     pages: Vec<Page>,
     routes: Routes,
     templates: BTreeMap<String, String>,
+    messages: Arc<Messages>,
 }
 
 /// A template that is asked for.
@@ -56,7 +59,16 @@ impl Site {
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
     pub fn load(folder: &Path) -> Result<Site, Error> {
-        Site::of(folder::read(folder)?)
+        Site::load_in(folder, None)
+    }
+
+    /// Reads a folder, in whose messages a language has what others do not. It is English where several have messages and none is named.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its file, and the line where there is one.
+    pub fn load_in(folder: &Path, language: Option<&str>) -> Result<Site, Error> {
+        Site::of_in(folder::read(folder)?, language)
     }
 
     /// Makes a site of templates by name.
@@ -65,7 +77,19 @@ impl Site {
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
     pub fn of(files: impl IntoIterator<Item = (String, String)>) -> Result<Site, Error> {
+        Site::of_in(files, None)
+    }
+
+    /// Makes a site of templates and messages by name, with its language as by [`Site::load_in`].
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its file, and the line where there is one.
+    pub fn of_in(files: impl IntoIterator<Item = (String, String)>, language: Option<&str>) -> Result<Site, Error> {
+        let (catalogues, files) = files.into_iter().partition(|(file, _)| messages::is_catalogue(file));
+        let messages = Arc::new(Messages::read(catalogues, language)?);
         let (mut templates, mut fronts) = (Templates::default(), Vec::new());
+        let files: Vec<(String, String)> = files;
         for (file, text) in files {
             let number = templates.programs.len() as u32;
             let (front, begin) = front::read(&file, &text)?;
@@ -74,7 +98,8 @@ impl Site {
             templates.sources.push((file, text));
             fronts.push((front, begin));
         }
-        let mut site = Site { pages: Vec::new(), routes: Routes::default(), templates: BTreeMap::new() };
+        messages_are_known(&templates, &messages)?;
+        let mut site = Site { pages: Vec::new(), routes: Routes::default(), templates: BTreeMap::new(), messages };
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
             let (file, text) = &templates.sources[number];
             site.templates.insert(file.clone(), without_front(text, begin));
@@ -124,6 +149,11 @@ impl Site {
         self.templates.iter().map(|(name, source)| (&**name, &**source))
     }
 
+    /// The messages of all languages.
+    pub fn messages(&self) -> &Arc<Messages> {
+        &self.messages
+    }
+
     fn add(&mut self, file: &str, front: Front, needs: BTreeMap<String, Need>) -> Result<(), Error> {
         let parts = parts(file)?;
         let mut bound = Vec::new();
@@ -145,6 +175,15 @@ impl Site {
         self.pages.push(Page { template: file.to_owned(), front, needs, bound });
         Ok(())
     }
+}
+
+fn messages_are_known(templates: &Templates, messages: &Messages) -> Result<(), Error> {
+    for (id, at) in templates.programs.iter().flat_map(|program| &program.messages) {
+        if let Some(fault) = messages.fault(id) {
+            return Err(Error::new(ErrorKind::Message, templates.place(*at), fault));
+        }
+    }
+    Ok(())
 }
 
 fn rows(query: &Query) -> Rows {

@@ -3,8 +3,10 @@
 //! The engine's tree may change with any of its versions. This file is the only one that knows it.
 
 use crate::error::{Error, Place};
+use crate::messages;
 use minijinja::machinery::{Span, ast, parse};
 use minijinja::value::{Value, ValueKind};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -22,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) body: Vec<Statement>,
     /// All blocks, those within others too.
     pub(crate) blocks: BTreeMap<Name, Rc<Block>>,
+    /// The messages that are named by a constant.
+    pub(crate) messages: Vec<(Name, At)>,
 }
 
 #[derive(Debug)]
@@ -189,10 +193,18 @@ pub(crate) enum Argument {
 /// Reads a template, whose text begins behind the front matter, at a byte and a line of its file.
 pub(crate) fn read(template: u32, file: &str, text: &str, begin: (usize, usize)) -> Result<Program, Error> {
     let tree = parse(text, file, Default::default()).map_err(|error| refused(file, &error, begin.1))?;
-    let mut reader = Reader { template, file, text, begin, blocks: BTreeMap::new(), leave: Leave::Nowhere };
+    let mut reader = Reader {
+        template,
+        file,
+        text,
+        begin,
+        blocks: BTreeMap::new(),
+        messages: RefCell::default(),
+        leave: Leave::Nowhere,
+    };
     let ast::Stmt::Template(tree) = tree else { unreachable!("what is parsed is a template") };
     let body = reader.statements(&tree.children)?;
-    Ok(Program { body, blocks: reader.blocks })
+    Ok(Program { body, blocks: reader.blocks, messages: reader.messages.into_inner() })
 }
 
 fn refused(file: &str, error: &minijinja::Error, line: usize) -> Error {
@@ -215,6 +227,7 @@ struct Reader<'a> {
     text: &'a str,
     begin: (usize, usize),
     blocks: BTreeMap<Name, Rc<Block>>,
+    messages: RefCell<Vec<(Name, At)>>,
     leave: Leave,
 }
 
@@ -448,7 +461,13 @@ impl Reader<'_> {
             ast::CallType::Block(name) => Callee::Block(name.into()),
             ast::CallType::Object(value) => Callee::Value(self.expr(value)),
         };
-        Call { callee, arguments: self.arguments(&call.args), at: self.at(call.span()) }
+        let (arguments, at) = (self.arguments(&call.args), self.at(call.span()));
+        if let (Callee::Name(name), Some(Argument::Position(Expr::Text(id)))) = (&callee, arguments.first())
+            && &**name == messages::FUNCTION
+        {
+            self.messages.borrow_mut().push((id.clone(), at));
+        }
+        Call { callee, arguments, at }
     }
 
     fn arguments(&self, arguments: &[ast::CallArg<'_>]) -> Vec<Argument> {

@@ -115,11 +115,13 @@ fn what_cannot_be_loaded_names_its_file() {
         (&[(".html", "")], ErrorKind::Name, "no part of a path"),
         (&[("_x.html", head)], ErrorKind::Front, "_x.html: only pages have queries"),
         (&[("x.html", "+++\na = 1")], ErrorKind::Front, "x.html:1:1: a second line of +++"),
-        (&[("x.html", "+++\na = 1\n+++\n")], ErrorKind::Front, "x.html:2:5: a is a request"),
+        (&[("x.html", "+++\na = 1\n+++\n")], ErrorKind::Front, "x.html:2:5: a: a request is needed"),
         (&[("x.html", "+++\n\na = \"/a?id={x}\"\n+++\n")], ErrorKind::Front, "x.html:3:5: a: a value stands behind"),
-        (&[("x.html", "+++\na = { many = \"/a\" }\n+++\n")], ErrorKind::Front, "x.html:2:5: a is a request, or { one"),
+        (&[("x.html", "+++\na = { many = \"/a\" }\n+++\n")], ErrorKind::Front, "x.html:2:5: a: a table has a request"),
         (&[("x.html", "+++\na = \n+++\n")], ErrorKind::Front, "x.html:2:"),
         (&[("x.html", "+++\nloop = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: loop cannot be the name"),
+        (&[("x.html", "+++\nzone = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: zone cannot be the name"),
+        (&[("x.html", "+++\nt = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: t cannot be the name"),
         (&[("x.html", "+++\na = \"/a\"\n+++\n\n{% if %}")], ErrorKind::Syntax, "x.html:5:1"),
         (&[("x.html", "{% extends 'x.html' %}")], ErrorKind::Syntax, "x.html extends itself"),
         (&[("x.html", "{% include '_y.html' %}")], ErrorKind::Missing, "x.html:1:12: there is no template _y.html"),
@@ -201,4 +203,32 @@ fn what_is_too_intricate_is_needed_as_a_whole_and_soon() {
     }
     assert!(whole(nested + "{{ n59() }}"));
     assert!(!whole("{{ flights[0].title }}".repeat(1000)));
+}
+
+#[test]
+fn catalogues_of_messages_are_no_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("messages")).unwrap();
+    for (name, text) in [("messages/de.ftl", "hello = Hallo\n"), ("messages/fr.ftl", "hello = Salut\n")] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    fs::write(folder.path().join("index.html"), "{{ t('hello') }}").unwrap();
+    let site = Site::load_in(folder.path(), Some("fr")).unwrap();
+    assert_eq!(found(&site, "/").as_deref(), Some("index.html"));
+    assert_eq!(found(&site, "/messages/de.ftl"), None);
+    assert_eq!(site.templates().count(), 1);
+    let messages = site.messages();
+    assert_eq!((messages.default_language(), messages.choose(Some("de"), None, None)), (Some("fr"), Some("de")));
+
+    fs::write(folder.path().join("messages/fr.ftl"), "hello = Salut\nworld\n").unwrap();
+    let error = Site::load(folder.path()).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.place().file.as_str(), error.place().line),
+        (ErrorKind::Message, "messages/fr.ftl", 2)
+    );
+
+    fs::write(folder.path().join("messages/fr.ftl"), "#".repeat(1 << 20) + "\n").unwrap();
+    assert_eq!(Site::load(folder.path()).unwrap_err().kind(), ErrorKind::TooMuch);
+    fs::write(folder.path().join("messages/fr.ftl"), b"hello = \xff\n").unwrap();
+    assert_eq!(Site::load(folder.path()).unwrap_err().kind(), ErrorKind::Name);
 }

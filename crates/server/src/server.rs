@@ -18,6 +18,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -281,7 +282,8 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
-        let site = config.pages_dir.as_deref().map(|folder| Site::load(folder, &config.pages_api_prefix)).transpose();
+        let load = |folder: &PathBuf| Site::load(folder, &config.pages_api_prefix, &config.pages_language);
+        let site = config.pages_dir.as_ref().map(load).transpose();
         let site = site.map_err(|error| ServerError::Pages(error.to_string()))?.map(Arc::new);
         let pool = Pool::new(wire, limits);
         pool.keep_sessions(config.db_prepared_statements);

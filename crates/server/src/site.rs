@@ -35,6 +35,8 @@ pub(crate) struct Site {
     folder: PathBuf,
     /// Where the API is.
     prefix: String,
+    /// That of messages which others do not have.
+    language: String,
     loaded: ArcSwap<Loaded>,
     bound: ArcSwapOption<Bound>,
 }
@@ -89,11 +91,12 @@ pub(crate) enum Route {
 const STATIC: &str = "static";
 
 impl Site {
-    pub(crate) fn load(folder: &Path, prefix: &str) -> Result<Self, SiteError> {
-        let loaded = Loaded::of(folder, None)?;
+    pub(crate) fn load(folder: &Path, prefix: &str, language: &str) -> Result<Self, SiteError> {
+        let loaded = Loaded::of(folder, language, None)?;
         Ok(Self {
             folder: folder.to_owned(),
             prefix: prefix.to_owned(),
+            language: language.to_owned(),
             loaded: ArcSwap::from_pointee(loaded),
             bound: ArcSwapOption::empty(),
         })
@@ -102,7 +105,7 @@ impl Site {
     /// Reads the folder again. What is wrong with it leaves the site as it was.
     pub(crate) fn reload(&self) -> Result<(), SiteError> {
         let known = self.loaded();
-        self.loaded.store(Arc::new(Loaded::of(&self.folder, Some(&known.files))?));
+        self.loaded.store(Arc::new(Loaded::of(&self.folder, &self.language, Some(&known.files))?));
         Ok(())
     }
 
@@ -144,9 +147,9 @@ impl Site {
 
 impl Loaded {
     /// Reads a folder, of whose files some are known.
-    fn of(folder: &Path, known: Option<&StaticFiles>) -> Result<Self, SiteError> {
+    fn of(folder: &Path, language: &str, known: Option<&StaticFiles>) -> Result<Self, SiteError> {
         static LOADS: AtomicU64 = AtomicU64::new(0);
-        let pages = thalweg_pages::Site::load(folder)?;
+        let pages = thalweg_pages::Site::load_in(folder, Some(language))?;
         let of_files = folder.join(STATIC);
         let files = Arc::new(match known {
             Some(known) => known.load_again(&of_files)?,

@@ -648,3 +648,35 @@ fn files_are_served_as_they_are() {
     assert_eq!(served.request("POST", &url, &[]).status, 405);
     drop(folder);
 }
+
+#[test]
+fn a_page_speaks_the_language_of_its_reader() {
+    let text = "+++\nflights = { rows = \"/flights?id=lt.3&order=id\", count = \"exact\" }\n+++\n\
+                {{ t(\"flights\", count=flights.total) }} {% for f in flights %}{{ f.distance_km|number(1) }} {{ f.launched_at|date }};{% endfor %}{{ locale }}{{ \" \" ~ zone if zone == \"Asia/Tokyo\" }}";
+    let database = database();
+    let (served, _folder) = serve(
+        &database,
+        &[
+            ("index.html", text),
+            ("[locale]/flights.html", text),
+            ("messages/en.ftl", "flights = { $count ->\n    [one] one flight\n   *[other] { $count } flights\n }\n"),
+            ("messages/de.ftl", "flights = { $count ->\n    [one] ein Flug\n   *[other] { $count } Flüge\n }\n"),
+        ],
+    );
+    let (en, de) = ("2 flights 12.5 May 1, 2026;100.0 ;en", "2 Flüge 12,5 01.05.2026;100,0 ;de");
+    for (path, headers, expected) in [
+        ("/", vec![], en),
+        ("/", vec![("Accept-Language", "fr, de-CH;q=0.9, en;q=0.1")], de),
+        ("/", vec![("Cookie", "locale=de"), ("Accept-Language", "en")], de),
+        ("/en/flights", vec![("Cookie", "locale=de"), ("Accept-Language", "de")], en),
+        ("/de/flights", vec![], de),
+        ("/", vec![("Cookie", "zone=Asia/Tokyo")], "2 flights 12.5 May 1, 2026;100.0 ;en Asia/Tokyo"),
+        ("/", vec![("Cookie", "zone=../../etc/passwd")], en),
+        ("/", vec![("Accept-Language", ";;q=,,*;q=x")], en),
+    ] {
+        let response = served.request("GET", path, &headers);
+        assert_eq!((response.status, response.text()), (200, expected), "{path} {headers:?}");
+        assert!(response.header("vary").unwrap().contains("Accept-Language"));
+    }
+    assert_eq!(served.get("/fr/flights").status, 404);
+}

@@ -3,6 +3,7 @@
 use super::scope::Scope;
 use super::value::{Atom, Object, Value};
 use super::{Analysis, At, Name, Names, Visited};
+use crate::messages;
 use crate::need::Why;
 use crate::syntax::{Argument, Call, Callee};
 use std::collections::BTreeMap;
@@ -129,6 +130,7 @@ impl Analysis<'_> {
                 self.list_of(&Value::plain(), at, "range")
             }
             "dict" => self.map_of(arguments, "dict", at),
+            messages::FUNCTION => Value::other(),
             "namespace" => self.map_of(arguments, "namespace", at),
             "debug" => {
                 self.tree.all_whole(&Why::Taken("debug".into()), at);

@@ -3,12 +3,16 @@
 use super::calls::Arguments;
 use super::value::{Atom, Value};
 use super::{Analysis, At, Name};
+use crate::format::FILTERS;
 use crate::need::Why;
 
 impl Analysis<'_> {
     pub(crate) fn filter(&mut self, name: &Name, input: &Value, arguments: &Arguments, at: At) -> Value {
         if arguments.has_spread() {
             return self.take(name, input, arguments, at);
+        }
+        if FILTERS.contains(&&**name) {
+            return Value::other();
         }
         self.settings(name, arguments, at);
         let attribute = arguments.named.get("attribute");

@@ -336,6 +336,7 @@ mod tests {
         ("session-cookie", "__Host-club"),
         ("pages-dir", "/srv/club/pages"),
         ("pages-api-prefix", "/rest"),
+        ("pages-language", "de-CH"),
         ("server-timing-enabled", "true"),
         ("client-error-verbosity", "minimal"),
         ("url-use-legacy-target-names", "false"),

@@ -4,8 +4,8 @@
 
 use super::dump::{Show, Shown};
 use super::values::{
-    Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, list, number, optional, path,
-    proxy, schemas, seconds, secret, socket_mode, text, trace_header,
+    Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, language, list, number, optional,
+    path, proxy, schemas, seconds, secret, socket_mode, text, trace_header,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
 use std::fmt;
@@ -47,6 +47,8 @@ config_of_keys! {
     "pages-dir": "", at_start => pages_dir: Option<PathBuf> = optional(path);
     /// a key of Thalweg's own: where the API is, if there are pages.
     "pages-api-prefix": "/api", at_start => pages_api_prefix: String = api_prefix;
+    /// a key of Thalweg's own: the language of pages whose site has no messages, and of messages that others do not have.
+    "pages-language": "en", at_start => pages_language: String = language;
     /// how many connections are open at most.
     "db-pool": "10", at_start => db_pool: usize = number(1, CONNECTIONS_MAX);
     /// how long a request waits for one.

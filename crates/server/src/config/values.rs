@@ -263,6 +263,13 @@ pub(super) fn cookie_name(given: &str) -> Result<String, String> {
     }
 }
 
+/// A language tag (BCP 47): `en`, `de-CH`.
+pub(super) fn language(given: &str) -> Result<String, String> {
+    let is_part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_tag = given.len() <= thalweg_pages::LOCALE_BYTES_MAX && given.split('-').all(is_part);
+    if is_tag { text(given) } else { Err("a language tag is needed: en, de-CH".to_owned()) }
+}
+
 /// A path to put before the API's: `/api`.
 pub(super) fn api_prefix(given: &str) -> Result<String, String> {
     let is_part = |part: &str| {

@@ -59,6 +59,9 @@ pub(super) async fn attempt<'a>(
     let snapshot = state.snapshot()?;
     let bound = site.bound(in_force, &snapshot);
     let asked = Asked::of(parts, &found.bound, &who)?;
+    if asked.is_of_no_language(&loaded.pages) {
+        return Err(ApiError::no_page());
+    }
     let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
     let filled = making.filled(&bound, found.number, bill).await?;
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
@@ -108,7 +111,7 @@ async fn of_template<'a>(
     let asked = Asked::of(parts, &[], &who).ok()?;
     let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
     let mut filled = match error.status.is_server_error() {
-        true => making.common(),
+        true => making.common(&loaded.pages),
         false => making.filled(&bound, number, bill).await.ok()?,
     };
     let mut said = Values::default();
@@ -162,6 +165,25 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// The language of a page: what its path binds as `locale`, a cookie of that name, or what the browser prefers, of those that
+    /// the site has messages in.
+    fn locale(&self, pages: &thalweg_pages::Site, in_force: &InForce) -> String {
+        let accepted = self.headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        let chosen = pages.messages().choose(self.bound_locale(), cookie(self.headers, "locale"), accepted);
+        chosen.unwrap_or(&in_force.config.pages_language).to_owned()
+    }
+
+    fn bound_locale(&self) -> Option<&str> {
+        self.bound.iter().find(|(name, _)| *name == "locale").map(|(_, value)| *value)
+    }
+
+    /// Whether the path names a language that the site has no messages in.
+    fn is_of_no_language(&self, pages: &thalweg_pages::Site) -> bool {
+        let mut languages = pages.messages().languages();
+        let known = |bound: &str| languages.any(|known| known.eq_ignore_ascii_case(bound));
+        !self.bound_locale().is_none_or(known) && pages.messages().default_language().is_some()
+    }
+
     /// What the path binds, or else the query string's first of the name. A field of a form that was left empty says nothing.
     fn of_address(&self, name: &str) -> Option<&str> {
         let bound = self.bound.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -206,8 +228,11 @@ struct Filled {
 
 impl<'a> Making<'a> {
     /// What every template finds besides the rows of its queries.
-    fn common(&self) -> Filled {
+    fn common(&self, pages: &thalweg_pages::Site) -> Filled {
         let mut values = Values::default();
+        // what a path binds is not looked at where these are
+        values.insert("locale", self.asked.locale(pages, self.in_force));
+        values.insert("zone", self.zone());
         for (name, value) in &self.asked.bound {
             values.insert(*name, *value);
         }
@@ -228,12 +253,19 @@ impl<'a> Making<'a> {
         Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
     }
 
+    /// The zone in which moments are shown: the visitor's, as a cookie names it, or else that of the database's sessions.
+    fn zone(&self) -> String {
+        let of_cookie = cookie(self.asked.headers, "zone").filter(|name| Zone::named(name).is_some());
+        let of_session = || self.snapshot.zone.as_ref().map(|_| &*self.snapshot.catalog.session().time_zone);
+        of_cookie.or_else(of_session).unwrap_or("UTC").to_owned()
+    }
+
     /// The rows of a page's queries, and what else its template finds.
     async fn filled(&self, bound: &Bound, number: usize, bill: &mut Bill) -> Result<Filled, ApiError> {
         let page = bound.page(number)?;
         let ready: Vec<Ready<'_>> = page.queries.iter().map(|query| self.ready(query)).collect::<Result<_, _>>()?;
         bill.lap(Stage::Plan);
-        let mut filled = self.common();
+        let mut filled = self.common(&bound.loaded.pages);
         if ready.is_empty() {
             return Ok(filled);
         }
@@ -397,10 +429,14 @@ impl<'a> Making<'a> {
     ) -> Result<Response<Body>, ApiError> {
         let media_type = bound.loaded.pages.pages()[number].media_type();
         let set_by_sql = filled.set_by_sql.clone();
+        let has_languages = bound.loaded.pages.messages().languages().count() > 1;
         let out = self.written(bound, number, filled).await?;
         bill.lap(Stage::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
+        if has_languages {
+            response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
+        }
         respond::set_by_sql(&mut response, set_by_sql)?;
         Ok(response)
     }
