@@ -1,5 +1,6 @@
 //! What the program is asked without serving: `--example`, `--dump-config`, `--dump-schema`, `--ready`.
 
+use crate::serve;
 use std::error::Error;
 use std::io::{self, Write};
 use thalweg_server::{Config, Sources, effective_config, schema_cache_json};
@@ -26,6 +27,14 @@ pub(crate) fn dump_schema(sources: &Sources) -> Result<(), Box<dyn Error>> {
     let mut dumped = dumped?;
     dumped.push(b'\n');
     print(&dumped)
+}
+
+/// Prints what an address reads.
+pub(crate) fn explain(options: &serve::Options, address: &str, role: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let served = options.read()?;
+    let explained = runtime()?.block_on(thalweg_server::explain(&served.config, address, role));
+    served.stop()?;
+    print(explained?.as_bytes())
 }
 
 /// Prints whether the server of a configuration is ready; whether it is.

@@ -9,7 +9,6 @@ mod site;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use site::Site;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,21 +59,23 @@ enum Command {
         directory: PathBuf,
     },
     /// Serve a database
-    Serve {
-        /// A configuration file as PostgREST reads it, or the folder of a site; PGRST_* and THALWEG_* variables win over it
-        file: Option<PathBuf>,
-        /// The folder whose templates are the pages of a site; the API moves under /api
-        #[arg(long, value_name = "DIR")]
-        pages: Option<PathBuf>,
-        #[command(flatten)]
-        cluster: ClusterOptions,
-    },
+    Serve(serve::Serving),
     /// Apply a site's migrations without serving it
     Migrate {
         /// The folder of the site
         directory: PathBuf,
         #[command(flatten)]
         cluster: ClusterOptions,
+    },
+    /// Say what a page or a request reads: its columns and why, its SQL, and how PostgreSQL would run it
+    Explain {
+        /// An address with its query string: /flights?page=2, /api/flights?select=id
+        address: String,
+        #[command(flatten)]
+        served: serve::Options,
+        /// As whom, if not as `db-anon-role`
+        #[arg(long)]
+        role: Option<String>,
     },
     /// Print the SQL of event triggers that make every change to the schema known to the server
     EventTriggerSql {
@@ -97,19 +98,6 @@ fn print_event_trigger_sql(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn serve_file(
-    file: Option<&Path>,
-    pages: Option<PathBuf>,
-    data_dir: Option<PathBuf>,
-) -> Result<ExitCode, Box<dyn Error>> {
-    let site = file.filter(|file| file.is_dir()).map(Site::at);
-    let of_site = site.as_ref().map(Site::configuration);
-    let sources = Sources::of_process(of_site.as_deref().or(file))?;
-    let data_dir = data_dir.or_else(|| site.as_ref().map(Site::data_dir));
-    serve::run(sources, pages, site.as_ref(), serve::Unsaid::Cluster { data_dir })?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// As PostgREST's command line means it.
 fn run(arguments: &AsPostgrest) -> Result<ExitCode, Box<dyn Error>> {
     if arguments.example {
@@ -124,7 +112,7 @@ fn run(arguments: &AsPostgrest) -> Result<ExitCode, Box<dyn Error>> {
     } else if arguments.ready {
         return Ok(if inspect::ready(&sources)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if sources.say_something() {
-        serve::run(sources, None, None, serve::Unsaid::Libpq)?;
+        serve::run_as_postgrest(sources)?;
     } else {
         Arguments::command().error(clap::error::ErrorKind::MissingSubcommand, NOTHING_SAID).exit();
     }
@@ -149,10 +137,13 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Some(Command::Demo(options)) => demo::run(options).map(|()| ExitCode::SUCCESS),
-        Some(Command::Serve { file, pages, cluster }) => serve_file(file.as_deref(), pages, cluster.data_dir),
+        Some(Command::Serve(serving)) => serve::run(&serving).map(|()| ExitCode::SUCCESS),
         Some(Command::New { directory }) => new::run(&directory).map(|()| ExitCode::SUCCESS),
         Some(Command::Migrate { directory, cluster }) => {
             site::migrate(&directory, cluster.data_dir).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Explain { address, served, role }) => {
+            inspect::explain(&served, &address, role.as_deref()).map(|()| ExitCode::SUCCESS)
         }
         Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
         None => run(&arguments.as_postgrest),

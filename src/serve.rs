@@ -1,12 +1,14 @@
 //! `thalweg serve`
 
+use crate::ClusterOptions;
 use crate::signals::Signals;
 use crate::site::{self, Site};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use thalweg_embedded_postgres::{Cluster, Options};
+use thalweg_embedded_postgres::Cluster;
+use thalweg_migrations::Folder;
 use thalweg_server::{Config, Server, ServerBuilder, Sources};
 
 /// How long what runs in the background may take to end, beyond which it is left behind.
@@ -25,7 +27,7 @@ impl Unsaid {
     pub(crate) fn cluster(self, config: &mut Config) -> Result<Option<Cluster>, thalweg_embedded_postgres::Error> {
         match (&config.db_uri, self) {
             (None, Self::Cluster { data_dir }) => {
-                let cluster = Cluster::start(&Options { data_dir, ..Options::default() })?;
+                let cluster = Cluster::start(&thalweg_embedded_postgres::Options { data_dir, ..Default::default() })?;
                 config.db_uri = Some(cluster.uri("postgres"));
                 Ok(Some(cluster))
             }
@@ -34,32 +36,82 @@ impl Unsaid {
     }
 }
 
-/// Serves the database of a configuration, and the pages of a folder, whatever that says of pages. That of a site has its
-/// migrations applied first.
-pub(crate) fn run(
-    sources: Sources,
+/// What is served.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// A configuration file as PostgREST reads it, or the folder of a site; PGRST_* and THALWEG_* variables win over it
+    file: Option<PathBuf>,
+    /// The folder whose templates are the pages of a site; the API moves under /api
+    #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    site: Option<&Site>,
-    unsaid: Unsaid,
-) -> Result<(), Box<dyn Error>> {
+    #[command(flatten)]
+    cluster: ClusterOptions,
+}
+
+/// How it is served.
+#[derive(clap::Args)]
+pub(crate) struct Serving {
+    #[command(flatten)]
+    options: Options,
+    /// While the site is being written: read it again whenever a file changes, load its pages again in browsers, and show mistakes in them
+    #[arg(long)]
+    dev: bool,
+}
+
+/// The same, read.
+pub(crate) struct Served {
+    sources: Sources,
+    pub(crate) config: Config,
+    migrations: Option<Folder>,
+    cluster: Option<Cluster>,
+}
+
+impl Options {
+    /// Reads the configuration, starts to write the log, and starts the PostgreSQL that is served if it is Thalweg's own.
+    pub(crate) fn read(&self) -> Result<Served, Box<dyn Error>> {
+        let site = self.file.as_deref().filter(|file| file.is_dir()).map(Site::at);
+        let of_site = site.as_ref().map(Site::configuration);
+        let sources = Sources::of_process(of_site.as_deref().or(self.file.as_deref()))?;
+        let mut config = sources.read()?;
+        let of_configuration = config.pages_dir.take();
+        config.pages_dir = self.pages.clone().or_else(|| match &site {
+            Some(site) => site.pages(of_configuration),
+            None => of_configuration,
+        });
+        thalweg_server::start_logging(&config);
+        let migrations = site.as_ref().map(Site::migrations).transpose()?;
+        let data_dir = self.cluster.data_dir.clone().or_else(|| site.as_ref().map(Site::data_dir));
+        let cluster = Unsaid::Cluster { data_dir }.cluster(&mut config)?;
+        Ok(Served { sources, config, migrations, cluster })
+    }
+}
+
+impl Served {
+    /// Ends what was started to serve it.
+    pub(crate) fn stop(self) -> Result<(), thalweg_embedded_postgres::Error> {
+        self.cluster.map_or(Ok(()), Cluster::stop)
+    }
+}
+
+/// Serves a database, and the pages of a site, whose migrations are applied first.
+pub(crate) fn run(serving: &Serving) -> Result<(), Box<dyn Error>> {
+    let signals = Signals::listen()?;
+    let served = serving.options.read()?;
+    if let Some(migrations) = &served.migrations {
+        site::apply(migrations, &served.config)?;
+    }
+    let server = Server::builder(served.config.clone()).sources(served.sources.clone());
+    serve(server.development(serving.dev), &signals, |_| {})?;
+    Ok(served.stop()?)
+}
+
+/// Serves as PostgREST would.
+pub(crate) fn run_as_postgrest(sources: Sources) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
     let mut config = sources.read()?;
-    let of_configuration = config.pages_dir.take();
-    config.pages_dir = pages.or_else(|| match site {
-        Some(site) => site.pages(of_configuration),
-        None => of_configuration,
-    });
     thalweg_server::start_logging(&config);
-    let migrations = site.map(Site::migrations).transpose()?;
-    let cluster = unsaid.cluster(&mut config)?;
-    if let Some(migrations) = migrations {
-        site::apply(&migrations, &config)?;
-    }
-    serve(Server::builder(config).sources(sources), &signals, |_| {})?;
-    if let Some(cluster) = cluster {
-        cluster.stop()?;
-    }
-    Ok(())
+    Unsaid::Libpq.cluster(&mut config)?;
+    serve(Server::builder(config).sources(sources), &signals, |_| {})
 }
 
 /// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where.

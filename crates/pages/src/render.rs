@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The template engine with a site's templates.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Renderer {
     environment: Environment<'static>,
 }

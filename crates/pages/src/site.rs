@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// All templates of a site, and which of them are pages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Site {
     pages: Vec<Page>,
     routes: Routes,

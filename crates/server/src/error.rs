@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use thalweg_decode::DecodeError;
 use thalweg_files::MultipartError;
 use thalweg_json::write_string;
+use thalweg_pages::Place;
 
 /// An error on its way to the client.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct ApiError {
     message: String,
     details: Details,
     hint: Option<String>,
+    /// What only the log says.
+    fault: Option<Box<Fault>>,
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The reason phrase, where it is not the standard one.
     reason: Option<String>,
@@ -47,6 +50,25 @@ pub(crate) enum Retry {
     NotFlat,
 }
 
+/// What is wrong with a page, and where.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) place: Option<Place>,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    pub(crate) fn of(error: &thalweg_pages::Error) -> Self {
+        Self { place: Some(error.place().clone()), message: error.to_string() }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Self {
+        Self { place: None, message }
+    }
+}
+
 #[derive(Debug)]
 enum Details {
     Null,
@@ -66,6 +88,7 @@ impl ApiError {
             message: message.into(),
             details: Details::Null,
             hint: None,
+            fault: None,
             headers: Vec::new(),
             reason: None,
             retry: Retry::Never,
@@ -293,14 +316,27 @@ impl ApiError {
             .hint(format!("Only the following schemas are exposed: {}", exposed.join(", ")))
     }
 
-    /// A page that cannot be made.
-    pub(crate) fn of_page(message: String) -> Self {
-        Self::new(500, "TWG09", message)
+    /// A page that cannot be made. Why is told to the log, and to who writes the site.
+    pub(crate) fn of_page(fault: Fault) -> Self {
+        Self { fault: Some(Box::new(fault)), ..Self::new(500, "TWG09", "The page cannot be made.") }
     }
 
     /// A template that fails while a page is made of it.
     pub(crate) fn of_template(error: &minijinja::Error) -> Self {
-        Self::of_page(thalweg_pages::of_engine(error).to_string())
+        Self::of_page(Fault::of(&thalweg_pages::of_engine(error)))
+    }
+
+    /// What only the log says.
+    pub(crate) fn fault(&self) -> Option<&Fault> {
+        self.fault.as_deref()
+    }
+
+    /// The same for who writes the site, who is shown why.
+    pub(crate) fn revealed(mut self, show: impl Fn(&Fault) -> String) -> Self {
+        if let Some(fault) = self.fault.take() {
+            self.details = Details::Text(show(&fault));
+        }
+        self
     }
 
     pub(crate) fn page_too_large() -> Self {
@@ -341,9 +377,10 @@ impl ApiError {
         said.into_iter().chain(more.into_iter().filter(move |_| verbose)).filter_map(|(name, text)| Some((name, text?)))
     }
 
-    /// The same in one line.
+    /// The same in one line, for the log and for who runs the program.
     pub(crate) fn words(&self) -> String {
-        let parts: Vec<String> = self.parts(true).filter(|(name, _)| *name != "code").map(|(_, text)| text).collect();
+        let parts = self.parts(true).filter(|(name, _)| *name != "code").map(|(_, text)| text);
+        let parts: Vec<String> = parts.chain(self.fault.iter().map(|fault| fault.message.clone())).collect();
         parts.join(" ")
     }
 

@@ -50,6 +50,11 @@ pub(crate) async fn answer<'a>(
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
+            log::failure(&error);
+            let error = match site {
+                Some(site) => site.shown(error),
+                None => error,
+            };
             // boxed: few requests come here, and all would have room for it
             let response = Box::pin(refusal((state, in_force), parts, &error, &mut given)).await;
             (response, Some(error.code.into_owned()), None)
@@ -66,7 +71,6 @@ async fn refusal<'a>(
     error: &ApiError,
     given: &mut Given<'a>,
 ) -> Response<Body> {
-    log::failure(error);
     if error.load_is_due {
         state.reloader.trigger();
     }

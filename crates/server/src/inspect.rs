@@ -92,6 +92,6 @@ fn asked(host: &str, port: u16) -> io::Result<u16> {
     status.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "this is no answer in HTTP"))
 }
 
-async fn connect(config: &Config) -> Result<Connection, Error> {
+pub(crate) async fn connect(config: &Config) -> Result<Connection, Error> {
     schema::connect(&config.wire()?).await
 }

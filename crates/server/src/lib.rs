@@ -20,6 +20,7 @@ mod answer;
 mod auth;
 mod config;
 mod error;
+mod explain;
 mod flow;
 mod http;
 mod inspect;
@@ -39,6 +40,7 @@ mod upload;
 pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources,
 };
+pub use explain::explain;
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use schema::event_trigger_sql;

@@ -8,7 +8,7 @@ use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
 use crate::prepared::KnownReads;
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
-use crate::site::Site;
+use crate::site::{Site, keep_read};
 use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
@@ -18,7 +18,6 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -45,6 +44,7 @@ const TOKENS_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct ServerBuilder {
     config: Config,
     sources: Option<Sources>,
+    is_development: bool,
 }
 
 /// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
@@ -66,6 +66,8 @@ pub enum ServerError {
     Database(String),
     /// A page of the site cannot be made.
     Pages(String),
+    /// What was to be explained is nothing.
+    Explain(String),
     /// It cannot listen.
     Listen(String, io::Error),
     /// The server for operators cannot listen, or cannot go on.
@@ -78,7 +80,7 @@ impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => error.fmt(f),
-            Self::Database(error) => error.fmt(f),
+            Self::Database(error) | Self::Explain(error) => error.fmt(f),
             Self::Pages(error) => write!(f, "a page cannot be made: {error} (pages-dir)"),
             Self::Listen(where_, error) => {
                 write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
@@ -100,7 +102,7 @@ impl std::error::Error for ServerError {
         match self {
             Self::Listen(_, cause) | Self::Admin(_, cause) | Self::Signals(cause) => Some(cause),
             // its words are its whole
-            Self::Config(_) | Self::Database(_) | Self::Pages(_) => None,
+            Self::Config(_) | Self::Database(_) | Self::Pages(_) | Self::Explain(_) => None,
         }
     }
 }
@@ -108,7 +110,7 @@ impl std::error::Error for ServerError {
 impl Server {
     /// A server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, sources: None }
+        ServerBuilder { config, sources: None, is_development: false }
     }
 
     /// The address it listens on, unless that is a Unix socket, or comes only once the schema cache has been loaded
@@ -265,6 +267,12 @@ impl ServerBuilder {
         Self { sources: Some(sources), ..self }
     }
 
+    /// Whether the site is being written: it is read again whenever a file of it changes, browsers load their pages again then, and what
+    /// is wrong with it is shown in the pages, with the lines of the templates.
+    pub fn development(self, is_development: bool) -> Self {
+        Self { is_development, ..self }
+    }
+
     /// Listens, and begins to load the schema cache ([`Server::loaded`]).
     pub async fn start(self) -> Result<Server, ServerError> {
         let config = self.config;
@@ -282,9 +290,9 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
-        let load = |folder: &PathBuf| Site::load(folder, &config.pages_api_prefix, &config.pages_language);
-        let site = config.pages_dir.as_ref().map(load).transpose();
-        let site = site.map_err(|error| ServerError::Pages(error.to_string()))?.map(Arc::new);
+        let site = Site::of(&config, self.is_development)
+            .map_err(|error| ServerError::Pages(error.to_string()))?
+            .map(Arc::new);
         let pool = Pool::new(wire, limits);
         pool.keep_sessions(config.db_prepared_statements);
         let spool = Spool::new(&config.client_spool_dir, config.client_spool_max);
@@ -324,6 +332,9 @@ impl ServerBuilder {
             true => None,
             false => Some(open(&state).await?),
         };
+        if let Some(site) = state.site.clone().filter(|site| site.development().is_some()) {
+            tokio::spawn(keep_read(site));
+        }
         tokio::spawn(keep_loaded(state.clone()));
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         tokio::spawn(listen(state.clone()));

@@ -5,21 +5,27 @@
 //!            (pages, renderer)       (narrowed queries)
 //! ```
 
+mod asked;
 mod bound;
 mod collected;
+mod development;
 mod error_page;
 mod respond;
 mod static_files;
 
+pub(crate) use asked::{Asked, cookie};
 pub(crate) use bound::{Bound, BoundQuery, target};
 pub(crate) use collected::{Collected, Found};
+pub(crate) use development::keep_read;
 pub(crate) use error_page::error_page;
 pub(crate) use respond::{Page, respond};
 
-use crate::config::InForce;
+use crate::config::{Config, InForce};
+use crate::error::ApiError;
 use crate::schema::Snapshot;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
+use development::Development;
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
 use minijinja::{ErrorKind, Value};
@@ -39,6 +45,8 @@ pub(crate) struct Site {
     language: String,
     loaded: ArcSwap<Loaded>,
     bound: ArcSwapOption<Bound>,
+    /// Of one that is being written.
+    development: Option<Development>,
 }
 
 /// The templates of a site, read and compiled.
@@ -91,22 +99,56 @@ pub(crate) enum Route {
 const STATIC: &str = "static";
 
 impl Site {
-    pub(crate) fn load(folder: &Path, prefix: &str, language: &str) -> Result<Self, SiteError> {
-        let loaded = Loaded::of(folder, language, None)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            prefix: prefix.to_owned(),
-            language: language.to_owned(),
+    /// The site of a configuration, if it has one. One that is being written may be wrong.
+    pub(crate) fn of(config: &Config, is_written: bool) -> Result<Option<Self>, SiteError> {
+        let Some(folder) = &config.pages_dir else { return Ok(None) };
+        let (loaded, wrong) = match Loaded::of(folder, &config.pages_language, None) {
+            Ok(loaded) => (loaded, None),
+            Err(error) if is_written => (Loaded::nothing(), Some(error)),
+            Err(error) => return Err(error),
+        };
+        let development = is_written.then(Development::new);
+        if let (Some(development), Some(error)) = (&development, wrong) {
+            development.read(folder, Err(error));
+        }
+        Ok(Some(Self {
+            folder: folder.clone(),
+            prefix: config.pages_api_prefix.clone(),
+            language: config.pages_language.clone(),
             loaded: ArcSwap::from_pointee(loaded),
             bound: ArcSwapOption::empty(),
+            development,
+        }))
+    }
+
+    /// What is known of it if it is being written.
+    pub(crate) fn development(&self) -> Option<&Development> {
+        self.development.as_ref()
+    }
+
+    /// An error as it is shown: to whoever writes the site with what is wrong, and the lines that it is about.
+    pub(crate) fn shown(&self, error: ApiError) -> ApiError {
+        if self.development.is_none() {
+            return error;
+        }
+        error.revealed(|fault| match &fault.place {
+            Some(place) => development::with_excerpt(&self.folder, place, &fault.message),
+            None => fault.message.clone(),
         })
     }
 
     /// Reads the folder again. What is wrong with it leaves the site as it was.
     pub(crate) fn reload(&self) -> Result<(), SiteError> {
         let known = self.loaded();
-        self.loaded.store(Arc::new(Loaded::of(&self.folder, &self.language, Some(&known.files))?));
-        Ok(())
+        let loaded = Loaded::of(&self.folder, &self.language, Some(&known.files));
+        let read = loaded.map(|loaded| self.loaded.store(Arc::new(loaded)));
+        match &self.development {
+            Some(development) => {
+                development.read(&self.folder, read);
+                Ok(())
+            }
+            None => read,
+        }
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -146,9 +188,15 @@ impl Site {
 }
 
 impl Loaded {
+    /// A site without a page.
+    fn nothing() -> Self {
+        let renderer = Renderer::default();
+        Self { number: 0, pages: thalweg_pages::Site::default(), renderer, files: Arc::default() }
+    }
+
     /// Reads a folder, of whose files some are known.
     fn of(folder: &Path, language: &str, known: Option<&StaticFiles>) -> Result<Self, SiteError> {
-        static LOADS: AtomicU64 = AtomicU64::new(0);
+        static LOADS: AtomicU64 = AtomicU64::new(1);
         let pages = thalweg_pages::Site::load_in(folder, Some(language))?;
         let of_files = folder.join(STATIC);
         let files = Arc::new(match known {

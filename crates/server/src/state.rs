@@ -76,7 +76,8 @@ impl State {
 
     /// What is wrong with a page of the site, now that the schema cache is there.
     pub(crate) fn wrong_page(&self) -> Option<String> {
-        let (site, snapshot) = (self.site.as_ref()?, self.snapshot.load_full()?);
+        let site = self.site.as_ref().filter(|site| site.development().is_none())?;
+        let snapshot = self.snapshot.load_full()?;
         let bound = site.bound(&self.in_force(), &snapshot);
         let errors: Vec<String> = bound.errors().map(|error| format!("a page cannot be made: {error}")).collect();
         (!errors.is_empty()).then(|| errors.join("\n"))

@@ -66,6 +66,12 @@ impl Served {
         Self::serve(Server::builder(config), waits)
     }
 
+    /// Serves what was built otherwise than by a configuration alone.
+    #[allow(dead_code, reason = "not every suite builds a server")]
+    pub(crate) fn of_builder(server: ServerBuilder) -> Self {
+        Self::serve(server, true)
+    }
+
     fn serve(server: ServerBuilder, waits: bool) -> Self {
         let (started, address) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();

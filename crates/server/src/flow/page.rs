@@ -12,22 +12,22 @@ use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::prepared::{Nature, Prepared};
 use crate::schema::Snapshot;
-use crate::site::{self, Bound, BoundQuery, Collected, Found, Page, Site, target};
+use crate::site::{self, Asked, Bound, BoundQuery, Collected, Found, Page, Site, cookie, target};
 use crate::state::State;
 use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed};
 use bytes::Bytes;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use thalweg_catalog::{Function, Runs};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_pages::{Pager, Shows, Source, Table, Value, Values, is_stale};
+use thalweg_pages::{Pager, Shows, Table, Values, is_stale};
 use thalweg_plan::{Form, plan};
-use thalweg_request::{Action, ApiRequest, Count, Headers, Params, Resource};
+use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_sql::Param;
 use thalweg_wire::{Progress, Query, StepError};
 
@@ -42,6 +42,14 @@ pub(super) async fn attempt<'a>(
     bill: &mut Bill,
     given: &mut Given<'a>,
 ) -> Answered {
+    if let Some(development) = site.development() {
+        if let Some(response) = development.answer(&parts.uri).await {
+            return Ok((response, None));
+        }
+        if let Some(wrong) = development.wrong() {
+            return Err(ApiError::of_page(wrong.to_string().into()));
+        }
+    }
     let loaded = site.loaded();
     if let Some(file) = parts.uri.path().strip_prefix("/static/") {
         let served = loaded.files.answer(&state.outlet, parts, file).await;
@@ -58,11 +66,11 @@ pub(super) async fn attempt<'a>(
     let who = given.who((state, in_force), parts, bill).await?;
     let snapshot = state.snapshot()?;
     let bound = site.bound(in_force, &snapshot);
-    let asked = Asked::of(parts, &found.bound, &who)?;
+    let asked = Asked::of((&parts.uri, &parts.headers), &found.bound, &who.claims())?;
     if asked.is_of_no_language(&loaded.pages) {
         return Err(ApiError::no_page());
     }
-    let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
     let filled = making.filled(&bound, found.number, bill).await?;
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
     Ok((response, None))
@@ -80,7 +88,10 @@ pub(super) async fn refusal<'a>(
     let mut response = match of_template((state, in_force), site, template, parts, error, given).await {
         Some(response) => response,
         None => {
-            let page = site::error_page(error, in_force.config.client_errors_are_verbose);
+            let mut page = site::error_page(error, in_force.config.client_errors_are_verbose);
+            if let Some(development) = site.development() {
+                page.extend_from_slice(development.script().as_bytes());
+            }
             let mut response = Response::new(Body::whole(page.into()));
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -108,8 +119,8 @@ async fn of_template<'a>(
     let bound = site.bound(in_force, &snapshot);
     // of one who cannot be told from others nothing is fetched
     let who = given.who.clone().or(Who::nobody(in_force))?;
-    let asked = Asked::of(parts, &[], &who).ok()?;
-    let making = Making { state, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let asked = Asked::of((&parts.uri, &parts.headers), &[], &who.claims()).ok()?;
+    let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
     let mut filled = match error.status.is_server_error() {
         true => making.common(&loaded.pages),
         false => making.filled(&bound, number, bill).await.ok()?,
@@ -135,69 +146,6 @@ fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Option<(Response<Body>,
     Some((response, None))
 }
 
-/// What the values in a page's queries come from.
-struct Asked<'a> {
-    bound: Vec<(&'a str, &'a str)>,
-    params: Params<'a>,
-    headers: &'a HeaderMap,
-    claims: serde_json::Value,
-}
-
-impl<'a> Asked<'a> {
-    fn of(parts: &'a Parts, bound: &'a [(&'a str, String)], who: &Who<'_>) -> Result<Self, ApiError> {
-        Ok(Self {
-            bound: bound.iter().map(|(name, value)| (*name, &**value)).collect(),
-            params: Params::decode(parts.uri.query().unwrap_or(""))?,
-            headers: &parts.headers,
-            claims: serde_json::from_str(&who.claims()).unwrap_or_default(),
-        })
-    }
-
-    fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {
-        match wanted.source {
-            Source::Address => self.of_address(&wanted.name).map(Cow::Borrowed),
-            Source::Cookie => cookie(self.headers, &wanted.name).map(Cow::Borrowed),
-            Source::Claims => match self.claims.get(&wanted.name)? {
-                serde_json::Value::Null => None,
-                serde_json::Value::String(text) => Some(Cow::Borrowed(text)),
-                other => Some(Cow::Owned(other.to_string())),
-            },
-        }
-    }
-
-    /// The language of a page: what its path binds as `locale`, a cookie of that name, or what the browser prefers, of those that
-    /// the site has messages in.
-    fn locale(&self, pages: &thalweg_pages::Site, in_force: &InForce) -> String {
-        let accepted = self.headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-        let chosen = pages.messages().choose(self.bound_locale(), cookie(self.headers, "locale"), accepted);
-        chosen.unwrap_or(&in_force.config.pages_language).to_owned()
-    }
-
-    fn bound_locale(&self) -> Option<&str> {
-        self.bound.iter().find(|(name, _)| *name == "locale").map(|(_, value)| *value)
-    }
-
-    /// Whether the path names a language that the site has no messages in.
-    fn is_of_no_language(&self, pages: &thalweg_pages::Site) -> bool {
-        let mut languages = pages.messages().languages();
-        let known = |bound: &str| languages.any(|known| known.eq_ignore_ascii_case(bound));
-        !self.bound_locale().is_none_or(known) && pages.messages().default_language().is_some()
-    }
-
-    /// What the path binds, or else the query string's first of the name. A field of a form that was left empty says nothing.
-    fn of_address(&self, name: &str) -> Option<&str> {
-        let bound = self.bound.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        let mut given = self.params.iter().filter(|(known, value)| *known == name && !value.is_empty());
-        bound.or_else(|| given.next().map(|(_, value)| value))
-    }
-}
-
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
-}
-
 /// A query that is ready to be run.
 struct Ready<'a> {
     query: &'a BoundQuery,
@@ -210,6 +158,7 @@ struct Ready<'a> {
 /// A page in the making.
 struct Making<'a> {
     state: &'a State,
+    site: &'a Site,
     in_force: &'a InForce,
     parts: &'a Parts,
     snapshot: &'a Snapshot,
@@ -279,28 +228,12 @@ impl<'a> Making<'a> {
 
     /// Fills a query and prepares it, or finds it prepared.
     fn ready<'q>(&self, query: &'q BoundQuery) -> Result<Ready<'q>, ApiError> {
-        let values: Vec<Option<Cow<'_, str>>> = query.query.values().map(|value| self.asked.value(value)).collect();
-        let at = |wanted: &Value| query.query.values().position(|value| std::ptr::eq(value, wanted));
-        let filled = query.query.fill(|value| at(value).and_then(|at| values[at].as_deref()));
-        let mut filled = filled.map_err(|value| ApiError::value_of_page(&value.name))?;
-        let mut page = None;
-        if let Shows::Some { per_page, parameter } = &query.query.shows {
-            let number = self.asked.of_address(parameter).map_or(Some(1), |text| text.parse::<u64>().ok());
-            let number = number.filter(|number| (1..=PAGE_MAX).contains(number)).ok_or_else(ApiError::no_page)?;
-            let mark = if filled.contains('?') { '&' } else { '?' };
-            filled.push_str(&format!("{mark}limit={}&offset={}", per_page + 1, (number - 1) * per_page));
-            page = Some(number);
-        }
+        let (filled, page) = self.asked.filled(query)?;
         let (path, parameters) = filled.split_once('?').unwrap_or((&filled, ""));
         let resource = Resource::parse(path)?;
         let target = target(&resource)?;
         let params = Params::decode(parameters)?;
-        let prefer = query.query.count.map(|count| match count {
-            Count::Exact => "count=exact",
-            Count::Planned => "count=planned",
-            Count::Estimated => "count=estimated",
-        });
-        let headers = Headers { prefer: prefer.into_iter().collect(), ..Headers::default() };
+        let headers = query.headers();
         let going = self.going(&params, &headers, Some(query));
         let question = going.question(Action::Read, target);
         if let Some(question) = &question
@@ -310,9 +243,7 @@ impl<'a> Making<'a> {
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
         let mut request = ApiRequest::parse(Action::Read, target, false, &params, &headers)?;
-        if query.query.shows == Shows::One {
-            request.window.limit_rows = Some(request.window.limit_rows.map_or(1, |limit| limit.min(1)));
-        }
+        query.narrow(&mut request);
         let plan = plan(&request, None, going.context(&request))?;
         let (prepared, params) = going.prepare(&request, &plan, question);
         let function = plan.call().map(|call| call.function.clone());
@@ -430,7 +361,10 @@ impl<'a> Making<'a> {
         let media_type = bound.loaded.pages.pages()[number].media_type();
         let set_by_sql = filled.set_by_sql.clone();
         let has_languages = bound.loaded.pages.messages().languages().count() > 1;
-        let out = self.written(bound, number, filled).await?;
+        let mut out = self.written(bound, number, filled).await?;
+        if let Some(development) = self.site.development().filter(|_| media_type.starts_with("text/html")) {
+            _ = out.write_all(development.script().as_bytes());
+        }
         bill.lap(Stage::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
@@ -455,7 +389,7 @@ impl<'a> Making<'a> {
             Ok(false) => Err(ApiError::too_many_answers()),
             Err(error) => Err(error),
         });
-        making.await.map_err(|panic| ApiError::of_page(panic.to_string()))?
+        making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
     }
 }
 
@@ -474,9 +408,6 @@ fn render(bound: &Bound, number: usize, values: &Arc<Values>, out: &mut Page) ->
 
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
 const NO_VALUES: [&str; 4] = ["22P02", "22003", "22007", "22008"];
-
-/// The last page of a list that can be asked for.
-const PAGE_MAX: u64 = 1_000_000_000;
 
 /// The parameters of a read, all of which are texts.
 fn owned(params: &[Param<'_>]) -> Vec<String> {

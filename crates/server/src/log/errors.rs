@@ -19,6 +19,6 @@ pub(crate) fn failure(error: &ApiError) {
         false => Some(1),
     };
     let Some(times) = times else { return };
-    let error = error.json(true);
-    tracing::error!(times = (times > 1).then_some(times), "{}", String::from_utf8_lossy(&error));
+    let (said, fault) = (error.json(true), error.fault().map_or(String::new(), |fault| format!(" {}", fault.message)));
+    tracing::error!(times = (times > 1).then_some(times), "{}{fault}", String::from_utf8_lossy(&said));
 }

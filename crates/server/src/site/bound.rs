@@ -2,14 +2,14 @@
 
 use super::Loaded;
 use crate::config::InForce;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fault};
 use crate::flow::context;
 use crate::schema::Snapshot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::{Error, ErrorKind, Need, Place, Query};
+use thalweg_pages::{Error, ErrorKind, Need, Place, Query, Shows};
 use thalweg_plan::{EmbedRead, Form, Narrowing, Output, Plan, Read, Value, plan};
-use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
+use thalweg_request::{Action, ApiRequest, Count, Headers, Params, Resource, Target};
 use thalweg_rows::{Codec, Scalar};
 
 /// All pages of a site, with one schema cache.
@@ -37,6 +37,25 @@ pub(crate) struct BoundQuery {
     whole: Option<String>,
 }
 
+impl BoundQuery {
+    /// What its request says beside its query string.
+    pub(crate) fn headers(&self) -> Headers<'static> {
+        let prefer = self.query.count.map(|count| match count {
+            Count::Exact => "count=exact",
+            Count::Planned => "count=planned",
+            Count::Estimated => "count=estimated",
+        });
+        Headers { prefer: prefer.into_iter().collect(), ..Headers::default() }
+    }
+
+    /// Of what is shown as one row, one is fetched.
+    pub(crate) fn narrow(&self, request: &mut ApiRequest<'_>) {
+        if self.query.shows == Shows::One {
+            request.window.limit_rows = Some(request.window.limit_rows.map_or(1, |limit| limit.min(1)));
+        }
+    }
+}
+
 impl Bound {
     pub(super) fn of(loaded: Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Self {
         let page = |page: &thalweg_pages::Page| {
@@ -55,7 +74,7 @@ impl Bound {
     pub(crate) fn page(&self, number: usize) -> Result<&BoundPage, ApiError> {
         match self.pages.get(number) {
             Some(Ok(page)) => Ok(page),
-            Some(Err(error)) => Err(ApiError::of_page(error.to_string())),
+            Some(Err(error)) => Err(ApiError::of_page(Fault::of(error))),
             None => Err(ApiError::no_page()),
         }
     }

@@ -1,0 +1,149 @@
+//! A site that is being written (`--dev`): read again when a file changes, its mistakes shown with their lines, and its pages told to
+//! load again.
+
+use super::{Site, SiteError};
+use crate::answer::Body;
+use arc_swap::ArcSwapOption;
+use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, Uri};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use thalweg_pages::Place;
+use tokio::sync::watch;
+
+/// How often the folder is looked at.
+const LOOKED_AT: Duration = Duration::from_millis(250);
+/// How long a page waits for a change at a time.
+const CHANGE_WAIT_MAX: Duration = Duration::from_secs(20);
+/// How many lines of a file are shown before one with a mistake, and behind it.
+const LINES_AROUND: usize = 3;
+/// How much of a file is read to show them, in bytes.
+const EXCERPT_FILE_BYTES_MAX: u64 = 2 << 20;
+/// How many files are looked at.
+const WATCHED_FILES_MAX: usize = 20_000;
+
+/// Where pages ask whether they have changed.
+const CHANGES: &str = "/.thalweg/changes";
+
+/// What is known of a site that is being written.
+pub(crate) struct Development {
+    /// Why it could not be read last.
+    wrong: ArcSwapOption<String>,
+    /// A number that changes when it does. It begins with the time, so that a server that is started again says another.
+    changed: watch::Sender<u64>,
+}
+
+impl Development {
+    pub(super) fn new() -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        Self { wrong: ArcSwapOption::empty(), changed: watch::Sender::new(started << 20) }
+    }
+
+    /// What is wrong with the site as it is, if anything.
+    pub(crate) fn wrong(&self) -> Option<Arc<String>> {
+        self.wrong.load_full()
+    }
+
+    /// Notes that the site was read, or why it could not be.
+    pub(super) fn read(&self, folder: &Path, read: Result<(), SiteError>) {
+        let wrong = read.err().map(|error| match &error {
+            SiteError::Pages(error) => with_excerpt(folder, error.place(), &error.to_string()),
+            SiteError::Files(error) => error.to_string(),
+        });
+        if let Some(wrong) = &wrong {
+            tracing::error!(target: "notice", "the site cannot be loaded: {wrong}");
+        }
+        self.wrong.store(wrong.map(Arc::new));
+        self.changed.send_modify(|number| *number += 1);
+    }
+
+    /// The script that every page ends with.
+    pub(crate) fn script(&self) -> String {
+        let number = *self.changed.borrow();
+        format!(
+            "<script>(async () => {{ for (;;) {{ try {{ const answer = await fetch(\"{CHANGES}?{number}\"); \
+             if (answer.ok && await answer.text() !== \"{number}\") location.reload(); }} \
+             catch {{ await new Promise(done => setTimeout(done, 500)); }} }} }})()</script>\n"
+        )
+    }
+
+    /// Answers whoever asks whether the site has changed, when it has, or after a while.
+    pub(crate) async fn answer(&self, uri: &Uri) -> Option<Response<Body>> {
+        let known = (uri.path() == CHANGES).then(|| uri.query())?;
+        let known = known.and_then(|number| number.parse::<u64>().ok());
+        let mut changed = self.changed.subscribe();
+        let other = changed.wait_for(|number| Some(*number) != known);
+        let number = match tokio::time::timeout(CHANGE_WAIT_MAX, other).await {
+            Ok(Ok(number)) => *number,
+            Ok(Err(_)) | Err(_) => known.unwrap_or(0),
+        };
+        let text = number.to_string();
+        let mut response = Response::new(Body::whole(text.clone().into()));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Some(response)
+    }
+}
+
+/// Reads a site again whenever its folder has changed, for ever.
+pub(crate) async fn keep_read(site: Arc<Site>) {
+    let look = |site: Arc<Site>| tokio::task::spawn_blocking(move || fingerprint(&site.folder));
+    let mut known = look(site.clone()).await.unwrap_or(0);
+    loop {
+        tokio::time::sleep(LOOKED_AT).await;
+        let now = look(site.clone()).await.unwrap_or(known);
+        if now != known {
+            known = now;
+            let reading = site.clone();
+            _ = tokio::task::spawn_blocking(move || reading.reload()).await;
+        }
+    }
+}
+
+/// What changes with the files of a folder: their names, sizes and when they were written.
+fn fingerprint(folder: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let mut entries: Vec<_> = entries.flatten().take(WATCHED_FILES_MAX).collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            seen += 1;
+            let Ok(known) = entry.metadata() else { continue };
+            if seen > WATCHED_FILES_MAX {
+                return hasher.finish();
+            }
+            if known.is_dir() {
+                folders.push(entry.path());
+            }
+            (entry.path(), known.len(), known.modified().ok()).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// A message with the lines round the place that it is about.
+pub(crate) fn with_excerpt(folder: &Path, place: &Place, message: &str) -> String {
+    let mut text = String::new();
+    let opened = std::fs::File::open(folder.join(&place.file));
+    let read = opened.and_then(|file| file.take(EXCERPT_FILE_BYTES_MAX).read_to_string(&mut text));
+    if place.line == 0 || read.is_err() {
+        return message.to_owned();
+    }
+    let first = place.line.saturating_sub(LINES_AROUND).max(1);
+    let mut shown = format!("{message}\n");
+    for (number, line) in text.lines().enumerate().skip(first - 1).take(2 * LINES_AROUND + 1) {
+        let mark = if number + 1 == place.line { '>' } else { ' ' };
+        let line: String = line.chars().take(200).collect();
+        _ = write!(shown, "\n{mark} {:>4} | {line}", number + 1);
+    }
+    shown
+}
