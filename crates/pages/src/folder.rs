@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::Path;
 
 /// How long a template may be, or a catalogue of messages.
-pub const FILE_BYTES_MAX: u64 = 1 << 20;
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// How many files a site may have beside `static/`, and folders.
 pub const FILES_MAX: usize = 10_000;
 /// How many folders may be within each other.
 pub const FOLDERS_DEEP_MAX: usize = 16;
 /// How long all templates may be together.
-pub const SITE_BYTES_MAX: u64 = 64 << 20;
+pub const SITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What is served as it is, and no template.
 const STATIC: &str = "static";

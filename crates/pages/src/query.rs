@@ -8,7 +8,7 @@ use std::fmt::Write;
 use thalweg_request::Count;
 
 /// How long a query may be.
-pub const QUERY_BYTES_MAX: usize = 8 << 10;
+pub const QUERY_BYTES_MAX: usize = 8 * 1024;
 /// How many values it may have.
 pub const QUERY_VALUES_MAX: usize = 64;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// How long a path may be.
-pub const PATH_BYTES_MAX: usize = 4 << 10;
+pub const PATH_BYTES_MAX: usize = 4 * 1024;
 /// How many parts it may have.
 pub const PATH_PARTS_MAX: usize = 32;
 

@@ -31,8 +31,9 @@ pub async fn explain(config: &Config, address: &str, role: Option<&str>) -> Resu
     let snapshot = load(connection, config, None).await.map_err(failed)?;
     let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
     let wrong = |error: ApiError| ServerError::Explain(error.words());
+    let parsed = Some(address).filter(|address| address.starts_with('/')).and_then(|address| address.parse().ok());
     let mut uri: Uri =
-        address.parse().map_err(|_| ServerError::Explain(format!("{address} is no address: /flights")))?;
+        parsed.ok_or_else(|| ServerError::Explain(format!("{address} is no address such as /flights")))?;
     let site = Site::of(config, false).map_err(|error| ServerError::Pages(error.to_string()))?;
     let connection = connect(config).await.map_err(|error| failed(error.into()))?;
     let mut explaining = Explaining {

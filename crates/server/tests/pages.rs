@@ -718,7 +718,7 @@ fn what_a_page_reads_is_explained() {
     for (address, wrong) in [
         ("/nothing", "There is no such page."),
         ("/api/nothing", "Could not find the table"),
-        ("flights", "is no address"),
+        ("flights", "is no address such as /flights"),
     ] {
         let error = explain(address).unwrap_err().to_string();
         assert!(error.contains(wrong), "{address}: {error}");
