@@ -8,7 +8,7 @@ use std::io;
 use tokio::runtime::Handle;
 
 /// How large a page may be that is made at once, in bytes.
-const AT_ONCE_BYTES_MAX: usize = 4 * 1024 * 1024;
+const AT_ONCE_BYTES_MAX: usize = 1024 * 1024;
 
 /// A page as it is written, in chunks.
 pub(crate) struct Page {
