@@ -63,7 +63,7 @@ struct Explaining<'a> {
 
 impl Explaining<'_> {
     async fn page(&mut self, site: &Site, uri: &Uri) -> Result<(), ApiError> {
-        let bound = site.bound(self.in_force, self.snapshot);
+        let bound = site.bound(&site.loaded(), self.in_force, self.snapshot);
         let found = bound.loaded.pages.find(uri.path()).map_err(|error| ApiError::of_path(&error))?;
         let found = found.ok_or_else(ApiError::no_page)?;
         let headers = HeaderMap::new();

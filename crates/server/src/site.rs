@@ -170,10 +170,9 @@ impl Site {
         Route::Api
     }
 
-    /// The site's pages, held against a schema cache.
-    pub(crate) fn bound(&self, in_force: &InForce, snapshot: &Snapshot) -> Arc<Bound> {
-        let loaded = self.loaded.load();
-        if let Some(bound) = self.bound.load_full().filter(|bound| bound.is_of(&loaded, in_force, snapshot)) {
+    /// The pages of a load of the site, held against a schema cache.
+    pub(crate) fn bound(&self, loaded: &Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Arc<Bound> {
+        if let Some(bound) = self.bound.load_full().filter(|bound| bound.is_of(loaded, in_force, snapshot)) {
             return bound;
         }
         let bound = Arc::new(Bound::of(loaded.clone(), in_force, snapshot));

@@ -78,7 +78,7 @@ impl State {
     pub(crate) fn wrong_page(&self) -> Option<String> {
         let site = self.site.as_ref().filter(|site| site.development().is_none())?;
         let snapshot = self.snapshot.load_full()?;
-        let bound = site.bound(&self.in_force(), &snapshot);
+        let bound = site.bound(&site.loaded(), &self.in_force(), &snapshot);
         let errors: Vec<String> = bound.errors().map(|error| format!("a page cannot be made: {error}")).collect();
         (!errors.is_empty()).then(|| errors.join("\n"))
     }

@@ -65,7 +65,7 @@ pub(super) async fn attempt<'a>(
     }
     let who = given.who((state, in_force), parts, bill).await?;
     let snapshot = state.snapshot()?;
-    let bound = site.bound(in_force, &snapshot);
+    let bound = site.bound(&loaded, in_force, &snapshot);
     let asked = Asked::of((&parts.uri, &parts.headers), &found.bound, &who.claims())?;
     if asked.is_of_no_language(&loaded.pages) {
         return Err(ApiError::no_page());
@@ -85,7 +85,13 @@ pub(super) async fn refusal<'a>(
     given: &mut Given<'a>,
 ) -> Response<Body> {
     let template = if error.status == StatusCode::NOT_FOUND { "404.html" } else { "error.html" };
-    let mut response = match of_template((state, in_force), site, template, parts, error, given).await {
+    // whoever writes the site is shown what is wrong with it, which its own page may leave out
+    let is_shown = site.development().is_some() && error.status.is_server_error();
+    let own = match is_shown {
+        true => None,
+        false => of_template((state, in_force), site, template, parts, error, given).await,
+    };
+    let mut response = match own {
         Some(response) => response,
         None => {
             let mut page = site::error_page(error, in_force.config.client_errors_are_verbose);
@@ -116,7 +122,7 @@ async fn of_template<'a>(
     let loaded = site.loaded();
     let number = loaded.pages.number(template)?;
     let snapshot = state.snapshot().ok()?;
-    let bound = site.bound(in_force, &snapshot);
+    let bound = site.bound(&loaded, in_force, &snapshot);
     // of one who cannot be told from others nothing is fetched
     let who = given.who.clone().or(Who::nobody(in_force))?;
     let asked = Asked::of((&parts.uri, &parts.headers), &[], &who.claims()).ok()?;
