@@ -1,6 +1,7 @@
 //! The head of a page: the data it reads, in TOML between two lines of `+++`.
 
 use crate::error::{Error, ErrorKind, Place};
+use crate::form::{FORMS_MAX, Form};
 use crate::messages;
 use crate::query::{Query, Shows, is_name};
 use std::collections::BTreeMap;
@@ -14,10 +15,11 @@ pub const QUERIES_MAX: usize = 64;
 pub const PER_PAGE_MAX: u64 = 10_000;
 
 const FENCE: &str = "+++";
+const FORMS: &str = "a form is a table: [form], or [forms.delete] of one with a name";
 const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
 const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
 /// Names that mean something in templates already, or to their filters.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     messages::FUNCTION,
     "locale",
     "zone",
@@ -26,6 +28,7 @@ const RESERVED: [&str; 17] = [
     "super",
     "caller",
     "form",
+    "forms",
     "request",
     "error",
     "claims",
@@ -37,13 +40,26 @@ const RESERVED: [&str; 17] = [
     "not",
 ];
 
+/// Those of them that a path may say.
+const OF_PATHS: [&str; 2] = ["locale", "zone"];
+
+/// Whether a path can bind this name: templates take it for nothing else.
+pub(crate) fn can_be_bound(name: &str) -> bool {
+    is_free(name) || OF_PATHS.contains(&name)
+}
+
+/// Whether a query can have this name.
+fn is_free(name: &str) -> bool {
+    is_name(name) && !RESERVED.contains(&name)
+}
+
 /// What a page says before its template begins.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
     /// The queries by the names under which the template finds their rows.
     pub queries: BTreeMap<String, Query>,
-    /// `[form]`, as it is written.
-    pub form: Option<toml::Table>,
+    /// The forms: `[form]` without a name, and `[forms.name]`.
+    pub forms: BTreeMap<String, Form>,
 }
 
 /// A page's head read, and where its template begins: the byte, and the lines before it.
@@ -84,15 +100,18 @@ impl Head<'_> {
         let mut front = Front::default();
         for (key, value) in table.get_ref() {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
-            if name == "form" {
-                let whole = self.toml.parse::<toml::Table>().map_err(|error| self.not_toml(&error))?;
-                front.form = whole.get("form").and_then(|form| form.as_table()).cloned();
-                if front.form.is_none() {
-                    return Err(self.error(at, "form is a table: [form]"));
+            match name {
+                "form" => {
+                    front.forms.insert(String::new(), self.form(value, at)?);
+                    continue;
                 }
-                continue;
+                "forms" => {
+                    self.forms(&mut front.forms, value, at)?;
+                    continue;
+                }
+                _ => {}
             }
-            if !is_name(name) || RESERVED.contains(&name) {
+            if !is_free(name) {
                 return Err(self.error(at, format!("{name} cannot be the name of a query: letters, digits and _ can, but for words of the templates")));
             }
             if front.queries.len() == QUERIES_MAX {
@@ -101,6 +120,26 @@ impl Head<'_> {
             front.queries.insert(name.to_owned(), self.query(name, value.get_ref(), value.span().start)?);
         }
         Ok(front)
+    }
+
+    fn forms(&self, forms: &mut BTreeMap<String, Form>, value: &Spanned<DeValue<'_>>, at: usize) -> Result<(), Error> {
+        let DeValue::Table(table) = value.get_ref() else { return Err(self.error(at, FORMS)) };
+        for (key, value) in table {
+            let (name, at) = (key.get_ref().as_ref(), key.span().start);
+            if !is_name(name) {
+                return Err(self.error(at, FORMS));
+            }
+            if forms.len() >= FORMS_MAX {
+                return Err(self.error(at, format!("a page has at most {FORMS_MAX} forms")));
+            }
+            forms.insert(name.to_owned(), self.form(value, at)?);
+        }
+        Ok(())
+    }
+
+    fn form(&self, value: &Spanned<DeValue<'_>>, at: usize) -> Result<Form, Error> {
+        let DeValue::Table(table) = value.get_ref() else { return Err(self.error(at, FORMS)) };
+        Form::read(table, at, self.place(at)).map_err(|(at, message)| self.error(at, message))
     }
 
     fn query(&self, name: &str, value: &DeValue<'_>, at: usize) -> Result<Query, Error> {
@@ -165,9 +204,13 @@ impl Head<'_> {
     }
 
     fn error(&self, at: usize, message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Front, self.place(at), message)
+    }
+
+    fn place(&self, at: usize) -> Place {
         let before = &self.text[..self.begin + at.min(self.toml.len())];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Error::new(ErrorKind::Front, Place { file: self.file.to_owned(), line, column }, message)
+        Place { file: self.file.to_owned(), line, column }
     }
 }

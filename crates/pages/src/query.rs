@@ -19,7 +19,7 @@ pub struct Query {
     pub shows: Shows,
     /// How the rows are counted that there are in all.
     pub count: Option<Count>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<Standing>>,
 }
 
 /// What a page shows of the rows that there are.
@@ -38,10 +38,11 @@ pub enum Shows {
     },
 }
 
+/// A part of a text: as it is written, or a value and how it stands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(crate) enum Piece<S> {
     Literal(String),
-    Value(Value, Standing),
+    Value(Value, S),
 }
 
 /// A value in braces: `{id}`, `{page=1}`, `{cookie.theme=light}`, `{claims.sub}`.
@@ -158,7 +159,7 @@ fn escape(value: &str) -> String {
 }
 
 /// All but the unreserved characters of RFC 3986, percent-encoded.
-fn encode(request: &mut String, value: &str) {
+pub(crate) fn encode(request: &mut String, value: &str) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             request.push(char::from(byte));
@@ -243,7 +244,7 @@ impl InQuery {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<Standing>>,
     literal: String,
     place: InQuery,
 }
@@ -258,7 +259,7 @@ impl Reader<'_> {
             } else if c == '{' {
                 self.value()?;
             } else if c == '}' {
-                return Err((self.at, "a brace that is none of a value's is written twice: }}".to_owned()));
+                return Err((self.at, LONE_BRACE.to_owned()));
             } else {
                 self.push(c);
                 self.at += c.len_utf8();
@@ -282,23 +283,54 @@ impl Reader<'_> {
     fn value(&mut self) -> Result<(), (usize, String)> {
         let begin = self.at;
         let wrong = |message: &str| (begin, message.to_owned());
-        let inner = &self.text[begin + 1..];
-        let end =
-            inner.find('}').ok_or_else(|| wrong("a } is missing; a { that begins no value is written twice: {{"))?;
-        let value = Value::parse(&inner[..end]).map_err(|message| wrong(&message))?;
-        let standing = self.place.standing(&inner[end + 1..]).map_err(wrong)?;
+        let (value, rest) = Value::begin(&self.text[begin..]).map_err(|message| wrong(&message))?;
+        let standing = self.place.standing(rest).map_err(wrong)?;
         if self.pieces.len() >= 2 * QUERY_VALUES_MAX {
             return Err(wrong("there are too many values"));
         }
         self.end_literal();
         self.pieces.push(Piece::Value(value, standing));
         self.place.value.push('v');
-        self.at = begin + end + 2;
+        self.at = self.text.len() - rest.len();
         Ok(())
     }
 }
 
+/// The pieces of a text whose values stand anywhere.
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<()>>, String> {
+    let (mut pieces, mut literal, mut rest) = (Vec::new(), String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        if rest.starts_with("{{") || rest.starts_with("}}") {
+            literal.push(c);
+            rest = &rest[2..];
+        } else if c == '{' {
+            let (value, behind) = Value::begin(rest)?;
+            if pieces.len() >= 2 * QUERY_VALUES_MAX {
+                return Err("there are too many values".to_owned());
+            }
+            pieces.extend([Piece::Literal(std::mem::take(&mut literal)), Piece::Value(value, ())]);
+            rest = behind;
+        } else if c == '}' {
+            return Err(LONE_BRACE.to_owned());
+        } else {
+            literal.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    pieces.push(Piece::Literal(literal));
+    Ok(pieces)
+}
+
+const LONE_BRACE: &str = "a brace that is none of a value's is written twice: }}";
+
 impl Value {
+    /// The value that a text begins with, and what is behind it.
+    fn begin(text: &str) -> Result<(Value, &str), String> {
+        let (inner, rest) =
+            text[1..].split_once('}').ok_or("a } is missing; a { that begins no value is written twice: {{")?;
+        Ok((Value::parse(inner)?, rest))
+    }
+
     fn parse(text: &str) -> Result<Value, String> {
         let (name, default) = match text.split_once('=') {
             Some((name, default)) => (name, Some(default.to_owned())),

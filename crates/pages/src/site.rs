@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::messages::{self, Messages};
 use crate::need::Need;
-use crate::query::{Query, Shows, is_name};
+use crate::query::{Query, Shows};
 use crate::route::{self, Part, PathError, Routes};
 use crate::{escape, folder, syntax};
 use std::collections::BTreeMap;
@@ -104,8 +104,9 @@ impl Site {
             let (file, text) = &templates.sources[number];
             site.templates.insert(file.clone(), without_front(text, begin));
             if file.split('/').any(|part| part.starts_with('_')) {
-                if let Some(name) = front.queries.keys().next() {
-                    let message = format!("only pages have queries, and what begins with _ is none: {name}");
+                let form = (!front.forms.is_empty()).then_some("[form]");
+                if let Some(name) = front.queries.keys().next().map(String::as_str).or(form) {
+                    let message = format!("only pages have queries and forms, and what begins with _ is none: {name}");
                     return Err(Error::of_file(ErrorKind::Front, file, message));
                 }
                 continue;
@@ -224,8 +225,9 @@ fn parts(file: &str) -> Result<Vec<Part>, Error> {
 fn part(file: &str, stem: &str, suffix: &str) -> Result<Part, Error> {
     let wrong = |message: String| Err(Error::of_file(ErrorKind::Name, file, message));
     if let Some(name) = stem.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        if !is_name(name) {
-            return wrong(format!("[{name}] cannot be named in a template: letters, digits and _ can"));
+        if !front::can_be_bound(name) {
+            let message = "letters, digits and _ can, but for words of the templates";
+            return wrong(format!("[{name}] cannot be named in a template: {message}"));
         }
         return Ok(Part::Bound { name: name.to_owned(), suffix: suffix.to_owned() });
     }

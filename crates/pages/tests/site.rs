@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use thalweg_pages::{ErrorKind, PATH_BYTES_MAX, PATH_PARTS_MAX, PathError, Site};
+use thalweg_pages::{Does, ErrorKind, FORM_FIELDS_MAX, FORMS_MAX, PATH_BYTES_MAX, PATH_PARTS_MAX, PathError, Site};
 
 fn site(files: &[&str]) -> Site {
     Site::of(files.iter().map(|name| ((*name).to_owned(), String::new()))).unwrap()
@@ -123,6 +123,10 @@ fn what_cannot_be_loaded_names_its_file() {
         (&[("x.html", "+++\nzone = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: zone cannot be the name"),
         (&[("x.html", "+++\nt = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: t cannot be the name"),
         (&[("x.html", "+++\na = \"/a\"\n+++\n\n{% if %}")], ErrorKind::Syntax, "x.html:5:1"),
+        (&[("x.html", "+++\nform = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: a form is a table"),
+        (&[("x.html", "+++\nclaims = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: claims cannot be the name"),
+        (&[("[request].html", "")], ErrorKind::Name, "[request] cannot be named"),
+        (&[("_x.html", "+++\n[form]\ninsert = \"/a\"\n+++\n")], ErrorKind::Front, "is none: [form]"),
         (&[("x.html", "{% extends 'x.html' %}")], ErrorKind::Syntax, "x.html extends itself"),
         (&[("x.html", "{% include '_y.html' %}")], ErrorKind::Missing, "x.html:1:12: there is no template _y.html"),
     ] {
@@ -130,6 +134,53 @@ fn what_cannot_be_loaded_names_its_file() {
         assert_eq!(found, kind, "{text}");
         assert!(text.contains(message), "{text}");
     }
+}
+
+#[test]
+fn what_a_form_cannot_do_is_said_where_it_stands() {
+    for (form, message) in [
+        ("[form]", "2:2: a form says one thing that it does"),
+        ("[form]\ninsert = '/a'\ncall = '/rpc/a'", "2:2: a form says one thing that it does"),
+        ("[form]\ninsert = '/a'\nupsert = true", "4:1: upsert is none of insert, update"),
+        ("[form]\ninsert = 1", "3:10: a text is needed"),
+        ("[form]\ninsert = 'a'", "3:10: a query begins as a request does"),
+        ("[form]\ninsert = '/{table}'", "3:10: a value stands behind"),
+        ("[form]\ninsert = '/a?select=b'", "3:10: what is inserted"),
+        ("[form]\ninsert = '/rpc/a'", "3:10: a relation is written to"),
+        ("[form]\ncall = '/a'", "3:8: a function is called"),
+        ("[form]\ncall = '/rpc/a?b={c}'", "3:8: what is inserted or called with"),
+        ("[form]\nupdate = '/a'", "3:10: a filter is needed"),
+        ("[form]\ndelete = '/a?b.c=eq.1'", "3:10: a filter is needed"),
+        ("[form]\ndelete = '/a?id=eq.1&limit=1'", "3:10: limit says nothing about which rows"),
+        ("[form]\nupdate = '/a?id=is.{x}.y)'", "3:10: "),
+        ("[form]\nupdate = '/a?select=b&id=eq.1'", "3:10: select says nothing"),
+        ("[form]\ndelete = '/a?id=eq.1'\nfields = ['a']", "2:2: a form that deletes writes no fields"),
+        ("[form]\ninsert = '/a'\nthen = 'https://evil.example'", "4:8: then is a path of the site"),
+        ("[form]\ninsert = '/a'\nthen = '//evil.example'", "4:8: then is a path of the site"),
+        ("[form]\ninsert = '/a'\nthen = '/{env.x}'", "4:8: values come from cookie. and claims."),
+        ("[form]\ninsert = '/a'\nfields = 'a'", "4:10: fields is a list of names"),
+        ("[form]\ninsert = '/a'\nset = ['a']", "4:7: set is a table"),
+        ("[form]\ninsert = '/a'\nset = { a = '{b' }", "4:13: a } is missing"),
+        ("[form]\ninsert = '/a'\nsession = true", "4:11: session is true or false, and of a form that calls"),
+        ("forms = 1", "2:1: a form is a table"),
+        ("[forms.a-b]\ninsert = '/a'", "2:8: a form is a table"),
+        ("[forms.a]\ninsert = '/a'\n[forms.b]\ncall = '/b'", "5:8: a function is called"),
+    ] {
+        let (kind, text) = refused(&[("x.html", &format!("+++\n{form}\n+++\n"))]);
+        assert!(kind == ErrorKind::Front && text.contains(message), "{form}: {text}");
+    }
+    let (_, text) = refused(&[(
+        "x.html",
+        &format!(
+            "+++\n{}+++\n",
+            (0..=FORMS_MAX)
+                .fold(String::new(), |text, number| { text + &format!("[forms.f{number}]\ninsert = '/a'\n") })
+        ),
+    )]);
+    assert!(text.contains("at most 32 forms"), "{text}");
+    let names = |count: usize| format!("+++\n[form]\ninsert = '/a'\nfields = {:?}\n+++\n", vec!["a"; count]);
+    assert!(refused(&[("x.html", &names(FORM_FIELDS_MAX + 1))]).1.contains("at most 256 fields"));
+    assert!(Site::of([("x.html".to_owned(), names(FORM_FIELDS_MAX))]).is_ok());
 }
 
 #[test]
@@ -150,7 +201,7 @@ fn a_folder_is_read_with_bounds_and_without_links() {
     let site = Site::load(folder.path()).unwrap();
     let page = site.page("flights/index.html").unwrap();
     assert_eq!(page.needs["flights"].columns.keys().collect::<Vec<_>>(), ["title"]);
-    assert_eq!(page.front.form.as_ref().unwrap()["insert"].as_str(), Some("/flights"));
+    assert_eq!(page.front.forms[""].does, Does::Insert);
     // lines are those of the file
     let (_, source) = site.templates().next().unwrap();
     assert!(source.starts_with("{#\n\n\n\n\n#}{{"), "{source}");
