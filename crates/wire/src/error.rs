@@ -54,6 +54,16 @@ pub struct DbError {
     pub position: Option<usize>,
     /// The source routine that reported it.
     pub routine: Option<String>,
+    /// The schema of the table or data type that it is about.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: Option<String>,
+    /// The column.
+    pub column: Option<String>,
+    /// The data type.
+    pub data_type: Option<String>,
+    /// The constraint, or the unique index that is none.
+    pub constraint: Option<String>,
 }
 
 impl fmt::Display for DbError {
@@ -85,6 +95,11 @@ impl DbError {
                 b'W' => found.context = Some(text),
                 b'P' => found.position = text.parse().ok(),
                 b'R' => found.routine = Some(text),
+                b's' => found.schema = Some(text),
+                b't' => found.table = Some(text),
+                b'c' => found.column = Some(text),
+                b'd' => found.data_type = Some(text),
+                b'n' => found.constraint = Some(text),
                 _ => {}
             }
         }
@@ -93,7 +108,10 @@ impl DbError {
     /// The same with texts of at most so many bytes.
     pub(crate) fn shortened(mut self, bytes_max: usize) -> Self {
         let others = [&mut self.detail, &mut self.hint, &mut self.context, &mut self.routine];
-        for text in others.into_iter().flatten().chain([&mut self.severity, &mut self.code, &mut self.message]) {
+        let names = [&mut self.schema, &mut self.table, &mut self.column, &mut self.data_type, &mut self.constraint];
+        for text in
+            others.into_iter().chain(names).flatten().chain([&mut self.severity, &mut self.code, &mut self.message])
+        {
             if text.len() > bytes_max {
                 let end = (0..=bytes_max).rfind(|&at| text.is_char_boundary(at));
                 text.truncate(end.unwrap_or(0));
