@@ -170,6 +170,11 @@ impl FormReader {
         &self.pairs.list
     }
 
+    /// The pairs, with nothing copied.
+    pub fn into_pairs(self) -> Vec<(String, String)> {
+        self.pairs.list
+    }
+
     /// How much memory the pairs take, in bytes.
     pub fn size_bytes(&self) -> usize {
         self.pairs.size_bytes

@@ -16,6 +16,7 @@ use thalweg_decode::DecodeError;
 use thalweg_files::MultipartError;
 use thalweg_json::write_string;
 use thalweg_pages::Place;
+use thalweg_wire::DbError;
 
 /// An error on its way to the client.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct ApiError {
     /// Whether the schema cache is to be loaded: it has fallen behind, or the database is away, and may come back with
     /// another schema. A status that SQL has chosen never says so.
     pub(crate) load_is_due: bool,
+    /// What PostgreSQL reported, if it is that.
+    pub(crate) reported: Option<Box<DbError>>,
 }
 
 /// Whether a request that failed may be tried again. No error of something that may have been committed says so.
@@ -93,6 +96,7 @@ impl ApiError {
             reason: None,
             retry: Retry::Never,
             load_is_due: false,
+            reported: None,
         }
     }
 
@@ -168,7 +172,7 @@ impl ApiError {
         Self::new(
             403,
             "TWG06",
-            "A request by cookie that may change something, or with Prefer: session, must come from the same site",
+            "A form, a request by cookie that may change something, or one with Prefer: session, must come from the same site",
         )
         .details("Neither Sec-Fetch-Site nor Origin says that it does.")
         .hint("Who is no browser sends the token in the Authorization header, and signs in without Prefer: session.")
@@ -361,8 +365,22 @@ impl ApiError {
         Self::new(status, "TWG11", error.to_string())
     }
 
-    pub(crate) fn method_of_page(method: &Method) -> Self {
-        Self::new(405, "PGRST117", format!("Unsupported HTTP method: {method}")).header(ALLOW, "GET, HEAD")
+    pub(crate) fn method_of_page(method: &Method, has_forms: bool) -> Self {
+        let allowed = if has_forms { "GET, HEAD, POST" } else { "GET, HEAD" };
+        Self::new(405, "PGRST117", format!("Unsupported HTTP method: {method}")).header(ALLOW, allowed)
+    }
+
+    /// What was sent to a page is no form.
+    pub(crate) fn no_form() -> Self {
+        Self::new(400, "TWG13", "A form is application/x-www-form-urlencoded or multipart/form-data")
+    }
+
+    /// The page has no form that the address names.
+    pub(crate) fn no_such_form(name: &str) -> Self {
+        match name {
+            "" => Self::new(400, "TWG13", "The page has forms with names only").hint("The address says which: ?form=…"),
+            name => Self::new(400, "TWG13", format!("The page has no form {name}")),
+        }
     }
 
     /// What it says to people, each part with its name.

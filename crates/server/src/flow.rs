@@ -1,5 +1,6 @@
 //! The whole request, one line a stage.
 
+mod form;
 mod going;
 mod page;
 mod wanted;
@@ -195,7 +196,7 @@ async fn attempt<'a>(
 ) -> Answered {
     if let Some(site) = given.site {
         // boxed: the API's requests would have room for it
-        return Box::pin(page::attempt((state, in_force), site, parts, bill, given)).await;
+        return Box::pin(page::attempt((state, in_force), site, parts, body, bill, given)).await;
     }
     let config = &in_force.config;
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {

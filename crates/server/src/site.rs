@@ -10,6 +10,7 @@ mod bound;
 mod collected;
 mod development;
 mod error_page;
+mod form;
 mod respond;
 mod static_files;
 
@@ -18,6 +19,7 @@ pub(crate) use bound::{Bound, BoundQuery, target};
 pub(crate) use collected::{Collected, Found};
 pub(crate) use development::keep_read;
 pub(crate) use error_page::error_page;
+pub(crate) use form::{Blank, BoundForm, FormField, action};
 pub(crate) use respond::{Page, respond};
 
 use crate::config::{Config, InForce};

@@ -17,6 +17,7 @@ mod make;
 mod pace;
 mod request_body;
 
+pub(crate) use form::Field;
 pub(crate) use held::HeldBytes;
 pub(crate) use incoming::{BodyLimits, Incoming};
 pub(crate) use request_body::{CopyRows, Received, RequestBody};

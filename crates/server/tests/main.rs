@@ -10,6 +10,7 @@ mod errors;
 mod faults;
 mod files;
 mod flat;
+mod forms;
 mod injection;
 mod jwks;
 mod known;

@@ -90,6 +90,7 @@ impl ApiError {
         match error.kind() {
             WireKind::Database(database) => {
                 let mut api = Self::database(database, anonymous);
+                api.reported = Some(database.clone());
                 if let Some(place) = database.context.as_deref().and_then(row_of_copy) {
                     api = api.at(place);
                 }

@@ -4,10 +4,11 @@
 //!  path ──▶ page ──▶ queries filled ──▶ prepared (going.rs) ──▶ one round trip ──▶ tables ──▶ template ──▶ response
 //! ```
 
+use super::form;
 use super::going::Going;
 use super::{Answered, Given};
 use crate::answer::{Body, respond};
-use crate::auth::Who;
+use crate::auth::{Who, cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::prepared::{Nature, Prepared};
@@ -15,10 +16,12 @@ use crate::schema::Snapshot;
 use crate::site::{self, Asked, Bound, BoundQuery, Collected, Found, Page, Site, cookie, target};
 use crate::state::State;
 use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed};
+use crate::upload::RequestBody;
 use bytes::Bytes;
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use minijinja::ErrorKind;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -39,6 +42,7 @@ pub(super) async fn attempt<'a>(
     (state, in_force): (&State, &'a InForce),
     site: &Site,
     parts: &'a Parts,
+    body: &mut RequestBody,
     bill: &mut Bill,
     given: &mut Given<'a>,
 ) -> Answered {
@@ -60,8 +64,13 @@ pub(super) async fn attempt<'a>(
         Ok(None) => return beside(&loaded.pages, parts).ok_or_else(ApiError::no_page),
         Err(error) => return beside(&loaded.pages, parts).ok_or_else(|| ApiError::of_path(&error)),
     };
-    if !matches!(parts.method, Method::GET | Method::HEAD) {
-        return Err(ApiError::method_of_page(&parts.method));
+    let has_forms = !found.page.front.forms.is_empty();
+    let is_sent = parts.method == Method::POST && has_forms;
+    if is_sent {
+        // before anybody is believed who a browser says is there
+        cookie::check_site(parts)?;
+    } else if !matches!(parts.method, Method::GET | Method::HEAD) {
+        return Err(ApiError::method_of_page(&parts.method, has_forms));
     }
     let who = given.who((state, in_force), parts, bill).await?;
     let snapshot = state.snapshot()?;
@@ -71,7 +80,11 @@ pub(super) async fn attempt<'a>(
         return Err(ApiError::no_page());
     }
     let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
-    let filled = making.filled(&bound, found.number, bill).await?;
+    if is_sent {
+        return form::attempt(&making, bound, found.number, (body, given.cookie), bill).await;
+    }
+    let mut filled = making.filled(&bound, found.number, bill).await?;
+    filled.values.insert("form", form::untouched());
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
     Ok((response, None))
 }
@@ -162,19 +175,19 @@ struct Ready<'a> {
 }
 
 /// A page in the making.
-struct Making<'a> {
-    state: &'a State,
+pub(super) struct Making<'a> {
+    pub(super) state: &'a State,
     site: &'a Site,
-    in_force: &'a InForce,
-    parts: &'a Parts,
+    pub(super) in_force: &'a InForce,
+    pub(super) parts: &'a Parts,
     snapshot: &'a Snapshot,
-    who: &'a Who<'a>,
-    asked: &'a Asked<'a>,
+    pub(super) who: &'a Who<'a>,
+    pub(super) asked: &'a Asked<'a>,
 }
 
 /// What a page is made of.
-struct Filled {
-    values: Values,
+pub(super) struct Filled {
+    pub(super) values: Values,
     /// How much its rows take, in bytes.
     rows_bytes: usize,
     /// `response.headers` and `response.status`, as SQL has set them.
@@ -216,7 +229,7 @@ impl<'a> Making<'a> {
     }
 
     /// The rows of a page's queries, and what else its template finds.
-    async fn filled(&self, bound: &Bound, number: usize, bill: &mut Bill) -> Result<Filled, ApiError> {
+    pub(super) async fn filled(&self, bound: &Bound, number: usize, bill: &mut Bill) -> Result<Filled, ApiError> {
         let page = bound.page(number)?;
         let ready: Vec<Ready<'_>> = page.queries.iter().map(|query| self.ready(query)).collect::<Result<_, _>>()?;
         bill.lap(Stage::Plan);
@@ -257,7 +270,7 @@ impl<'a> Making<'a> {
     }
 
     /// A query as a request of its own.
-    fn going<'g>(
+    pub(super) fn going<'g>(
         &'g self,
         params: &'g Params<'g>,
         headers: &'g Headers<'g>,
@@ -356,7 +369,7 @@ impl<'a> Making<'a> {
     }
 
     /// Writes the template.
-    async fn page(
+    pub(super) async fn page(
         &self,
         bound: Arc<Bound>,
         number: usize,
@@ -377,32 +390,51 @@ impl<'a> Making<'a> {
         if has_languages {
             response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         }
+        response.headers_mut().append(header::VARY, HeaderValue::from_static("HX-Request, HX-Target"));
         respond::set_by_sql(&mut response, set_by_sql)?;
         Ok(response)
     }
 
     async fn written(&self, bound: Arc<Bound>, number: usize, filled: Filled) -> Result<Page, ApiError> {
         let Filled { values, rows_bytes, .. } = filled;
-        let (state, values) = (self.state, Arc::new(values));
+        let (state, values, block) = (self.state, Arc::new(values), fragment(&self.parts.headers));
         let mut out = Page::at_once(&state.outlet);
-        if rows_bytes < BUSY_BYTES_MIN && render(&bound, number, &values, &mut out)? {
+        if rows_bytes < BUSY_BYTES_MIN && render(&bound, (number, block.as_deref()), &values, &mut out)? {
             return Ok(out);
         }
         let _turn = state.turns.next().await?;
         let mut out = Page::of_any_size(&state.outlet);
-        let making = tokio::task::spawn_blocking(move || match render(&bound, number, &values, &mut out) {
-            Ok(true) => Ok(out),
-            Ok(false) => Err(ApiError::too_many_answers()),
-            Err(error) => Err(error),
-        });
+        let making =
+            tokio::task::spawn_blocking(move || match render(&bound, (number, block.as_deref()), &values, &mut out) {
+                Ok(true) => Ok(out),
+                Ok(false) => Err(ApiError::too_many_answers()),
+                Err(error) => Err(error),
+            });
         making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
     }
 }
 
-/// Writes a template; whether there was room for all of it.
-fn render(bound: &Bound, number: usize, values: &Arc<Values>, out: &mut Page) -> Result<bool, ApiError> {
-    let page = &bound.loaded.pages.pages()[number];
-    let Err(error) = bound.loaded.renderer.render(&page.template, values.clone(), out) else { return Ok(true) };
+/// What htmx asks for alone: a block that has the name of the element which it will be put into.
+fn fragment(headers: &HeaderMap) -> Option<String> {
+    let only = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    (only("hx-request") == Some("true")).then(|| only("hx-target"))?.map(str::to_owned)
+}
+
+/// Writes a template, or a block of it if it has that one; whether there was room for all of it.
+fn render(
+    bound: &Bound,
+    (number, block): (usize, Option<&str>),
+    values: &Arc<Values>,
+    out: &mut Page,
+) -> Result<bool, ApiError> {
+    let (template, renderer) = (&bound.loaded.pages.pages()[number].template, &bound.loaded.renderer);
+    let written = match block.map(|block| renderer.render_block(template, block, values.clone(), &mut *out)) {
+        Some(Err(error)) if error.kind() == ErrorKind::UnknownBlock && out.is_empty() => None,
+        written => written,
+    };
+    let Err(error) = written.unwrap_or_else(|| renderer.render(template, values.clone(), out)) else {
+        return Ok(true);
+    };
     if let Some(error) = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>())
         && matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::StorageFull)
     {

@@ -7,7 +7,7 @@ use hyper::Uri;
 use hyper::header::{self, HeaderMap};
 use std::borrow::Cow;
 use std::fmt::Write;
-use thalweg_pages::{Shows, Source, Value};
+use thalweg_pages::{Query, Shows, Source, Value};
 use thalweg_request::Params;
 
 /// The last page of a list that can be asked for.
@@ -38,10 +38,7 @@ impl<'a> Asked<'a> {
 
     /// A query with its values, and which page of its list that is.
     pub(crate) fn filled(&self, query: &BoundQuery) -> Result<(String, Option<u64>), ApiError> {
-        let values: Vec<Option<Cow<'_, str>>> = query.query.values().map(|value| self.value(value)).collect();
-        let at = |wanted: &Value| query.query.values().position(|value| std::ptr::eq(value, wanted));
-        let filled = query.query.fill(|value| at(value).and_then(|at| values[at].as_deref()));
-        let mut filled = filled.map_err(|value| ApiError::value_of_page(&value.name))?;
+        let mut filled = self.request(&query.query)?;
         let Shows::Some { per_page, parameter } = &query.query.shows else { return Ok((filled, None)) };
         let page = self.of_address(parameter).map_or(Some(1), |text| text.parse::<u64>().ok());
         let page = page.filter(|page| (1..=PAGE_MAX).contains(page)).ok_or_else(ApiError::no_page)?;
@@ -50,7 +47,15 @@ impl<'a> Asked<'a> {
         Ok((filled, Some(page)))
     }
 
-    fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {
+    /// A request with its values.
+    pub(crate) fn request(&self, query: &Query) -> Result<String, ApiError> {
+        let values: Vec<Option<Cow<'_, str>>> = query.values().map(|value| self.value(value)).collect();
+        let at = |wanted: &Value| query.values().position(|value| std::ptr::eq(value, wanted));
+        let filled = query.fill(|value| at(value).and_then(|at| values[at].as_deref()));
+        filled.map_err(|value| ApiError::value_of_page(&value.name))
+    }
+
+    pub(crate) fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {
         match wanted.source {
             Source::Address => self.of_address(&wanted.name).map(Cow::Borrowed),
             Source::Cookie => cookie(self.headers, &wanted.name).map(Cow::Borrowed),
@@ -82,7 +87,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What the path binds, or else the query string's first of the name. A field of a form that was left empty says nothing.
-    fn of_address(&self, name: &str) -> Option<&str> {
+    pub(crate) fn of_address(&self, name: &str) -> Option<&str> {
         let bound = self.bound.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         let mut given = self.params.iter().filter(|(known, value)| *known == name && !value.is_empty());
         bound.or_else(|| given.next().map(|(_, value)| value))

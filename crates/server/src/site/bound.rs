@@ -1,6 +1,6 @@
 //! The pages of a site held against a schema cache: which columns each query fetches, and which names no column has.
 
-use super::Loaded;
+use super::{BoundForm, Loaded};
 use crate::config::InForce;
 use crate::error::{ApiError, Fault};
 use crate::flow::context;
@@ -24,6 +24,8 @@ pub(crate) struct Bound {
 /// A page whose names are all those of columns.
 pub(crate) struct BoundPage {
     pub(crate) queries: Vec<BoundQuery>,
+    /// By their names.
+    pub(crate) forms: Vec<(String, BoundForm)>,
 }
 
 /// A query with what the page needs of it.
@@ -60,7 +62,13 @@ impl Bound {
     pub(super) fn of(loaded: Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Self {
         let page = |page: &thalweg_pages::Page| {
             let query = |(name, query): (&String, &Query)| bind(page, name, query, in_force, snapshot);
-            Ok(BoundPage { queries: page.front.queries.iter().map(query).collect::<Result<_, _>>()? })
+            let form = |(name, form): (&String, &thalweg_pages::Form)| {
+                Ok((name.clone(), BoundForm::of(page, form, in_force, snapshot)?))
+            };
+            Ok(BoundPage {
+                queries: page.front.queries.iter().map(query).collect::<Result<_, _>>()?,
+                forms: page.front.forms.iter().map(form).collect::<Result<_, _>>()?,
+            })
         };
         let pages = loaded.pages.pages().iter().map(page).collect();
         Self { loaded, snapshot: snapshot.load, in_force: in_force.number, pages }

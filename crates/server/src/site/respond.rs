@@ -30,6 +30,10 @@ impl Page {
         Self { runtime: Some(Handle::current()), ..Self::at_once(outlet) }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunk.is_empty() && self.held.bytes() == 0
+    }
+
     fn next_chunk(&mut self) -> io::Result<()> {
         let full = std::mem::replace(&mut self.chunk, self.outlet.stock().take());
         self.held.push(full);

@@ -7,6 +7,7 @@ use crate::error::ApiError;
 use crate::upload::held::{Hold, Holds};
 use crate::upload::make::{Making, PIECE_BYTES};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use thalweg_files::Part;
 use thalweg_json::{write_inside, write_string};
@@ -33,6 +34,29 @@ impl Field {
     /// What a plan has to know of it; `at` is its place among the fields.
     pub(crate) fn key(&self, at: usize) -> Key<'_> {
         Key { name: &self.name, member: Some(at), form: self.form, is_optional: self.is_optional }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was typed into it, if that is no more than so many bytes; of a file, and of what is derived from one, there is nothing.
+    pub(crate) fn typed(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
+        let is_typed = self.form == Form::Text && !self.is_optional && self.size_bytes() <= bytes_max;
+        is_typed.then(|| match self.content.as_slice() {
+            [only] => String::from_utf8_lossy(only),
+            several => Cow::Owned(String::from_utf8_lossy(&several.concat()).into_owned()),
+        })
+    }
+
+    /// Whether nothing was typed into it.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.form == Form::Text && self.content.iter().all(Bytes::is_empty)
+    }
+
+    fn of_text(name: String, value: String) -> Self {
+        let content = vec![value.into()];
+        Self { name, form: Form::Text, is_optional: false, is_argument: false, counts: false, content }
     }
 
     fn size_bytes(&self) -> usize {
@@ -68,6 +92,17 @@ pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
         fields.push(field(name, Form::File, false, content));
     }
     fields
+}
+
+/// The fields of a form without files.
+pub(crate) fn of_pairs(pairs: Vec<(String, String)>) -> Vec<Field> {
+    pairs.into_iter().map(|(name, value)| Field::of_text(name, value)).collect()
+}
+
+/// Sets a value, whatever was sent under its name.
+pub(crate) fn set(fields: &mut Vec<Field>, name: &str, value: &str) {
+    fields.iter_mut().filter(|field| field.name == name).for_each(|field| field.counts = false);
+    fields.push(Field { counts: true, ..Field::of_text(name.to_owned(), value.to_owned()) });
 }
 
 /// Finds the fields that count: one that is sent does before one that is derived, and of several the last.

@@ -18,12 +18,14 @@ mod values;
 pub(crate) use values::CopyRows;
 
 use crate::error::ApiError;
+use crate::upload::form::{self, Field};
 use crate::upload::held::{HeldBytes, Hold, Holds, Keeper};
 use crate::upload::{BodyLimits, Incoming};
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap};
 use std::sync::Arc;
 use thalweg_decode::DecodeError;
+use thalweg_files::PartsReader;
 use thalweg_request::{Action, ApiRequest, Content, Missing, Payload, Preferences, Returning};
 use understood::Understood;
 
@@ -112,6 +114,27 @@ impl RequestBody {
         self.read(may_flow, request.names_keys()).await
     }
 
+    /// Reads the form of a page: its fields are values of a row, whatever becomes of that, and some are the page's to set.
+    pub(crate) async fn receive_form(&mut self, headers: &HeaderMap, set: &[(&str, String)]) -> Result<(), ApiError> {
+        if self.received.is_received {
+            return Ok(());
+        }
+        let content_type = headers.get(header::CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let understood = match Content::parse(content_type.as_deref(), false) {
+            Ok(Content::Form) => Understood::Pairs(Box::default()),
+            Ok(Content::Multipart(boundary)) => Understood::Multipart(Box::new(PartsReader::new(boundary))),
+            Ok(Content::Json | Content::Ndjson | Content::Csv | Content::Raw(_)) | Err(_) => {
+                return Err(ApiError::no_form());
+            }
+        };
+        self.incoming.decode(headers)?;
+        self.received.understood = understood;
+        (self.received.action, self.received.is_received) = (Some(Action::Insert), true);
+        self.read(false, false).await?;
+        self.received.set(set);
+        Ok(())
+    }
+
     /// Reads what is left of it.
     pub(crate) async fn complete(&mut self, request: &ApiRequest<'_>) -> Result<(), ApiError> {
         self.read(false, request.names_keys()).await
@@ -147,6 +170,21 @@ impl Received {
     /// The chunks that are held.
     pub(crate) fn held(&self) -> &[Bytes] {
         self.kept.chunks().list()
+    }
+
+    /// The fields of a form whose fields are values of a row.
+    pub(crate) fn fields(&self) -> &[Field] {
+        match &self.understood {
+            Understood::Parts { fields, .. } => fields,
+            Understood::Json(_) | Understood::Form(_) | Understood::Csv(_) | Understood::Pairs(_) => &[],
+            Understood::Multipart(_) | Understood::Raw(_) | Understood::Nothing => &[],
+        }
+    }
+
+    fn set(&mut self, set: &[(&str, String)]) {
+        if let Understood::Parts { fields, .. } = &mut self.understood {
+            set.iter().for_each(|(name, value)| form::set(fields, name, value));
+        }
     }
 
     /// How much is held, in bytes.

@@ -134,7 +134,13 @@ impl Received {
             }
             Understood::Pairs(mut reader) => {
                 reader.finish();
-                self.understood = Understood::Pairs(reader);
+                self.understood = if self.action == Some(Action::Call) {
+                    Understood::Pairs(reader)
+                } else {
+                    let mut fields = form::of_pairs(reader.into_pairs());
+                    form::choose(&mut fields);
+                    Understood::Parts { fields, arguments: Vec::new() }
+                };
             }
             Understood::Multipart(reader) => {
                 let found = reader.finish(self.kept.chunks()).map_err(ApiError::not_multipart)?;

@@ -1,0 +1,274 @@
+//! A form of a page that was sent: what it does, by the steps of the API, and where its visitor goes then; or the page again, which
+//! says what is wrong.
+//!
+//! ```text
+//!  fields ──▶ a row's values ──▶ plan, transaction (going.rs) ──▶ 303
+//!                                            └─▶ faults ──▶ the page again (page.rs)
+//! ```
+
+mod faults;
+
+use super::Answered;
+use super::going::{self, Ready};
+use super::page::Making;
+use crate::answer::{Body, respond};
+use crate::auth::cookie::Cookie;
+use crate::error::ApiError;
+use crate::http::PREFERENCE_APPLIED;
+use crate::site::{self, Blank, Bound, BoundForm, target};
+use crate::upload::{Field, Received, RequestBody};
+use bytes::Bytes;
+use faults::Faults;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::borrow::Cow;
+use std::sync::Arc;
+use thalweg_gauge::Bill;
+use thalweg_pages::{Does, Source, Value, Values};
+use thalweg_plan::plan;
+use thalweg_request::{ApiRequest, Form, Headers, Params, Payload, Resource};
+
+/// Does what a form says, once.
+pub(super) async fn attempt(
+    making: &Making<'_>,
+    bound: Arc<Bound>,
+    number: usize,
+    (body, cookie): (&mut RequestBody, Option<Cookie<'_>>),
+    bill: &mut Bill,
+) -> Answered {
+    let name = making.asked.of_address(NAME).unwrap_or_default();
+    let forms = &bound.page(number)?.forms;
+    let found = forms.iter().find(|(known, _)| known == name).ok_or_else(|| ApiError::no_such_form(name))?;
+    let sent = Sent { making, name, form: &found.1 };
+    body.receive_form(&making.parts.headers, &sent.set()?).await?;
+    let faults = match sent.carry_out(body, cookie, bill).await {
+        Ok(response) => return Ok((response, None)),
+        Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
+        Err(Failure::Faults(faults)) => *faults,
+    };
+    let mut filled = making.filled(&bound, number, bill).await?;
+    filled.values.insert("form", sent.state(body.split().0, &faults));
+    let mut response = making.page(bound.clone(), number, filled, faults.status, bill).await?;
+    if let Some(error) = &faults.error {
+        error.mark(response.headers_mut());
+    }
+    Ok((response, None))
+}
+
+/// How much of what was typed is given back to the page, in bytes.
+const GIVEN_BACK_BYTES_MAX: usize = 1024 * 1024;
+
+/// The parameter of the address that names one of several forms.
+const NAME: &str = "form";
+
+/// What a template finds of a form that was not sent.
+pub(super) fn untouched() -> minijinja::Value {
+    state("", Values::default(), Values::default(), None)
+}
+
+fn state(name: &str, values: Values, errors: Values, error: Option<minijinja::Value>) -> minijinja::Value {
+    let mut state = Values::default();
+    state.insert("name", name);
+    state.insert("values", minijinja::Value::from_object(values));
+    state.insert("errors", minijinja::Value::from_object(errors));
+    state.insert("error", error.unwrap_or(minijinja::Value::from(())));
+    minijinja::Value::from_object(state)
+}
+
+/// A form that was sent.
+struct Sent<'a> {
+    making: &'a Making<'a>,
+    name: &'a str,
+    form: &'a BoundForm,
+}
+
+/// Why nothing was done.
+enum Failure {
+    /// What the visitor can mend.
+    Faults(Box<Faults>),
+    /// What it is, is still to be found out.
+    Error(Box<ApiError>),
+}
+
+impl<E: Into<ApiError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Error(Box::new(error.into()))
+    }
+}
+
+impl Sent<'_> {
+    /// What the page gives, whatever was sent.
+    fn set(&self) -> Result<Vec<(&str, String)>, ApiError> {
+        let value = |value: &Value| self.making.asked.value(value);
+        let set = self.form.form.set.iter().map(|(name, text)| {
+            let text = text.fill(value).map_err(|absent| ApiError::value_of_page(&absent.name))?;
+            Ok((name.as_str(), text))
+        });
+        set.collect()
+    }
+
+    /// Writes, or calls, and says where to go.
+    async fn carry_out(
+        &self,
+        body: &mut RequestBody,
+        cookie: Option<Cookie<'_>>,
+        bill: &mut Bill,
+    ) -> Result<Response<Body>, Failure> {
+        let (form, making) = (&self.form.form, self.making);
+        let filled = self.request()?;
+        let (path, parameters) = filled.split_once('?').unwrap_or((&filled, ""));
+        let resource = Resource::parse(path)?;
+        let params = Params::decode(parameters)?;
+        let returning = if self.form.row.is_empty() { "return=minimal" } else { "return=representation" };
+        let headers = Headers { prefer: vec![returning], ..Headers::default() };
+        let going = making.going(&params, &headers, None);
+        let request = going.read(site::action(form.does), target(&resource)?, body, bill).await?;
+        let (received, incoming) = body.split();
+        let payload = self.payload(received, &request)?;
+        let plan = plan(&request, payload.as_ref(), going.context(&request))?;
+        let (prepared, values) = going.prepare(&request, &plan, None);
+        let source = going::copy_source(&plan, received, &request).await?;
+        let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
+        let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
+        if matches!(form.does, Does::Update | Does::Delete) && rows == Some(0) {
+            return Err(ApiError::no_row().into());
+        }
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return Err(Failure::Faults(Box::new(Faults::of_status(response.status()))));
+        }
+        let then = self.then(&response);
+        if let Some(cookie) = cookie.filter(|_| form.session) {
+            cookie.put(making.state, making.in_force, &mut response).await?;
+        }
+        send_on(&mut response, then);
+        Ok(response)
+    }
+
+    /// The request that the API would be sent, with the columns that say where to go.
+    fn request(&self) -> Result<String, ApiError> {
+        let mut filled = self.making.asked.request(&self.form.form.request)?;
+        if self.form.row_is_selected && !self.form.row.is_empty() {
+            filled.push(if filled.contains('?') { '&' } else { '?' });
+            filled.push_str("select=");
+            filled.push_str(&self.form.row.join(","));
+        }
+        Ok(filled)
+    }
+
+    /// What of the fields is written: those that the form takes, where something was typed or that says something too.
+    fn payload<'r>(&self, received: &'r Received, request: &ApiRequest<'_>) -> Result<Option<Payload<'r>>, Failure> {
+        if self.form.form.does == Does::Delete {
+            return Ok(None);
+        }
+        let Some(mut payload) = received.payload(request)? else { return Ok(None) };
+        let fields = received.fields();
+        payload.keys.retain_mut(|key| {
+            let Some(field) = self.form.field(key.name) else { return self.is_derived(key.name, key.is_optional) };
+            let is_blank = key.member.and_then(|at| fields.get(at)).is_some_and(Field::is_blank);
+            match field.blank {
+                Blank::Null if is_blank => key.form = Form::Null,
+                Blank::Default => return !is_blank,
+                Blank::Text | Blank::Null => {}
+            }
+            true
+        });
+        let is_there = |name: &str| payload.keys.iter().any(|key| key.name == name);
+        match self.form.form.does {
+            Does::Call => {
+                let missing = self.form.fields.iter().filter(|field| field.is_required && !is_there(&field.name));
+                let faults = Faults::missing(missing.map(|field| &*field.name));
+                if let Some(faults) = faults {
+                    return Err(Failure::Faults(Box::new(faults)));
+                }
+            }
+            Does::Update if payload.keys.is_empty() => return Err(Failure::Faults(Box::new(Faults::nothing_sent()))),
+            Does::Insert | Does::Update | Does::Delete => {}
+        }
+        Ok(Some(payload))
+    }
+
+    /// Whether a value is the name or the media type of a file that is taken.
+    fn is_derived(&self, name: &str, is_optional: bool) -> bool {
+        let of = name.strip_suffix("_name").or_else(|| name.strip_suffix("_type"));
+        is_optional && of.is_some_and(|of| self.form.field(of).is_some())
+    }
+
+    /// Where the visitor goes when all is done: by then it is too late for anything to go wrong.
+    fn then(&self, response: &Response<Body>) -> String {
+        let making = self.making;
+        let Some(then) = &self.form.form.then else { return self.page_itself() };
+        let returned = if self.form.row.is_empty() { None } else { response.body().bytes() };
+        let returned = returned.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        then.fill(|value| {
+            let is_of_row = value.source == Source::Address && self.form.row.contains(&value.name);
+            if is_of_row { of_row(&returned, &value.name) } else { making.asked.value(value) }
+        })
+    }
+
+    /// The page that the form stands on, with its query but for the form's name.
+    fn page_itself(&self) -> String {
+        let uri = &self.making.parts.uri;
+        let pairs = uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty());
+        let query: Vec<&str> = pairs.filter(|pair| pair.split('=').next() != Some(NAME)).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        // which some take for the slash that another host's name stands behind
+        format!("{}{mark}{}", uri.path(), query.join("&")).replace('\\', "%5C")
+    }
+
+    /// What a template finds of a form that was sent, and is not done.
+    fn state(&self, received: &Received, faults: &Faults) -> minijinja::Value {
+        let mut values = Values::default();
+        let is_set = |name: &str| self.form.form.set.iter().any(|(known, _)| known == name);
+        // of several with one name the last counts
+        let mut room_bytes = GIVEN_BACK_BYTES_MAX;
+        for field in received.fields().iter().rev().filter(|field| !is_set(field.name())) {
+            if let Some(typed) = field.typed(room_bytes) {
+                room_bytes = room_bytes.saturating_sub(typed.len());
+                values.insert(field.name(), &*typed);
+            }
+        }
+        let mut errors = Values::default();
+        for (name, fault) in &faults.of_fields {
+            errors.insert(name.as_str(), minijinja::Value::from_object(fault.clone()));
+        }
+        let other = faults.other.clone().map(minijinja::Value::from_object);
+        state(self.name, values, errors, other)
+    }
+}
+
+/// A value of the row that was returned, or of the first of several; or what a function returned instead of one.
+fn of_row(returned: &serde_json::Value, name: &str) -> Option<Cow<'static, str>> {
+    match returned {
+        serde_json::Value::Array(rows) => of_row(rows.first()?, name),
+        serde_json::Value::Object(row) => match row.get(name)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some(Cow::Owned(text.clone())),
+            other => Some(Cow::Owned(other.to_string())),
+        },
+        serde_json::Value::Null => None,
+        serde_json::Value::String(text) => Some(Cow::Owned(text.clone())),
+        other @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => Some(Cow::Owned(other.to_string())),
+    }
+}
+
+/// Makes of the API's response one that sends the visitor on, unless SQL has done so.
+fn send_on(response: &mut Response<Body>, then: String) {
+    const OF_THE_API: [HeaderName; 6] = [
+        header::CONTENT_TYPE,
+        header::CONTENT_RANGE,
+        header::CONTENT_LOCATION,
+        header::VARY,
+        PREFERENCE_APPLIED,
+        crate::http::CONTENT_PROFILE,
+    ];
+    *response.body_mut() = Body::whole(Bytes::new());
+    let is_sent_on = response.status().is_redirection();
+    let headers = response.headers_mut();
+    OF_THE_API.iter().for_each(|name| _ = headers.remove(name));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !is_sent_on {
+        respond::text(headers, header::LOCATION, then);
+        *response.status_mut() = StatusCode::SEE_OTHER;
+    }
+}

@@ -1,0 +1,233 @@
+//! The form of a page held against a schema cache: the fields it takes, and which columns of the row say where its visitor goes.
+
+use crate::config::InForce;
+use crate::error::ApiError;
+use crate::flow::context;
+use crate::schema::Snapshot;
+use crate::site::target;
+use thalweg_catalog::{Catalog, Column, Function, Parameter, Relation, RelationKind, Returns, Runs, TypeKind, nearest};
+use thalweg_pages::{Does, Error, ErrorKind, Form, Page, Source};
+use thalweg_plan::plan;
+use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
+use thalweg_rows::oid::{self, Oid};
+
+/// A form whose names are all known.
+pub(crate) struct BoundForm {
+    pub(crate) form: Form,
+    /// The fields that it takes.
+    pub(crate) fields: Vec<FormField>,
+    /// The columns of the row that say where its visitor goes.
+    pub(crate) row: Vec<String>,
+    /// Whether the row's columns can be selected: of what a function returns, only if it is a row.
+    pub(crate) row_is_selected: bool,
+    /// Whether nothing but what is sent fills a column: no trigger does.
+    pub(crate) is_filled_by_fields_only: bool,
+    /// The relation that errors are about, unless they may be about one that stands behind it.
+    pub(crate) table: Option<(String, String)>,
+}
+
+/// A field that a form takes: a column, or an argument.
+pub(crate) struct FormField {
+    pub(crate) name: String,
+    /// What it means that nothing was typed into it.
+    pub(crate) blank: Blank,
+    /// Whether there must be a value.
+    pub(crate) is_required: bool,
+    /// What finds out whether a text is a value of it, and whether that takes its name too.
+    pub(crate) probe: Option<(String, bool)>,
+}
+
+/// What it means that nothing was typed into a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blank {
+    /// The empty text.
+    Text,
+    /// NULL
+    Null,
+    /// Nothing: there is a default.
+    Default,
+}
+
+impl BoundForm {
+    pub(super) fn of(page: &Page, form: &Form, in_force: &InForce, snapshot: &Snapshot) -> Result<Self, Error> {
+        let wrong = |message: String| Error::new(ErrorKind::Query, form.place.clone(), format!("form: {message}"));
+        let said = |error: ApiError| wrong(error.words());
+        if form.session && in_force.config.session_cookie.is_none() {
+            return Err(wrong("session needs a session-cookie in the configuration".to_owned()));
+        }
+        let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+        let sample = form.request.sample();
+        let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
+        let resource = Resource::parse(path).map_err(|error| said(error.into()))?;
+        let target = target(&resource).map_err(said)?;
+        let catalog = &snapshot.catalog;
+        let bound = match target {
+            Target::Relation(name) => {
+                let params = Params::decode(parameters).map_err(|error| said(error.into()))?;
+                let request = ApiRequest::parse(action(form.does), target, false, &params, &Headers::default());
+                let request = request.map_err(|error| said(error.into()))?;
+                plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| said(error.into()))?;
+                let relation = thalweg_plan::relation(catalog, schema, name).map_err(|error| said(error.into()))?;
+                Self::of_relation(form, catalog, relation).map_err(wrong)?
+            }
+            Target::Function(name) => Self::of_function(form, catalog, (schema, name)).map_err(wrong)?,
+        };
+        bound.leading(page).map_err(wrong)
+    }
+
+    fn of_relation(form: &Form, catalog: &Catalog, relation: &Relation) -> Result<Self, String> {
+        let (insert, update, delete) = relation.writable;
+        let can = match form.does {
+            Does::Insert => insert,
+            Does::Update => update,
+            Does::Delete => delete,
+            Does::Call => true,
+        };
+        if !can {
+            return Err(format!("{} cannot be written to so", relation.name));
+        }
+        let columns = relation.columns.iter().filter(|column| !column.generated && form.does != Does::Delete);
+        let fields = columns.map(|column| FormField::of_column(form.does, catalog, relation, column)).collect();
+        Ok(Self {
+            form: form.clone(),
+            fields: taken(form, fields, &relation.name)?,
+            row: relation.columns.iter().map(|column| column.name.to_string()).collect(),
+            row_is_selected: true,
+            is_filled_by_fields_only: relation.writing == Runs::Nothing,
+            table: (relation.kind == RelationKind::Table)
+                .then(|| (relation.schema.to_string(), relation.name.to_string())),
+        })
+    }
+
+    fn of_function(form: &Form, catalog: &Catalog, (schema, name): (&str, &str)) -> Result<Self, String> {
+        let mut candidates = catalog.callable(schema, name);
+        let function = match (candidates.next(), candidates.next()) {
+            (Some(function), None) => function,
+            (None, _) => return Err(format!("there is no function {name}")),
+            (Some(_), Some(_)) => return Err(format!("there are several functions {name}: a form needs one")),
+        };
+        if function.takes_body() {
+            return Err(format!("{name} takes a whole body, and no fields"));
+        }
+        let fields = function.parameters.iter().map(|parameter| FormField::of_parameter(catalog, parameter)).collect();
+        let (row, row_is_selected) = if form.session { (Vec::new(), false) } else { returned(catalog, function) };
+        Ok(Self {
+            form: form.clone(),
+            fields: taken(form, fields, name)?,
+            row,
+            row_is_selected,
+            is_filled_by_fields_only: true,
+            table: None,
+        })
+    }
+
+    /// Keeps of the row what says where its visitor goes.
+    fn leading(mut self, page: &Page) -> Result<Self, String> {
+        let then = self.form.then.iter().flat_map(|then| then.values());
+        let mut shown: Vec<String> = Vec::new();
+        for value in then.filter(|value| value.source == Source::Address) {
+            let is_of_row = self.row.contains(&value.name);
+            if is_of_row {
+                shown.push(value.name.clone());
+            } else if !page.bound.contains(&value.name) && value.default.is_none() {
+                return Err(unknown("then", &value.name, self.row.iter().map(String::as_str)));
+            }
+        }
+        shown.sort();
+        shown.dedup();
+        self.row = shown;
+        Ok(self)
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&FormField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// What is done when a form is sent, as the API has it.
+pub(crate) fn action(does: Does) -> Action {
+    match does {
+        Does::Insert => Action::Insert,
+        Does::Update => Action::Update,
+        Does::Delete => Action::Delete,
+        Does::Call => Action::Call,
+    }
+}
+
+/// The fields that a form takes of those that there could be, and those that it sets.
+fn taken(form: &Form, fields: Vec<FormField>, of: &str) -> Result<Vec<FormField>, String> {
+    let set = form.set.iter().map(|(name, _)| name);
+    if let Some(name) =
+        form.fields.iter().flatten().chain(set).find(|name| !fields.iter().any(|field| field.name == **name))
+    {
+        return Err(unknown(of, name, fields.iter().map(|field| &*field.name)));
+    }
+    let is_set = |name: &String| form.set.iter().any(|(known, _)| known == name);
+    let is_named = |field: &FormField| form.fields.as_ref().is_none_or(|named| named.contains(&field.name));
+    Ok(fields.into_iter().filter(|field| is_named(field) || is_set(&field.name)).collect())
+}
+
+fn unknown<'a>(of: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match nearest(name, known, 0.6) {
+        Some(nearest) => format!("{of} has no {name}; perhaps {nearest} is meant"),
+        None => format!("{of} has no {name}"),
+    }
+}
+
+/// The columns of what a function returns, and whether they can be selected. One that returns a value has a column of its own name, as in SQL.
+fn returned(catalog: &Catalog, function: &Function) -> (Vec<String>, bool) {
+    let names =
+        |attributes: &[thalweg_catalog::Attribute]| attributes.iter().map(|known| known.name.to_string()).collect();
+    match &function.returns {
+        Returns::Columns(attributes) => (names(attributes), true),
+        Returns::Row(row_type) => match catalog.of_row_type(*row_type) {
+            Some(id) => (catalog.relation(id).columns.iter().map(|column| column.name.to_string()).collect(), true),
+            None => match catalog.type_of(*row_type).map(|known| &known.kind) {
+                Some(TypeKind::Composite(attributes)) => (names(attributes), true),
+                _ => (Vec::new(), false),
+            },
+        },
+        Returns::Scalar(_) => (vec![function.name.to_string()], false),
+        Returns::Void | Returns::Record => (Vec::new(), false),
+    }
+}
+
+impl FormField {
+    fn of_column(does: Does, catalog: &Catalog, relation: &Relation, column: &Column) -> Self {
+        let has_default = column.default.is_some() || column.identity;
+        let blank = match is_text(catalog, column.type_oid) {
+            true => Blank::Text,
+            false if does == Does::Insert && column.not_null && has_default => Blank::Default,
+            false => Blank::Null,
+        };
+        let probe = match catalog.base_type(column.type_oid) {
+            // whatever is typed is a text, and has any length
+            oid::TEXT if column.type_oid == oid::TEXT => None,
+            // a string in JSON is no JSON in a string
+            oid::JSON | oid::JSONB => Some((thalweg_sql::value_of_type("pg_catalog", "json"), false)),
+            _ => Some((thalweg_sql::value_of_column(&relation.schema, &relation.name), true)),
+        };
+        let is_required = column.not_null && (!has_default || does == Does::Update);
+        Self { name: column.name.to_string(), blank, is_required, probe }
+    }
+
+    fn of_parameter(catalog: &Catalog, parameter: &Parameter) -> Self {
+        let blank = match is_text(catalog, parameter.type_oid) {
+            true => Blank::Text,
+            false if parameter.required => Blank::Null,
+            false => Blank::Default,
+        };
+        let probe = catalog
+            .type_of(parameter.type_oid)
+            .filter(|_| parameter.type_oid != oid::TEXT && !parameter.variadic)
+            .map(|known| (thalweg_sql::value_of_type(&known.schema, &known.name), false));
+        Self { name: parameter.name.to_string(), blank, is_required: parameter.required, probe }
+    }
+}
+
+/// Whether the empty text is a value of a type.
+fn is_text(catalog: &Catalog, type_oid: Oid) -> bool {
+    let base = catalog.base_type(type_oid);
+    let is_citext = || catalog.type_of(base).is_some_and(|known| &*known.name == "citext");
+    matches!(base, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME) || is_citext()
+}
