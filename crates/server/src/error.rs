@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use thalweg_decode::DecodeError;
 use thalweg_files::MultipartError;
 use thalweg_json::write_string;
-use thalweg_pages::Place;
+use thalweg_pages::{Place, Source};
 use thalweg_wire::DbError;
 
 /// An error on its way to the client.
@@ -356,8 +356,17 @@ impl ApiError {
         Self::new(404, "TWG10", "There is nothing by that name.")
     }
 
-    pub(crate) fn value_of_page(name: &str) -> Self {
-        Self::new(400, "TWG11", format!("The address must say {name}."))
+    /// A value that a page needs, and that is not there.
+    pub(crate) fn value_of_page(value: &thalweg_pages::Value) -> Self {
+        let name = &value.name;
+        match value.source {
+            Source::Address => Self::new(400, "TWG11", format!("The address must say {name}.")),
+            Source::Cookie => Self::new(400, "TWG11", format!("There must be a cookie {name}.")),
+            Source::Claims => {
+                let message = format!("One must be signed in for this, by a token that says {name}.");
+                Self::new(401, "TWG11", message).header(WWW_AUTHENTICATE, "Bearer")
+            }
+        }
     }
 
     pub(crate) fn of_path(error: &thalweg_pages::PathError) -> Self {

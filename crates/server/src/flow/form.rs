@@ -22,6 +22,7 @@ use faults::Faults;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_gauge::Bill;
 use thalweg_pages::{Does, Source, Value, Values};
@@ -40,7 +41,8 @@ pub(super) async fn attempt(
     let forms = &bound.page(number)?.forms;
     let found = forms.iter().find(|(known, _)| known == name).ok_or_else(|| ApiError::no_such_form(name))?;
     let sent = Sent { making, name, form: &found.1 };
-    body.receive_form(&making.parts.headers, &sent.set()?).await?;
+    let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
+    body.receive_form(&making.parts.headers, arrays, &sent.set()?).await?;
     let faults = match sent.carry_out(body, cookie, bill).await {
         Ok(response) => return Ok((response, None)),
         Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
@@ -57,6 +59,9 @@ pub(super) async fn attempt(
 
 /// How much of what was typed is given back to the page, in bytes.
 const GIVEN_BACK_BYTES_MAX: usize = 1024 * 1024;
+
+/// How long an address may be that a visitor is sent to, in bytes.
+const LOCATION_BYTES_MAX: usize = 8 * 1024;
 
 /// The parameter of the address that names one of several forms.
 const NAME: &str = "form";
@@ -101,7 +106,7 @@ impl Sent<'_> {
     fn set(&self) -> Result<Vec<(&str, String)>, ApiError> {
         let value = |value: &Value| self.making.asked.value(value);
         let set = self.form.form.set.iter().map(|(name, text)| {
-            let text = text.fill(value).map_err(|absent| ApiError::value_of_page(&absent.name))?;
+            let text = text.fill(value).map_err(ApiError::value_of_page)?;
             Ok((name.as_str(), text))
         });
         set.collect()
@@ -199,10 +204,11 @@ impl Sent<'_> {
         let Some(then) = &self.form.form.then else { return self.page_itself() };
         let returned = if self.form.row.is_empty() { None } else { response.body().bytes() };
         let returned = returned.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        then.fill(|value| {
+        let then = then.fill(|value| {
             let is_of_row = value.source == Source::Address && self.form.row.contains(&value.name);
             if is_of_row { of_row(&returned, &value.name) } else { making.asked.value(value) }
-        })
+        });
+        if then.len() > LOCATION_BYTES_MAX { self.page_itself() } else { then }
     }
 
     /// The page that the form stands on, with its query but for the form's name.
@@ -219,13 +225,22 @@ impl Sent<'_> {
     fn state(&self, received: &Received, faults: &Faults) -> minijinja::Value {
         let mut values = Values::default();
         let is_set = |name: &str| self.form.form.set.iter().any(|(known, _)| known == name);
-        // of several with one name the last counts
+        let is_array = |name: &str| self.form.field(name).is_some_and(|field| field.is_array);
+        let mut arrays: BTreeMap<&str, Vec<minijinja::Value>> = BTreeMap::new();
         let mut room_bytes = GIVEN_BACK_BYTES_MAX;
-        for field in received.fields().iter().rev().filter(|field| !is_set(field.name())) {
-            if let Some(typed) = field.typed(room_bytes) {
-                room_bytes = room_bytes.saturating_sub(typed.len());
-                values.insert(field.name(), &*typed);
+        // of several with one name the last counts, but that all are elements of an array
+        for field in received.fields().iter().rev().filter(|field| field.is_typed() && !is_set(field.name())) {
+            let Some(typed) = field.text(room_bytes) else { continue };
+            room_bytes = room_bytes.saturating_sub(typed.len());
+            match is_array(field.name()) {
+                true if typed.is_empty() => _ = arrays.entry(field.name()).or_default(),
+                true => arrays.entry(field.name()).or_default().push(minijinja::Value::from(&*typed)),
+                false => values.insert(field.name(), &*typed),
             }
+        }
+        for (name, mut elements) in arrays {
+            elements.reverse();
+            values.insert(name, elements);
         }
         let mut errors = Values::default();
         for (name, fault) in &faults.of_fields {

@@ -31,6 +31,8 @@ pub(crate) struct FormField {
     pub(crate) name: String,
     /// What it means that nothing was typed into it.
     pub(crate) blank: Blank,
+    /// Whether all fields of its name are its elements.
+    pub(crate) is_array: bool,
     /// Whether there must be a value.
     pub(crate) is_required: bool,
     /// What finds out whether a text is a value of it, and whether that takes its name too.
@@ -208,7 +210,8 @@ impl FormField {
             _ => Some((thalweg_sql::value_of_column(&relation.schema, &relation.name), true)),
         };
         let is_required = column.not_null && (!has_default || does == Does::Update);
-        Self { name: column.name.to_string(), blank, is_required, probe }
+        let is_array = is_array(catalog, column.type_oid);
+        Self { name: column.name.to_string(), blank, is_array, is_required, probe }
     }
 
     fn of_parameter(catalog: &Catalog, parameter: &Parameter) -> Self {
@@ -221,8 +224,14 @@ impl FormField {
             .type_of(parameter.type_oid)
             .filter(|_| parameter.type_oid != oid::TEXT && !parameter.variadic)
             .map(|known| (thalweg_sql::value_of_type(&known.schema, &known.name), false));
-        Self { name: parameter.name.to_string(), blank, is_required: parameter.required, probe }
+        let is_array = is_array(catalog, parameter.type_oid);
+        Self { name: parameter.name.to_string(), blank, is_array, is_required: parameter.required, probe }
     }
+}
+
+fn is_array(catalog: &Catalog, type_oid: Oid) -> bool {
+    let known = catalog.type_of(catalog.base_type(type_oid));
+    known.is_some_and(|known| matches!(known.kind, TypeKind::Array(_)))
 }
 
 /// Whether the empty text is a value of a type.

@@ -22,6 +22,8 @@ pub(crate) struct Field {
     form: Form,
     /// Whether it is there only for who wants it.
     is_optional: bool,
+    /// Whether it was not sent, but is made of others or given by the page.
+    is_made: bool,
     /// Whether it has become an argument.
     is_argument: bool,
     /// Whether it counts: it has become no argument, and of those with its name that is so for none that comes before it.
@@ -40,10 +42,15 @@ impl Field {
         &self.name
     }
 
-    /// What was typed into it, if that is no more than so many bytes; of a file, and of what is derived from one, there is nothing.
-    pub(crate) fn typed(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
-        let is_typed = self.form == Form::Text && !self.is_optional && self.size_bytes() <= bytes_max;
-        is_typed.then(|| match self.content.as_slice() {
+    /// Whether it was typed in: it is no file, nor made of one or of other fields.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.form == Form::Text && !self.is_optional && !self.is_made
+    }
+
+    /// Its text, if that is no more than so many bytes. A file has none.
+    pub(crate) fn text(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
+        let is_text = self.form == Form::Text && self.size_bytes() <= bytes_max;
+        is_text.then(|| match self.content.as_slice() {
             [only] => String::from_utf8_lossy(only),
             several => Cow::Owned(String::from_utf8_lossy(&several.concat()).into_owned()),
         })
@@ -54,9 +61,14 @@ impl Field {
         self.form == Form::Text && self.content.iter().all(Bytes::is_empty)
     }
 
-    fn of_text(name: String, value: String) -> Self {
-        let content = vec![value.into()];
-        Self { name, form: Form::Text, is_optional: false, is_argument: false, counts: false, content }
+    fn of_text(name: String, content: Vec<Bytes>) -> Self {
+        Self { name, form: Form::Text, is_optional: false, is_made: false, is_argument: false, counts: false, content }
+    }
+
+    /// Puts a field in the place of all that were sent under its name.
+    fn replace(fields: &mut Vec<Field>, name: &str, content: Vec<Bytes>) {
+        fields.iter_mut().filter(|field| field.name == name).for_each(|field| field.counts = false);
+        fields.push(Field { counts: true, is_made: true, ..Field::of_text(name.to_owned(), content) });
     }
 
     fn size_bytes(&self) -> usize {
@@ -73,6 +85,7 @@ pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
             name,
             form,
             is_optional,
+            is_made: false,
             is_argument: false,
             counts: false,
             content,
@@ -96,13 +109,44 @@ pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
 
 /// The fields of a form without files.
 pub(crate) fn of_pairs(pairs: Vec<(String, String)>) -> Vec<Field> {
-    pairs.into_iter().map(|(name, value)| Field::of_text(name, value)).collect()
+    pairs.into_iter().map(|(name, value)| Field::of_text(name, vec![value.into()])).collect()
 }
 
 /// Sets a value, whatever was sent under its name.
 pub(crate) fn set(fields: &mut Vec<Field>, name: &str, value: &str) {
-    fields.iter_mut().filter(|field| field.name == name).for_each(|field| field.counts = false);
-    fields.push(Field { counts: true, ..Field::of_text(name.to_owned(), value.to_owned()) });
+    Field::replace(fields, name, vec![value.to_owned().into()]);
+}
+
+/// Makes an array of all that was typed into fields of one name, blank ones left out. One alone that begins with a brace is an array's text already.
+pub(crate) async fn gather(fields: &mut Vec<Field>, name: &str, holds: &Holds) -> Result<(), ApiError> {
+    let sent: Vec<&Field> = fields.iter().filter(|field| field.name == name && field.is_typed()).collect();
+    let is_array = |field: &Field| field.content.iter().flatten().next() == Some(&b'{');
+    if sent.is_empty() || matches!(sent.as_slice(), [only] if is_array(only)) {
+        return Ok(());
+    }
+    let mut making = Making::new(holds);
+    making.write(|out| out.push(b'{')).await?;
+    for (at, field) in sent.into_iter().filter(|field| !field.is_blank()).enumerate() {
+        making.write(|out| out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" })).await?;
+        for piece in field.content.iter().flat_map(|chunk| chunk.chunks(PIECE_BYTES)) {
+            making.write(|out| element(out, piece)).await?;
+        }
+        making.write(|out| out.push(b'"')).await?;
+    }
+    making.write(|out| out.push(b'}')).await?;
+    let made = making.finish()?;
+    Field::replace(fields, name, made);
+    Ok(())
+}
+
+/// Writes a part of an array's element, between the quotes of which all else stands for itself (PostgreSQL's manual, section 8.15.6).
+fn element(out: &mut Vec<u8>, piece: &[u8]) {
+    for &byte in piece {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
 }
 
 /// Finds the fields that count: one that is sent does before one that is derived, and of several the last.

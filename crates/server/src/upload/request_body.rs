@@ -114,8 +114,13 @@ impl RequestBody {
         self.read(may_flow, request.names_keys()).await
     }
 
-    /// Reads the form of a page: its fields are values of a row, whatever becomes of that, and some are the page's to set.
-    pub(crate) async fn receive_form(&mut self, headers: &HeaderMap, set: &[(&str, String)]) -> Result<(), ApiError> {
+    /// Reads the form of a page: its fields are values of a row, whatever becomes of that. Some are arrays, and some the page's to set.
+    pub(crate) async fn receive_form(
+        &mut self,
+        headers: &HeaderMap,
+        arrays: impl Iterator<Item = &str>,
+        set: &[(&str, String)],
+    ) -> Result<(), ApiError> {
         if self.received.is_received {
             return Ok(());
         }
@@ -131,7 +136,13 @@ impl RequestBody {
         self.received.understood = understood;
         (self.received.action, self.received.is_received) = (Some(Action::Insert), true);
         self.read(false, false).await?;
-        self.received.set(set);
+        let Received { understood: Understood::Parts { fields, .. }, kept, .. } = &mut self.received else {
+            return Ok(());
+        };
+        for name in arrays {
+            form::gather(fields, name, kept.holds()).await?;
+        }
+        set.iter().for_each(|(name, value)| form::set(fields, name, value));
         Ok(())
     }
 
@@ -178,12 +189,6 @@ impl Received {
             Understood::Parts { fields, .. } => fields,
             Understood::Json(_) | Understood::Form(_) | Understood::Csv(_) | Understood::Pairs(_) => &[],
             Understood::Multipart(_) | Understood::Raw(_) | Understood::Nothing => &[],
-        }
-    }
-
-    fn set(&mut self, set: &[(&str, String)]) {
-        if let Understood::Parts { fields, .. } = &mut self.understood {
-            set.iter().for_each(|(name, value)| form::set(fields, name, value));
         }
     }
 

@@ -219,7 +219,7 @@ impl Sent<'_> {
         let fields = received.fields().iter().filter(|field| typed(field));
         let probes = fields.filter_map(|field| {
             let (text, takes_name) = self.form.field(field.name())?.probe.as_ref()?;
-            Some((field.name(), field.typed(PROBED_BYTES_MAX)?, text, *takes_name))
+            Some((field.name(), field.text(PROBED_BYTES_MAX)?, text, *takes_name))
         });
         for (name, value, text, takes_name) in probes.take(PROBES_MAX) {
             let name_param = takes_name.then_some(Param::Text(Cow::Borrowed(name)));
