@@ -49,13 +49,27 @@ fn a_new_site_is_served_from_its_own_database() {
     };
     assert_eq!(post("/api/reviews", r#"{"book_id":1,"reader":"Percy","stars":5,"text":"Mine."}"#), 201);
     assert_eq!(post("/api/reviews", r#"{"book_id":1,"reader":"Percy","stars":6,"text":"Mine."}"#), 400);
+    // the form of the page
+    let mut send = |form: &str| {
+        let headers = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")];
+        client.request_with("POST", "/books/2", &headers, form.as_bytes())
+    };
+    let wrong = send("reader=Percy&stars=6&text=Long");
+    assert!(wrong.status == 422 && wrong.text().contains("There are one to five stars."), "{}", wrong.text());
+    assert!(wrong.text().contains("value=\"Percy\""));
+    let done = send("reader=Percy&stars=4&text=Long&book_id=1");
+    assert_eq!((done.status, done.header("location")), (303, Some("/books/2")));
+    assert_eq!(get(address, "/api/reviews?text=eq.Long")[0]["book_id"], 2);
+    let mut post = |target: &str, body: &str| {
+        client.request_with("POST", target, &[("content-type", "application/json")], body.as_bytes()).status
+    };
     assert_eq!(post("/api/books", r#"{"title":"Mine","author":"I","year":2026}"#), 401);
     first.signal(Signal::SIGTERM);
     assert!(first.wait().success());
 
     let mut second = Program::start(&["serve", site], &[ON_ANY_PORT]);
     let reviews = get(second.address(), "/api/reviews?reader=eq.Percy");
-    assert_eq!(reviews.as_array().unwrap().len(), 1);
+    assert_eq!(reviews.as_array().unwrap().len(), 2);
     second.signal(Signal::SIGTERM);
     assert!(second.wait().success());
     assert!(second.rest().iter().all(|line| !line.contains("Applied")));

@@ -9,6 +9,10 @@ create table api.reviews (
 create index on api.reviews (book_id);
 comment on table api.reviews is 'What readers say about books';
 comment on column api.reviews.stars is 'From 1 to 5';
+-- What a visitor is told at the field of a form.
+comment on constraint reviews_reader_check on api.reviews is 'A name has 1 to 80 characters.';
+comment on constraint reviews_stars_check on api.reviews is 'There are one to five stars.';
+comment on constraint reviews_text_check on api.reviews is 'A review has at most 2,000 characters.';
 
 -- Visitors may read reviews and write new ones, and choose neither their numbers nor their times.
 grant select, insert (book_id, reader, stars, text) on api.reviews to visitor;
