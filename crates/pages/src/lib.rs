@@ -21,6 +21,7 @@
 //! ```
 #![doc = include_str!("../README.md")]
 
+mod additions;
 mod analysis;
 mod error;
 mod escape;
@@ -38,6 +39,7 @@ mod rows;
 mod site;
 mod syntax;
 
+pub use additions::Additions;
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
 pub use form::{Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};

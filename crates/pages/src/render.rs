@@ -1,9 +1,10 @@
 //! Pages made from their templates, written as they come.
 
+use crate::additions::Additions;
 use crate::error::{Error, ErrorKind, Place};
 use crate::escape;
 use crate::format;
-use crate::messages;
+use crate::messages::{self, Messages};
 use crate::site::Site;
 use minijinja::value::{Enumerator, Object, Value};
 use minijinja::{Environment, UndefinedBehavior};
@@ -17,21 +18,21 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// Of a site, with functions of whoever serves it.
+    /// Of a site, with functions of whoever serves it, and what has been added to them.
     ///
     /// # Errors
     ///
     /// A template that the engine does not take.
-    pub fn of(site: &Site, functions: impl IntoIterator<Item = (&'static str, Value)>) -> Result<Renderer, Error> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-        environment.set_auto_escape_callback(escape::of_template);
-        environment.set_formatter(escape::write);
-        format::register(&mut environment);
-        messages::register(&mut environment, site.messages().clone());
+    pub fn of(
+        site: &Site,
+        functions: impl IntoIterator<Item = (&'static str, Value)>,
+        additions: &Additions,
+    ) -> Result<Renderer, Error> {
+        let mut environment = environment(site.messages().clone());
         for (name, function) in functions {
             environment.add_global(name, function);
         }
+        additions.register(&mut environment);
         for (name, source) in site.templates() {
             environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|error| of_engine(&error))?;
         }
@@ -64,6 +65,17 @@ impl Renderer {
         let mut captured = template.render_captured_to(Value::from_dyn_object(values), io::sink())?;
         captured.with_state_mut(|state| state.render_block_to_write(block, out))
     }
+}
+
+/// The engine with what templates of any site have.
+pub(crate) fn environment(messages: Arc<Messages>) -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_auto_escape_callback(escape::of_template);
+    environment.set_formatter(escape::write);
+    format::register(&mut environment);
+    messages::register(&mut environment, messages);
+    environment
 }
 
 /// What the engine says, as an error of the site.

@@ -11,7 +11,7 @@ mod outlet;
 pub(crate) mod respond;
 mod root;
 
-pub(crate) use body::Body;
+pub(crate) use body::{Body, Data};
 pub(crate) use content_range::ContentRange;
 pub(crate) use download::Download;
 pub(crate) use openapi::Proxy;

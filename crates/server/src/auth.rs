@@ -11,19 +11,26 @@ use crate::config::InForce;
 use crate::error::ApiError;
 use crate::state::State;
 use cookie::Cookie;
-use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thalweg_auth::{Identity, bearer};
 
+/// Whose token was sent, if one was.
+pub(crate) type Identified = Option<Arc<Identity>>;
+
+/// With what method a handler was asked that asks on, in the extensions of what it asks.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedBy(pub(crate) Method);
+
 /// Who asks.
 #[derive(Clone)]
 pub(crate) struct Who<'a> {
     /// Whose token was sent.
-    identity: Option<Arc<Identity>>,
+    identity: Identified,
     /// The role of those that name none.
     anonymous: Option<&'a str>,
 }
@@ -63,6 +70,16 @@ impl<'a> Who<'a> {
     pub(crate) fn nobody(in_force: &'a InForce) -> Option<Self> {
         let anonymous = in_force.config.db_anon_role.as_deref();
         anonymous.map(|_| Self { identity: None, anonymous })
+    }
+
+    /// Who was found out before.
+    pub(crate) fn known(identity: Identified, in_force: &'a InForce) -> Self {
+        Self { identity, anonymous: in_force.config.db_anon_role.as_deref() }
+    }
+
+    /// Whose token was sent.
+    pub(crate) fn identified(&self) -> Identified {
+        self.identity.clone()
     }
 
     fn chosen(&self) -> Option<&str> {

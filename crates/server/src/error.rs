@@ -23,9 +23,9 @@ use thalweg_wire::DbError;
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: Cow<'static, str>,
-    message: String,
+    pub(crate) message: String,
     details: Details,
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// What only the log says.
     fault: Option<Box<Fault>>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -390,6 +390,29 @@ impl ApiError {
             "" => Self::new(400, "TWG13", "The page has forms with names only").hint("The address says which: ?form=…"),
             name => Self::new(400, "TWG13", format!("The page has no form {name}")),
         }
+    }
+
+    /// A handler that has failed; why is in the log.
+    pub(crate) fn of_handler() -> Self {
+        Self::new(500, "TWG20", "The server could not answer.")
+    }
+
+    /// What code in the same process asks, and nobody could send.
+    pub(crate) fn not_sent(message: String) -> Self {
+        Self::new(400, "TWG22", message)
+    }
+
+    pub(crate) fn answer_too_large(most: usize) -> Self {
+        Self::new(500, "TWG21", format!("The response is larger than {most} bytes"))
+            .hint("ApiResponse::into_http gives it chunk by chunk.")
+    }
+
+    pub(crate) fn answer_torn() -> Self {
+        Self::new(500, "TWG23", "The rows of the response broke off")
+    }
+
+    pub(crate) fn answer_not_understood(cause: &serde_json::Error) -> Self {
+        Self::new(500, "TWG22", "The response is not the JSON that is wanted").details(cause.to_string())
     }
 
     /// What it says to people, each part with its name.

@@ -13,7 +13,7 @@ use crate::site::{Asked, BoundQuery, Route, Site, target};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
-use thalweg_pages::{Need, Place};
+use thalweg_pages::{Additions, Need, Place};
 use thalweg_plan::{EmbedRead, Output, Plan, Read, Value, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_rows::{Demand, Malformed, RowSink, RowView, oid};
@@ -34,7 +34,7 @@ pub async fn explain(config: &Config, address: &str, role: Option<&str>) -> Resu
     let parsed = Some(address).filter(|address| address.starts_with('/')).and_then(|address| address.parse().ok());
     let mut uri: Uri =
         parsed.ok_or_else(|| ServerError::Explain(format!("{address} is no address such as /flights")))?;
-    let site = Site::of(config, false).map_err(|error| ServerError::Pages(error.to_string()))?;
+    let site = Site::of(config, false, Additions::default()).map_err(|error| ServerError::Pages(error.to_string()))?;
     let connection = connect(config).await.map_err(|error| failed(error.into()))?;
     let mut explaining = Explaining {
         in_force: &in_force,

@@ -8,7 +8,7 @@ mod wanted;
 pub(crate) use going::context;
 
 use crate::answer::{Body, cors};
-use crate::auth::{Who, cookie::Cookie};
+use crate::auth::{Identified, Who, cookie::Cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::http::SERVER_TIMING;
@@ -65,6 +65,25 @@ pub(crate) async fn answer<'a>(
     Answer { response, bill, code, rows, who: given.who }
 }
 
+/// Answers a request to the API of code in the same process, to which an error is one; and whose token it had.
+pub(crate) async fn call(
+    state: &State,
+    in_force: &InForce,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> (Result<Response<Body>, ApiError>, Option<Identified>) {
+    let mut bill = Bill::start();
+    let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
+    let mut given = Given { cookie, ..Given::default() };
+    let answered = attempts((state, in_force), parts, body, &mut bill, &mut given).await;
+    if let Err(error) = &answered {
+        log::failure(error);
+        load_if_due(state, error);
+    }
+    let answered = answered.map(|(response, _)| response);
+    (answered, given.who.map(|who| who.identified()))
+}
+
 /// The response that tells of an error.
 async fn refusal<'a>(
     (state, in_force): (&State, &'a InForce),
@@ -72,9 +91,7 @@ async fn refusal<'a>(
     error: &ApiError,
     given: &mut Given<'a>,
 ) -> Response<Body> {
-    if error.load_is_due {
-        state.reloader.trigger();
-    }
+    load_if_due(state, error);
     let mut response = match given.site {
         Some(site) => page::refusal((state, in_force), site, parts, error, given).await,
         None => error.response(in_force.config.client_errors_are_verbose),
@@ -85,25 +102,37 @@ async fn refusal<'a>(
     response
 }
 
+/// Begins to load the schema cache, where an error says that it has fallen behind.
+fn load_if_due(state: &State, error: &ApiError) {
+    if error.load_is_due {
+        state.reloader.trigger();
+    }
+}
+
 /// Says what every response says.
 fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Bill, headers: &mut HeaderMap) {
     let config = &in_force.config;
-    headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
     if config.server_timing_enabled
         && let Ok(timing) = HeaderValue::from_bytes(bill.server_timing().as_bytes())
     {
         headers.insert(SERVER_TIMING, timing);
     }
+    sign(in_force, parts, given.cookie, headers);
+    // a preflight's answer says what it says
+    if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
+        cors::expose(config, &parts.headers, headers);
+    }
+}
+
+/// Says what that of a handler says, too.
+pub(crate) fn sign(in_force: &InForce, parts: &Parts, cookie: Option<Cookie<'_>>, headers: &mut HeaderMap) {
+    headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
     if let Some(name) = &in_force.trace_header {
         let traced = parts.headers.get(name).cloned().unwrap_or(HeaderValue::from_static(""));
         headers.insert(name, traced);
     }
-    if let Some(cookie) = given.cookie {
+    if let Some(cookie) = cookie {
         cookie.mark(headers);
-    }
-    // a preflight's answer says what it says
-    if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
-        cors::expose(config, &parts.headers, headers);
     }
 }
 

@@ -14,20 +14,26 @@
 //!
 //! [`Server::builder`] takes a [`Config`], [`Server::serve`] answers until it is told to stop. What one request
 //! goes through stands in `flow.rs`, one line a stage.
+//!
+//! Rust code joins in beside pages and API: handlers ([`ServerBuilder::routes`]), functions and filters of templates
+//! ([`ServerBuilder::function`]), and the API without HTTP in between ([`Api`]).
 
 mod admin;
 mod answer;
+mod api;
 mod auth;
 mod config;
 mod error;
 mod explain;
 mod flow;
+mod frames;
 mod http;
 mod inspect;
 mod log;
 mod opened_file;
 mod pace;
 mod prepared;
+mod routes;
 mod schema;
 mod server;
 mod site;
@@ -37,11 +43,15 @@ mod transaction;
 mod turns;
 mod upload;
 
+pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse};
 pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources,
 };
 pub use explain::explain;
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
+pub use routes::ClientBody;
 pub use schema::event_trigger_sql;
+// what the signatures need is given out again
 pub use server::{Server, ServerBuilder, ServerError};
+pub use {bytes, http_body, hyper, minijinja, tower_service};

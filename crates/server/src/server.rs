@@ -2,18 +2,25 @@
 
 use crate::admin::{self, Admin, LastLoad, Vitals};
 use crate::answer::Outlet;
+use crate::api::Api;
 use crate::auth::{Issuer, keep_fetched};
 use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
 use crate::prepared::KnownReads;
+use crate::routes::{ClientBody, Routes};
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
-use crate::site::{Site, keep_read};
+use crate::site::{self, Site, keep_read};
 use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use hyper::{Request, Response};
+use minijinja::functions::Function;
+use minijinja::value::{FunctionArgs, FunctionResult};
 use nix::sys::resource::{Resource, getrlimit};
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -21,10 +28,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+use thalweg_pages::Additions;
 use thalweg_wire::{Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tower_service::Service;
 
 /// How many descriptions of a schema are made at a time.
 const DESCRIPTIONS_MAX: usize = 1;
@@ -45,6 +54,8 @@ pub struct ServerBuilder {
     config: Config,
     sources: Option<Sources>,
     is_development: bool,
+    routes: Routes,
+    additions: Additions,
 }
 
 /// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
@@ -68,6 +79,8 @@ pub enum ServerError {
     Pages(String),
     /// What was to be explained is nothing.
     Explain(String),
+    /// Code cannot join in: routes, functions or filters have a place that is taken.
+    Joined(String),
     /// It cannot listen.
     Listen(String, io::Error),
     /// The server for operators cannot listen, or cannot go on.
@@ -82,6 +95,7 @@ impl fmt::Display for ServerError {
             Self::Config(error) => error.fmt(f),
             Self::Database(error) | Self::Explain(error) => error.fmt(f),
             Self::Pages(error) => write!(f, "a page cannot be made: {error} (pages-dir)"),
+            Self::Joined(error) => f.write_str(error),
             Self::Listen(where_, error) => {
                 write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
             }
@@ -97,12 +111,12 @@ impl fmt::Display for ServerError {
     }
 }
 
-impl std::error::Error for ServerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl Error for ServerError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Listen(_, cause) | Self::Admin(_, cause) | Self::Signals(cause) => Some(cause),
             // its words are its whole
-            Self::Config(_) | Self::Database(_) | Self::Pages(_) | Self::Explain(_) => None,
+            Self::Config(_) | Self::Database(_) | Self::Pages(_) | Self::Explain(_) | Self::Joined(_) => None,
         }
     }
 }
@@ -110,7 +124,14 @@ impl std::error::Error for ServerError {
 impl Server {
     /// A server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, sources: None, is_development: false }
+        let (routes, additions) = (Routes::default(), Additions::default());
+        ServerBuilder { config, sources: None, is_development: false, routes, additions }
+    }
+
+    /// The API under nobody's identity, for jobs of code in the same process. It may outlive the server, and then still asks the
+    /// database.
+    pub fn api(&self) -> Api {
+        Api::of_nobody(&self.state)
     }
 
     /// The address it listens on, unless that is a Unix socket, or comes only once the schema cache has been loaded
@@ -273,10 +294,75 @@ impl ServerBuilder {
         Self { is_development, ..self }
     }
 
+    /// Lets a service answer below a path, such as an axum `Router` without state. It sees paths without this prefix, as if
+    /// nested there, and comes before pages and API: of several the one with the longest prefix. The API of a site and its
+    /// files (`/api`, `/static`) cannot be covered.
+    ///
+    /// A handler finds the [`Api`] under its caller's identity in the extensions of its request; with the feature `axum` it is an
+    /// argument. The body comes within `client-body-max`, and in time. If a handler fails or panics, that request is answered
+    /// with 500; if its client leaves, it is dropped. How long it may take is its own affair.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use axum::{Router, routing::get};
+    /// use thalweg_server::{Api, ApiFailure, Config, Server};
+    ///
+    /// async fn longest(api: Api) -> Result<String, ApiFailure> {
+    ///     let flights = api.get("/flights?select=title&order=distance_km.desc&limit=1").await?;
+    ///     let [flight]: [serde_json::Value; 1] = flights.json().await?;
+    ///     Ok(format!("The longest is {}", flight["title"]))
+    /// }
+    ///
+    /// let server = Server::builder(Config::default()).routes("/words", Router::new().route("/longest", get(longest)));
+    /// ```
+    pub fn routes<S, B>(mut self, prefix: &str, service: S) -> Self
+    where
+        S: Service<Request<ClientBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<Box<dyn Error + Send + Sync>>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.routes.add(prefix, service);
+        self
+    }
+
+    /// Gives the site's templates a function: `{{ name(value) }}`. It sees what it is given, of which the page fetches all: a
+    /// column, a row with all its columns, all rows; nothing else is sure to have been fetched. What it returns is escaped.
+    ///
+    /// ```
+    /// # use thalweg_server::{Config, Server};
+    /// let server = Server::builder(Config::default())
+    ///     .function("glide", |distance_km: f64, height_m: f64| distance_km * 1000.0 / height_m)
+    ///     .filter("initials", |name: String| name.split(' ').filter_map(|word| word.chars().next()).collect::<String>());
+    /// ```
+    pub fn function<F, R, A>(mut self, name: &str, function: F) -> Self
+    where
+        F: Function<R, A>,
+        R: FunctionResult,
+        A: for<'a> FunctionArgs<'a>,
+    {
+        self.additions.function(name, function);
+        self
+    }
+
+    /// Gives them a filter: `{{ value|name }}`. All that holds of a function does.
+    pub fn filter<F, R, A>(mut self, name: &str, filter: F) -> Self
+    where
+        F: Function<R, A>,
+        R: FunctionResult,
+        A: for<'a> FunctionArgs<'a>,
+    {
+        self.additions.filter(name, filter);
+        self
+    }
+
     /// Listens, and begins to load the schema cache ([`Server::loaded`]).
     pub async fn start(self) -> Result<Server, ServerError> {
         let config = self.config;
         config.check().map_err(ServerError::Config)?;
+        self.routes.check(&config).map_err(ServerError::Joined)?;
+        self.additions.check(&[site::STATIC]).map_err(ServerError::Joined)?;
         tracing::info!(target: "notice", "Starting Thalweg {}", env!("CARGO_PKG_VERSION"));
         let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
         for warning in in_force.warnings() {
@@ -290,7 +376,7 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
-        let site = Site::of(&config, self.is_development)
+        let site = Site::of(&config, self.is_development, self.additions)
             .map_err(|error| ServerError::Pages(error.to_string()))?
             .map(Arc::new);
         let pool = Pool::new(wire, limits);
@@ -315,6 +401,7 @@ impl ServerBuilder {
             reloader: Reloader::new(),
             known_reads: KnownReads::new(),
             site,
+            routes: self.routes,
             vitals: Vitals::new(),
         });
         // whoever reads that it listens may send a signal, which would otherwise end the process

@@ -36,7 +36,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::Renderer;
+use thalweg_pages::{Additions, Renderer};
 
 /// A site that is served.
 pub(crate) struct Site {
@@ -45,6 +45,8 @@ pub(crate) struct Site {
     prefix: String,
     /// That of messages which others do not have.
     language: String,
+    /// What templates have besides.
+    additions: Additions,
     loaded: ArcSwap<Loaded>,
     bound: ArcSwapOption<Bound>,
     /// Of one that is being written.
@@ -97,14 +99,14 @@ pub(crate) enum Route {
     Page,
 }
 
-/// Where files are that are served as they are.
-const STATIC: &str = "static";
+/// Where files are that are served as they are, and the function that templates call for their addresses.
+pub(crate) const STATIC: &str = "static";
 
 impl Site {
     /// The site of a configuration, if it has one. One that is being written may be wrong.
-    pub(crate) fn of(config: &Config, is_written: bool) -> Result<Option<Self>, SiteError> {
+    pub(crate) fn of(config: &Config, is_written: bool, additions: Additions) -> Result<Option<Self>, SiteError> {
         let Some(folder) = &config.pages_dir else { return Ok(None) };
-        let (loaded, wrong) = match Loaded::of(folder, &config.pages_language, None) {
+        let (loaded, wrong) = match Loaded::of(folder, &config.pages_language, &additions, None) {
             Ok(loaded) => (loaded, None),
             Err(error) if is_written => (Loaded::nothing(), Some(error)),
             Err(error) => return Err(error),
@@ -117,6 +119,7 @@ impl Site {
             folder: folder.clone(),
             prefix: config.pages_api_prefix.clone(),
             language: config.pages_language.clone(),
+            additions,
             loaded: ArcSwap::from_pointee(loaded),
             bound: ArcSwapOption::empty(),
             development,
@@ -142,7 +145,7 @@ impl Site {
     /// Reads the folder again. What is wrong with it leaves the site as it was.
     pub(crate) fn reload(&self) -> Result<(), SiteError> {
         let known = self.loaded();
-        let loaded = Loaded::of(&self.folder, &self.language, Some(&known.files));
+        let loaded = Loaded::of(&self.folder, &self.language, &self.additions, Some(&known.files));
         let read = loaded.map(|loaded| self.loaded.store(Arc::new(loaded)));
         match &self.development {
             Some(development) => {
@@ -196,7 +199,12 @@ impl Loaded {
     }
 
     /// Reads a folder, of whose files some are known.
-    fn of(folder: &Path, language: &str, known: Option<&StaticFiles>) -> Result<Self, SiteError> {
+    fn of(
+        folder: &Path,
+        language: &str,
+        additions: &Additions,
+        known: Option<&StaticFiles>,
+    ) -> Result<Self, SiteError> {
         static LOADS: AtomicU64 = AtomicU64::new(1);
         let pages = thalweg_pages::Site::load_in(folder, Some(language))?;
         let of_files = folder.join(STATIC);
@@ -204,7 +212,7 @@ impl Loaded {
             Some(known) => known.load_again(&of_files)?,
             None => StaticFiles::load(&of_files)?,
         });
-        let renderer = Renderer::of(&pages, [("static", url_of(files.clone()))])?;
+        let renderer = Renderer::of(&pages, [(STATIC, url_of(files.clone()))], additions)?;
         Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer, files })
     }
 }

@@ -7,6 +7,7 @@ use crate::config::{Config, DatabaseSettings, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
 use crate::prepared::KnownReads;
+use crate::routes::Routes;
 use crate::schema::{Reloader, Snapshot};
 use crate::site::Site;
 use crate::spool::Spool;
@@ -36,6 +37,8 @@ pub(crate) struct State {
     pub(crate) known_reads: KnownReads,
     /// The site whose pages are served.
     pub(crate) site: Option<Arc<Site>>,
+    /// Handlers beside pages and API.
+    pub(crate) routes: Routes,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
     /// Who publishes the keys of tokens.

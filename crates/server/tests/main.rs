@@ -12,6 +12,7 @@ mod files;
 mod flat;
 mod forms;
 mod injection;
+mod joined;
 mod jwks;
 mod known;
 mod never_analysed;

@@ -1,6 +1,7 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
 use crate::answer::outlet::{Flow, Flowing, Held, Outlet};
+use crate::frames::{BoxError, Frames};
 use crate::opened_file::OpenedFile;
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
@@ -17,7 +18,14 @@ pub(crate) struct Body {
     chunks: VecDeque<Bytes>,
     left: Option<u64>,
     /// What is behind the chunks.
-    flow: Option<Flow>,
+    rest: Rest,
+}
+
+enum Rest {
+    Nothing,
+    Flow(Flow),
+    /// What a handler sends, as the client takes it.
+    Handler(Frames),
 }
 
 /// Chunks that go out by one write.
@@ -30,6 +38,11 @@ pub(crate) struct Data {
 impl Data {
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_empty()
+    }
+
+    /// The first chunk; empty if there is none.
+    pub(crate) fn take_first(&mut self) -> Bytes {
+        std::mem::replace(&mut self.first, self.more.pop_front().unwrap_or_default())
     }
 
     pub(crate) fn push(&mut self, chunk: Bytes) {
@@ -93,18 +106,18 @@ impl std::error::Error for Torn {}
 impl Body {
     pub(crate) fn whole(bytes: Bytes) -> Self {
         let left = Some(bytes.len() as u64);
-        Self { chunks: VecDeque::from([bytes]), left, flow: None }
+        Self { chunks: VecDeque::from([bytes]), left, rest: Rest::Nothing }
     }
 
     /// All of an answer that was held.
     pub(crate) fn held(held: Held) -> Self {
         let (chunks, flow, bytes) = held.finish();
-        Self { chunks, left: Some(bytes), flow }
+        Self { chunks, left: Some(bytes), rest: flow.map_or(Rest::Nothing, Rest::Flow) }
     }
 
     /// An answer of which more is to come.
     pub(crate) fn flowing(held: Held, flowing: Flowing) -> Self {
-        Self { chunks: VecDeque::new(), left: None, flow: Some(held.flow(flowing)) }
+        Self { chunks: VecDeque::new(), left: None, rest: Rest::Flow(held.flow(flowing)) }
     }
 
     /// The same where it is known how many bytes there will be.
@@ -114,13 +127,18 @@ impl Body {
 
     /// Its chunks, if all of it is in memory and none has been sent.
     pub(crate) fn in_memory(&self) -> Option<impl Iterator<Item = &[u8]>> {
-        self.flow.is_none().then(|| self.chunks.iter().map(|chunk| &**chunk))
+        matches!(self.rest, Rest::Nothing).then(|| self.chunks.iter().map(|chunk| &**chunk))
     }
 
     /// A part of a file.
     pub(crate) fn file(outlet: &Outlet, file: OpenedFile, part: Range<u64>) -> Self {
         let left = Some(part.end - part.start);
-        Self { chunks: VecDeque::new(), left, flow: Some(outlet.file(file, part)) }
+        Self { chunks: VecDeque::new(), left, rest: Rest::Flow(outlet.file(file, part)) }
+    }
+
+    /// What a handler sends.
+    pub(crate) fn of_code(frames: Frames) -> Self {
+        Self { chunks: VecDeque::new(), left: frames.size_bytes(), rest: Rest::Handler(frames) }
     }
 
     /// What all of it is, if all of it is in memory and none has been sent.
@@ -139,15 +157,33 @@ impl Body {
     }
 }
 
+impl Rest {
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Flow(flow) => flow.has_ended(),
+            Self::Handler(frames) => frames.has_ended(),
+        }
+    }
+}
+
+fn torn(error: BoxError) -> Torn {
+    tracing::error!(%error, "a response was cut: its handler could not go on");
+    Torn
+}
+
 impl http_body::Body for Body {
     type Data = Data;
     type Error = Torn;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Data>, Torn>>> {
-        let next = match (self.chunks.pop_front(), &mut self.flow) {
+        let next = match (self.chunks.pop_front(), &mut self.rest) {
             (Some(chunk), _) => (!chunk.is_empty()).then(|| Ok(chunk.into())),
-            (None, Some(flow)) => ready!(flow.poll_next(cx)),
-            (None, None) => None,
+            (None, Rest::Flow(flow)) => ready!(flow.poll_next(cx)),
+            (None, Rest::Handler(frames)) => {
+                ready!(frames.poll_data(cx)).map(|next| next.map(Data::from).map_err(torn))
+            }
+            (None, Rest::Nothing) => None,
         };
         if let (Some(left), Some(Ok(chunk))) = (&mut self.left, &next) {
             *left = left.saturating_sub(chunk.remaining() as u64);
@@ -156,7 +192,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.chunks.iter().all(Bytes::is_empty) && self.flow.as_ref().is_none_or(Flow::has_ended)
+        self.chunks.iter().all(Bytes::is_empty) && self.rest.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -3,7 +3,7 @@
 //! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
 //! says that a page of the same site sends it.
 
-use super::{identify, now_s, site};
+use super::{AskedBy, identify, now_s, site};
 use crate::answer::Body;
 use crate::config::InForce;
 use crate::error::ApiError;
@@ -92,8 +92,10 @@ impl<'a> Cookie<'a> {
 
 /// Refuses what may change something unless a page of the same site sends it.
 pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
-    let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
-    if is_safe { Ok(()) } else { check_site(parts) }
+    let is_safe = |method: &Method| matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    // a handler may do something of its own besides what it asks
+    let asked_by = parts.extensions.get::<AskedBy>().map_or(&parts.method, |AskedBy(method)| method);
+    if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(parts) }
 }
 
 /// Refuses what a page of the same site does not send, whatever it may do.

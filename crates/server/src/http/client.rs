@@ -5,16 +5,19 @@ use super::reader::Framed;
 use super::socket::{Reset, Socket};
 use super::{HEAD_BYTES_MAX, mend};
 use crate::answer::Body;
+use crate::config::InForce;
 use crate::error::ApiError;
-use crate::flow;
+use crate::flow::{self, Answer};
 use crate::log;
+use crate::routes::Mount;
 use crate::site::Route;
 use crate::state::{State, body_limits};
 use crate::upload::{Incoming, RequestBody};
 use hyper::body::Incoming as HttpBody;
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
@@ -79,7 +82,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
 }
 
 async fn exchange(
-    state: &State,
+    state: &Arc<State>,
     peer: &str,
     request: Request<HttpBody>,
     shows_cuts: bool,
@@ -87,16 +90,53 @@ async fn exchange(
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
     let in_force = state.in_force();
+    if let Some(mount) = state.routes.find(parts.uri.path()) {
+        // boxed: pages and API would have room for it
+        return Ok(Box::pin(by_handler(state, mount, peer, (&parts, body), shows_cuts)).await);
+    }
     let asked = state.site.as_ref().map(|_| parts.uri.clone());
     let site = state.site.as_deref().filter(|site| site.route(&mut parts.uri) == Route::Page);
     let limits = body_limits(&in_force.config);
     let incoming = Incoming::new(body, &parts.headers, limits);
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
-    let (mut answer, queries) = {
+    let (answer, queries) = {
         // by reference: a future that is handed over takes its place twice, for each client
         let answering = pin!(flow::answer(state, &in_force, &parts, &mut body, site));
         log::noting_queries(in_force.config.log_query, answering).await
     };
+    let asked = asked.as_ref().unwrap_or(&parts.uri);
+    let response = tell(state, &in_force, peer, (&parts, asked), (answer, queries), shows_cuts);
+    let incoming = body.into_incoming();
+    if !incoming.has_ended() {
+        tokio::spawn(incoming.discard());
+    }
+    Ok(response)
+}
+
+/// An exchange with code that joins in.
+async fn by_handler(
+    state: &Arc<State>,
+    mount: &Mount,
+    peer: &str,
+    (parts, body): (&Parts, HttpBody),
+    shows_cuts: bool,
+) -> Response<Body> {
+    let in_force = state.in_force();
+    let incoming = Incoming::new(body, &parts.headers, body_limits(&in_force.config));
+    let answering = mount.answer(state, &in_force, parts, incoming);
+    let answered = log::noting_queries(in_force.config.log_query, answering).await;
+    tell(state, &in_force, peer, (parts, &parts.uri), answered, shows_cuts)
+}
+
+/// Notes how a request was answered, and gives its response.
+fn tell(
+    state: &State,
+    in_force: &InForce,
+    peer: &str,
+    (parts, asked): (&Parts, &Uri),
+    (mut answer, queries): (Answer<'_>, Vec<String>),
+    shows_cuts: bool,
+) -> Response<Body> {
     if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
@@ -104,10 +144,6 @@ async fn exchange(
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
     state.vitals.answered(answer.response.status());
-    log::access(peer, (&parts, asked.as_ref().unwrap_or(&parts.uri)), &answer, &queries);
-    let incoming = body.into_incoming();
-    if !incoming.has_ended() {
-        tokio::spawn(incoming.discard());
-    }
-    Ok(answer.response)
+    log::access(peer, (parts, asked), &answer, &queries);
+    answer.response
 }

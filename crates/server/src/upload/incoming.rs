@@ -1,19 +1,21 @@
 //! The bytes of a request's body as they come from the client: decompressed, in time, and within bounds.
 
 use crate::error::ApiError;
+use crate::frames::{BoxError, Frames};
 use crate::spool::{Missing, NoRoom, Reader, Spool};
 use crate::upload::held::{Holds, Keeper};
 use crate::upload::make::Stint;
 use crate::upload::pace::{Pace, Waiting};
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
-use http_body::Body as _;
+use http_body::{Body as _, SizeHint};
 use hyper::body::Incoming as HttpBody;
 use hyper::header::{self, HeaderMap};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// The bounds of bodies.
@@ -45,7 +47,7 @@ const UNWANTED_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A body on its way in.
 pub(crate) struct Incoming {
-    body: Option<HttpBody>,
+    body: Option<Source>,
     compressed: Option<Compressed>,
     /// What of the body has come and is kept on disk.
     on_disk: Option<Reader>,
@@ -60,6 +62,12 @@ pub(crate) struct Incoming {
     is_consumed: bool,
 }
 
+/// Where a body comes from.
+enum Source {
+    Client(HttpBody),
+    Code(Frames),
+}
+
 struct Compressed {
     decoder: MultiGzDecoder<Vec<u8>>,
     /// What is here and not decompressed yet.
@@ -69,8 +77,18 @@ struct Compressed {
 impl Incoming {
     /// The body of a request with these headers.
     pub(crate) fn new(body: HttpBody, headers: &HeaderMap, limits: BodyLimits) -> Self {
+        let waits_to_send = headers.contains_key(header::EXPECT);
+        Self { waits_to_send, ..Self::of(Source::Client(body), limits) }
+    }
+
+    /// The body of a request of code in the same process.
+    pub(crate) fn of_code(body: Frames, limits: BodyLimits) -> Self {
+        Self::of(Source::Code(body), limits)
+    }
+
+    fn of(body: Source, limits: BodyLimits) -> Self {
         Self {
-            waits_to_send: headers.contains_key(header::EXPECT),
+            waits_to_send: false,
             is_consumed: false,
             body: Some(body),
             compressed: None,
@@ -113,6 +131,11 @@ impl Incoming {
             return Err(ApiError::body_too_large(&format!("{most} bytes")));
         }
         Ok(next)
+    }
+
+    /// The next bytes of a body for a handler, which may hold all of it; `None` at the end.
+    pub(crate) async fn next_of_handler(&mut self) -> Result<Option<Bytes>, ApiError> {
+        self.next_held(self.sent_bytes).await
     }
 
     /// The next bytes of a body that a connection to the database waits for, first those that are on disk; `None` at the
@@ -231,30 +254,34 @@ impl Incoming {
     async fn read(&mut self) -> Result<Option<Bytes>, ApiError> {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
-            let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
-            let frame = tokio::time::timeout(self.limits.stall_timeout, frame).await;
-            match frame.map_err(|_| ApiError::body_too_slow())? {
+            let data = poll_fn(|cx| body.poll_data(cx));
+            let data = tokio::time::timeout(self.limits.stall_timeout, data).await;
+            match data.map_err(|_| ApiError::body_too_slow())? {
                 None => {
                     self.body = None;
                     return Ok(None);
                 }
                 Some(Err(error)) => {
                     self.body = None;
-                    return Err(ApiError::body_broke_off(&error));
+                    return Err(ApiError::body_broke_off(&*error));
                 }
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(chunk) if chunk.is_empty() => {}
-                    Ok(chunk) => return Ok(Some(chunk)),
-                    // trailers say nothing of a body
-                    Err(_) => {}
-                },
+                Some(Ok(chunk)) if chunk.is_empty() => {}
+                Some(Ok(chunk)) => return Ok(Some(chunk)),
             }
         }
     }
 
     /// Whether all of the body has been taken from the connection.
     pub(crate) fn has_ended(&self) -> bool {
-        self.body.as_ref().is_none_or(hyper::body::Body::is_end_stream)
+        self.body.as_ref().is_none_or(Source::has_ended)
+    }
+
+    /// How large it is, as far as its head says.
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            Some(Source::Client(body)) => body.size_hint(),
+            Some(Source::Code(_)) | None => SizeHint::default(),
+        }
     }
 
     /// Reads what is left, within bounds: a client that is still sending does not read the response, and loses it where
@@ -273,6 +300,33 @@ impl Incoming {
             }
         };
         let _ = tokio::time::timeout(UNWANTED_TIME_MAX, discard).await;
+    }
+}
+
+impl Source {
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        let body = match self {
+            Self::Client(body) => body,
+            Self::Code(frames) => return frames.poll_data(cx),
+        };
+        loop {
+            return Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                None => None,
+                Some(Err(error)) => Some(Err(error.into())),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(chunk) => Some(Ok(chunk)),
+                    // trailers say nothing of a body
+                    Err(_) => continue,
+                },
+            });
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Client(body) => body.is_end_stream(),
+            Self::Code(frames) => frames.has_ended(),
+        }
     }
 }
 
@@ -312,7 +366,7 @@ mod tests {
     use super::*;
     use std::future::Future;
     use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
+    use std::task::Waker;
 
     /// A chunk as it was received of which each kilobyte becomes a megabyte.
     #[test]
