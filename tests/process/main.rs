@@ -5,6 +5,7 @@ mod clients;
 mod crowd;
 mod handover;
 mod issuer;
+mod joined;
 mod kills;
 mod log;
 mod memory;
