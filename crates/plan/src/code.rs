@@ -122,7 +122,17 @@ impl Search<'_, '_> {
 
     fn output(self, relation: &Relation, output: &Output<'_>) -> bool {
         let own = self.context.catalog.own_code();
-        let Output { key: _, value, aggregate, codec: _, to_json: _, stripped: _, type_oid: _, base_oid: _ } = output;
+        let Output {
+            key: _,
+            value,
+            aggregate,
+            codec: _,
+            to_json: _,
+            stripped: _,
+            abridged: _,
+            type_oid: _,
+            base_oid: _,
+        } = output;
         let casts = |cast: Option<&str>| cast.is_some_and(|name| own.casts || type_of_cast(name).is_none());
         let aggregated = aggregate.is_some_and(|(_, cast)| own.aggregates || casts(cast));
         aggregated

@@ -132,6 +132,7 @@ pub(crate) fn output<'a>(context: &Context<'_>, key: Arc<str>, value: Value<'a>,
         codec,
         to_json,
         stripped: false,
+        abridged: None,
         type_oid,
         base_oid: base_type(context, type_oid),
     }

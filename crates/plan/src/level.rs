@@ -346,7 +346,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
             let aggregate = inner.aggregate.take();
             // what is aggregated is converted above, after it has been aggregated
             let to_json = aggregate.is_some() && std::mem::take(&mut inner.to_json);
-            Output { key, value, aggregate, codec, to_json, stripped: false, type_oid, base_oid }
+            Output { key, value, aggregate, codec, to_json, stripped: false, abridged: None, type_oid, base_oid }
         };
         return outputs.iter_mut().enumerate().map(lifted).collect();
     }
@@ -363,6 +363,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
         codec,
         to_json: false,
         stripped: false,
+        abridged: None,
         type_oid,
         base_oid: type_oid,
     }]

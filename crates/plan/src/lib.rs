@@ -15,6 +15,7 @@
 //! Pure: a [`Plan`] borrows the request and the catalog snapshot, and holds nothing that SQL generation
 //! could have to refuse.
 
+mod abridge;
 mod call;
 mod code;
 mod codec;
@@ -34,6 +35,7 @@ mod size;
 mod weight;
 mod write;
 
+pub use abridge::Abridged;
 pub use call::{Argument, Brings, Call, Form, Given, function};
 pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;

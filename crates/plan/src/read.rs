@@ -1,5 +1,6 @@
 //! One level of a read, resolved: what it selects, filters and orders, and the levels below it.
 
+use crate::abridge::Abridged;
 use crate::call::Call;
 use std::sync::Arc;
 use thalweg_catalog::{Function, Relation, Relationship};
@@ -110,6 +111,8 @@ pub struct Output<'a> {
     pub to_json: bool,
     /// Whether null members are taken out of its JSON.
     pub stripped: bool,
+    /// What comes in its place for people who look at it.
+    pub abridged: Option<Abridged>,
     /// The type it is declared as; 0 where that is not known.
     pub type_oid: Oid,
     /// The type below any domains, which PostgreSQL announces for a column of a result.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_plan::{EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Streamed, Value};
+use thalweg_plan::{Abridged, EmbedRead, Fetch, From, Media, OrderKey, Output, Plan, Read, Streamed, Value};
 use thalweg_rows::{Codec, Field, Scalar, Shape, oid};
 
 /// The statement for a plan's rows.
@@ -464,7 +464,19 @@ impl<'a> Writer<'a> {
         if output.to_json {
             self.text.push_str("pg_catalog.to_json(");
         }
-        self.value(scope, read, output, at, grouped);
+        match output.abridged {
+            None => self.value(scope, read, output, at, grouped),
+            Some(Abridged::Size) => {
+                self.text.push_str("pg_catalog.octet_length(");
+                self.value(scope, read, output, at, grouped);
+                self.text.push(')');
+            }
+            Some(Abridged::Text { chars_max }) => {
+                self.text.push_str("pg_catalog.\"left\"((");
+                self.value(scope, read, output, at, grouped);
+                let _ = write!(self.text, ")::pg_catalog.text, {chars_max})");
+            }
+        }
         for _ in 0..usize::from(output.to_json) + usize::from(output.stripped) {
             self.text.push(')');
         }
