@@ -7,7 +7,7 @@ use std::error::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
-use thalweg_server::{Config, LogLevel, Server, print};
+use thalweg_server::{Config, LogLevel, PagesBrowse, Server, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -58,6 +58,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         // a demo shows what there is
         db_aggregates_enabled: true,
         db_plan_enabled: true,
+        pages_browse: PagesBrowse::On,
         server_timing_enabled: true,
         server_host: HOST.to_owned(),
         server_port: options.port,

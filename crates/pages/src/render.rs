@@ -39,6 +39,23 @@ impl Renderer {
         Ok(Renderer { environment })
     }
 
+    /// Adds those of these templates that the site has not.
+    ///
+    /// # Errors
+    ///
+    /// A template that the engine does not take.
+    pub fn add_missing(
+        &mut self,
+        templates: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Result<(), Error> {
+        for (name, source) in templates {
+            if self.environment.get_template(name).is_err() {
+                self.environment.add_template(name, source).map_err(|error| of_engine(&error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a page, made of values by name.
     ///
     /// # Errors

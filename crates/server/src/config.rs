@@ -155,6 +155,17 @@ pub enum OpenApiMode {
     Disabled,
 }
 
+/// Whether browsers get pages of the API's relations and functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PagesBrowse {
+    /// Where there is a site.
+    Auto,
+    /// Yes.
+    On,
+    /// No: the API answers as PostgREST does.
+    Off,
+}
+
 /// Bytes that nobody may see. `Debug` does not show them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);

@@ -1,5 +1,6 @@
 //! The whole request, one line a stage.
 
+mod browse;
 mod form;
 mod going;
 mod page;
@@ -47,7 +48,8 @@ pub(crate) async fn answer<'a>(
 ) -> Answer<'a> {
     let mut bill = Bill::start();
     let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
-    let mut given = Given { cookie, site, ..Given::default() };
+    let is_browsed = site.is_none() && browse::is_asked(state, in_force, parts);
+    let mut given = Given { cookie, site, is_browsed, ..Given::default() };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
@@ -94,6 +96,7 @@ async fn refusal<'a>(
     load_if_due(state, error);
     let mut response = match given.site {
         Some(site) => page::refusal((state, in_force), site, parts, error, given).await,
+        None if given.is_browsed => browse::refusal((state, in_force), parts, error, given).await,
         None => error.response(in_force.config.client_errors_are_verbose),
     };
     if parts.method == Method::HEAD {
@@ -147,6 +150,8 @@ const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 struct Given<'a> {
     /// The site whose page is asked for.
     site: Option<&'a Site>,
+    /// Whether a page of the API's own is asked for.
+    is_browsed: bool,
     /// The cookie that tokens may come in.
     cookie: Option<Cookie<'a>>,
     /// Who asks, once that is known.
@@ -227,6 +232,20 @@ async fn attempt<'a>(
         // boxed: the API's requests would have room for it
         return Box::pin(page::attempt((state, in_force), site, parts, body, bill, given)).await;
     }
+    if given.is_browsed {
+        return Box::pin(browse::attempt((state, in_force), parts, body, bill, given)).await;
+    }
+    of_api((state, in_force), parts, body, bill, given).await
+}
+
+/// The same of the API's own.
+async fn of_api<'a>(
+    (state, in_force): (&State, &'a InForce),
+    parts: &'a Parts,
+    body: &mut RequestBody,
+    bill: &mut Bill,
+    given: &mut Given<'a>,
+) -> Answered {
     let config = &in_force.config;
     if let Some(response) = cors::preflight(config, &parts.method, &parts.headers) {
         return Ok((response, None));

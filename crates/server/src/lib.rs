@@ -45,7 +45,8 @@ mod upload;
 
 pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse};
 pub use config::{
-    Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret, Sources,
+    Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret,
+    Sources,
 };
 pub use explain::explain;
 pub use inspect::{effective_config, ready, schema_cache_json};

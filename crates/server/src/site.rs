@@ -7,6 +7,7 @@
 
 mod asked;
 mod bound;
+pub(crate) mod browse;
 mod collected;
 mod development;
 mod error_page;
@@ -212,7 +213,8 @@ impl Loaded {
             Some(known) => known.load_again(&of_files)?,
             None => StaticFiles::load(&of_files)?,
         });
-        let renderer = Renderer::of(&pages, [(STATIC, url_of(files.clone()))], additions)?;
+        let mut renderer = Renderer::of(&pages, [(STATIC, url_of(files.clone()))], additions)?;
+        renderer.add_missing(browse::TEMPLATES)?;
         Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer, files })
     }
 }

@@ -1,6 +1,7 @@
 //! The server over a real socket, on a real PostgreSQL.
 
 mod auth;
+mod browse;
 mod cases;
 mod code;
 mod configuration;

@@ -1,7 +1,7 @@
 //! The configuration written down, as a file that reads back as the same (operations §11).
 
 use super::keys::{KEYS, Key};
-use super::{Config, JwksUri, LogFormat, LogLevel, OpenApiMode, RequestSettings, Secret};
+use super::{Config, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
@@ -241,6 +241,17 @@ impl Show for OpenApiMode {
     }
 }
 
+impl Show for PagesBrowse {
+    fn show(&self) -> Shown {
+        let word = match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        };
+        Shown::Text(word.to_owned())
+    }
+}
+
 impl Show for LogLevel {
     fn show(&self) -> Shown {
         let word = match self {
@@ -337,6 +348,7 @@ mod tests {
         ("pages-dir", "/srv/club/pages"),
         ("pages-api-prefix", "/rest"),
         ("pages-language", "de-CH"),
+        ("pages-browse", "off"),
         ("server-timing-enabled", "true"),
         ("client-error-verbosity", "minimal"),
         ("url-use-legacy-target-names", "false"),

@@ -28,14 +28,14 @@ use std::sync::Arc;
 use thalweg_catalog::{Function, Runs};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_pages::{Pager, Shows, Table, Values, is_stale};
+use thalweg_pages::{Pager, Renderer, Shows, Table, Values, is_stale};
 use thalweg_plan::{Form, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_sql::Param;
 use thalweg_wire::{Progress, Query, StepError};
 
 /// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
-const BUSY_BYTES_MIN: usize = 256 * 1024;
+pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 
 /// path → page → rows → response.
 pub(super) async fn attempt<'a>(
@@ -420,7 +420,7 @@ fn fragment(headers: &HeaderMap) -> Option<String> {
     (only("hx-request") == Some("true")).then(|| only("hx-target"))?.map(str::to_owned)
 }
 
-/// Writes a template, or a block of it if it has that one; whether there was room for all of it.
+/// Writes a page, or a block of it if it has that one; whether there was room for all of it.
 fn render(
     bound: &Bound,
     (number, block): (usize, Option<&str>),
@@ -428,20 +428,39 @@ fn render(
     out: &mut Page,
 ) -> Result<bool, ApiError> {
     let (template, renderer) = (&bound.loaded.pages.pages()[number].template, &bound.loaded.renderer);
-    let written = match block.map(|block| renderer.render_block(template, block, values.clone(), &mut *out)) {
-        Some(Err(error)) if error.kind() == ErrorKind::UnknownBlock && out.is_empty() => None,
-        written => written,
-    };
-    let Err(error) = written.unwrap_or_else(|| renderer.render(template, values.clone(), out)) else {
-        return Ok(true);
-    };
+    match block.map(|block| renderer.render_block(template, block, values.clone(), &mut *out)) {
+        Some(Err(error)) if error.kind() == ErrorKind::UnknownBlock && out.is_empty() => {}
+        Some(written) => return has_room(written),
+        None => {}
+    }
+    of_renderer(renderer, template, values, out)
+}
+
+/// Writes a template; whether there was room for all of it.
+pub(super) fn of_renderer(
+    renderer: &Renderer,
+    template: &str,
+    values: &Arc<Values>,
+    out: &mut Page,
+) -> Result<bool, ApiError> {
+    has_room(renderer.render(template, values.clone(), out))
+}
+
+/// Whether there was room for what was to be written.
+fn has_room(written: Result<(), minijinja::Error>) -> Result<bool, ApiError> {
+    let Err(error) = written else { return Ok(true) };
     if let Some(error) = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>())
         && matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::StorageFull)
     {
         return Ok(false);
     }
-    let retry = if is_stale(&error) { Retry::AfterLoad } else { Retry::Never };
-    Err(ApiError::of_template(&error).retried(retry))
+    Err(of_template_error(&error))
+}
+
+/// What the engine says while a page is made, which may be that the database has changed.
+pub(super) fn of_template_error(error: &minijinja::Error) -> ApiError {
+    let retry = if is_stale(error) { Retry::AfterLoad } else { Retry::Never };
+    ApiError::of_template(error).retried(retry)
 }
 
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
