@@ -74,7 +74,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
 fn greet(address: Option<SocketAddr>) {
     let Some(address) = address else { return };
     print(format_args!(
-        "\nThe flight book is served at http://{address} — ctrl-C stops it. Try:\n\n\
+        "\nThe flight book is served at http://{address} — ctrl-C stops it. Open it in a browser, or try:\n\n\
          \x20 curl 'http://{address}/flights?select=id,launched,distance_km&order=distance_km.desc&limit=3'\n\
          \x20 curl 'http://{address}/pilots?name=ilike.*a*&select=name,flights(distance_km,takeoff(name))&flights.limit=2&limit=2'\n\
          \x20 curl 'http://{address}/flights?select=id,pilots(name),tags!inner(label)&tags.label=eq.wave&limit=3'\n\

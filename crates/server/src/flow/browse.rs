@@ -64,12 +64,12 @@ pub(super) async fn attempt<'a>(
     if let Some(written) = address.of_form().filter(|_| !is_post) {
         return Ok((sent_on(&written), None));
     }
+    let who = given.who((state, in_force), parts, bill).await?;
     if let Some(media) = address.says("as").filter(|_| !is_post) {
         let asked = asking::as_media(parts, &address, media)?;
         let answered = asking::api((state, in_force), &asked, Vec::new(), bill, given.is_never_flat).await;
         return answered.map(|(response, rows)| (asking::confined(response), rows));
     }
-    let who = given.who((state, in_force), parts, bill).await?;
     let snapshot = state.snapshot()?;
     let schema = wanted::schema(&in_force.config, parts)?;
     let browsing = Browsing { state, in_force, parts, snapshot: &snapshot, who: &who, schema, address: &address };
@@ -279,7 +279,7 @@ fn fill(page: &mut Value, shown: &Shown, prefix: &str) -> Result<(), minijinja::
         if shown.template == Template::Row {
             page["referring"] = cells.referring(level, &row).into();
         }
-        made.push(json!({"href": row.address.map(|address| address.link()), "cells": row.cells}));
+        made.push(json!({"href": row.href, "cells": row.cells}));
     }
     page["has_links"] = made.iter().any(|row| !row["href"].is_null()).into();
     page["rows"] = made.into();

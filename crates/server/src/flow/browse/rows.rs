@@ -20,6 +20,9 @@ use thalweg_request::{Action, ApiRequest, At, EmbedWindow, Headers, Item, Params
 /// How many rows a page shows where nobody says.
 const PER_PAGE: u64 = 50;
 
+/// How long the links of all headings may be together. Each says the whole address.
+const HEADINGS_BYTES_MAX: usize = 1024 * 1024;
+
 /// What is asked for where it is shown how PostgreSQL runs a request.
 const PLAN: &str = "application/vnd.pgrst.plan+text";
 
@@ -130,6 +133,7 @@ impl Browsing<'_> {
     fn headings(&self, level: &Level, can_order: bool) -> Value {
         let order = self.address.value("order").unwrap_or_default();
         let kept = self.kept().with(&[("offset", None)]);
+        let can_order = can_order && kept.link().len() * level.columns.len() <= HEADINGS_BYTES_MAX;
         let heading = |shown: &crate::site::browse::Heading| {
             let by = shown.order_name().filter(|_| can_order);
             let is_number = matches!(shown.kind, Kind::Number | Kind::Bytes);
@@ -162,7 +166,7 @@ impl Browsing<'_> {
         }
         let Some((offset, per_page, count)) = list else { return links };
         let page = |offset: u64| kept.with(&[("offset", (offset > 0).then(|| offset.to_string()))]).link();
-        if count > per_page {
+        if count > per_page && per_page > 0 {
             links["next"] = page(offset.saturating_add(per_page)).into();
         }
         if offset > 0 {

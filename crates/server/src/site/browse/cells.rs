@@ -12,6 +12,12 @@ pub(crate) const CELL_CHARS_MAX: u32 = 2_000;
 /// How many values a page shows, those in rows within rows among them.
 pub(crate) const CELLS_MAX: usize = 20_000;
 
+/// How much the texts of a page may take together, with its links.
+pub(crate) const SHOWN_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How long a value may be by which rows are linked.
+pub(crate) const LINKED_BYTES_MAX: usize = 512;
+
 /// How long a text may be that is shown on one line.
 const SHORT_BYTES_MAX: usize = 32;
 
@@ -21,24 +27,25 @@ pub(crate) const ROWS_MAX: u64 = 1_000;
 /// How many rows are shown within a row. One more is fetched.
 pub(crate) const INNER_ROWS_MAX: usize = 10;
 
-/// Makes cells of values, up to [`CELLS_MAX`].
+/// Makes cells of values, up to [`CELLS_MAX`] and [`SHOWN_BYTES_MAX`].
 pub(crate) struct Cells<'a> {
     prefix: &'a str,
     left: usize,
+    left_bytes: usize,
 }
 
 /// A row that is shown.
 pub(crate) struct Shape {
     pub(crate) cells: Vec<Value>,
     /// Where it stands alone.
-    pub(crate) address: Option<Address>,
+    pub(crate) href: Option<String>,
     /// The texts of its values, of those that are whole.
     texts: Vec<Option<String>>,
 }
 
 impl<'a> Cells<'a> {
     pub(crate) fn new(prefix: &'a str) -> Self {
-        Self { prefix, left: CELLS_MAX }
+        Self { prefix, left: CELLS_MAX, left_bytes: SHOWN_BYTES_MAX }
     }
 
     /// A row of a level, or what is left of it.
@@ -50,31 +57,35 @@ impl<'a> Cells<'a> {
         let mut cells = Vec::with_capacity(values.len());
         for ((shown, value), text) in level.columns.iter().zip(&values).zip(&texts) {
             let mut cell = self.cell(shown, value)?;
-            if let Some(link) = shown.refers.as_ref().and_then(|reference| self.reference(reference, &texts)) {
-                cell["href"] = link.into();
+            let (is_shown, is_whole) = (!matches!(cell["kind"].as_str(), Some("null" | "left")), cell["cut"] != true);
+            if let Some(refers) =
+                shown.refers.as_ref().filter(|_| is_shown).and_then(|known| self.reference(known, &texts))
+            {
+                cell["href"] = self.link(&refers).into();
             } else if let (Some(column), Some(address)) = (&shown.column, &address)
-                && (matches!(shown.kind, Kind::Bytes) || (cell["cut"] == true && text.is_none()))
-                && cell["kind"] != "null"
+                && is_shown
+                && (matches!(shown.kind, Kind::Bytes) || (!is_whole && text.is_none()))
             {
                 let whole = address.with(&[("select", Some(super::address::name(column)))]);
-                cell["whole"] = whole.saying(&[("as", "raw")]).link().into();
+                cell["whole"] = self.link(&whole.saying(&[("as", "raw")])).into();
             }
             cells.push(cell);
         }
-        Ok(Shape { cells, address, texts })
+        let href = address.and_then(|address| self.link(&address));
+        Ok(Shape { cells, href, texts })
     }
 
     /// Where the rows are that refer to a row.
     pub(crate) fn referring(&self, level: &Level, row: &Shape) -> Vec<Value> {
         let link = |reference: &Reference| {
-            let href = self.reference(reference, &row.texts)?;
+            let href = self.reference(reference, &row.texts)?.link();
             Some(json!({"label": reference.label(), "href": href}))
         };
         level.referred.iter().filter_map(link).collect()
     }
 
-    fn reference(&self, reference: &Reference, texts: &[Option<String>]) -> Option<String> {
-        Some(self.address(&reference.relation, &reference.columns, texts)?.link())
+    fn reference(&self, reference: &Reference, texts: &[Option<String>]) -> Option<Address> {
+        self.address(&reference.relation, &reference.columns, texts)
     }
 
     /// The address of rows by values of this one, if there are any, and all are whole.
@@ -86,9 +97,29 @@ impl<'a> Cells<'a> {
         (!values.is_empty()).then(|| of_rows(self.prefix, relation, &values))
     }
 
+    /// Whether there is room for so many cells, which are taken.
+    fn takes(&mut self, cells: usize) -> bool {
+        let left = self.left.checked_sub(cells);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Whether there is room for a text, which is taken.
+    fn has_room(&mut self, text: &str) -> bool {
+        let left = self.left_bytes.checked_sub(text.len());
+        self.left_bytes = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// A link, if there is room for it.
+    fn link(&mut self, address: &Address) -> Option<String> {
+        Some(address.link()).filter(|link| self.has_room(link))
+    }
+
     fn cell(&mut self, shown: &Shown, value: &Given) -> Result<Value, minijinja::Error> {
-        let Some(left) = self.left.checked_sub(1) else { return Ok(json!({"kind": "left"})) };
-        self.left = left;
+        if !self.takes(1) {
+            return Ok(left_out());
+        }
         if value.kind() == ValueKind::Invalid {
             // the error that it is
             return Err(value.get_attr("").err().unwrap_or_else(|| minijinja::ErrorKind::InvalidOperation.into()));
@@ -96,48 +127,39 @@ impl<'a> Cells<'a> {
         if value.is_none() || value.is_undefined() {
             return Ok(json!({"kind": "null"}));
         }
-        Ok(match &shown.kind {
-            Kind::Row(level) => {
-                let row = self.row(level, value)?;
-                let names = level.columns.iter().map(|shown| shown.key.as_ref());
-                let fields: Vec<Value> =
-                    names.zip(row.cells).map(|(name, cell)| json!({"name": name, "cell": cell})).collect();
-                json!({"kind": "row", "fields": fields, "href": row.address.map(|address| address.link())})
-            }
-            Kind::Rows(level) => self.rows(level, value)?,
+        let cell = match &shown.kind {
+            Kind::Row(level) => return self.record(level, value),
+            Kind::Rows(level) => return self.rows(level, value),
             Kind::Bytes => json!({"kind": "bytes", "text": format!("{} bytes", grouped(&value.to_string()))}),
             Kind::Flag => json!({"kind": "flag", "text": if value.is_true() { "true" } else { "false" }}),
             Kind::Number => json!({"kind": "number", "text": value.to_string(), "is_short": true}),
-            Kind::Json => {
-                let text = match value.as_str() {
-                    Some(text) => text.to_owned(),
-                    None => serde_json::to_string(value).unwrap_or_default(),
-                };
-                let (text, is_cut) = cut(&text);
-                json!({"kind": "json", "text": indented(text), "cut": is_cut})
-            }
-            Kind::Text => {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let (text, is_cut) = cut(&text);
-                let mut cell =
-                    json!({"kind": if text.is_empty() { "empty" } else { "text" }, "text": text, "cut": is_cut});
-                if text.len() <= SHORT_BYTES_MAX {
-                    cell["is_short"] = true.into();
-                }
-                if !is_cut && is_web_address(text) {
-                    cell["outside"] = text.into();
-                }
-                cell
-            }
-        })
+            Kind::Json => document(value),
+            Kind::Text => text(value),
+        };
+        let has_room = cell["text"].as_str().is_none_or(|text| self.has_room(text));
+        Ok(if has_room { cell } else { left_out() })
+    }
+
+    fn record(&mut self, level: &Level, value: &Given) -> Result<Value, minijinja::Error> {
+        if !self.takes(level.columns.len()) {
+            return Ok(left_out());
+        }
+        let row = self.row(level, value)?;
+        let names = level.columns.iter().map(|shown| shown.key.as_ref());
+        let fields: Vec<Value> = names.zip(row.cells).map(|(name, cell)| json!({"name": name, "cell": cell})).collect();
+        Ok(json!({"kind": "row", "fields": fields, "href": row.href}))
     }
 
     fn rows(&mut self, level: &Level, value: &Given) -> Result<Value, minijinja::Error> {
+        // their names are written for each
+        if !self.takes(level.columns.len()) {
+            return Ok(left_out());
+        }
         let count = value.len().unwrap_or(0);
         let mut rows = Vec::new();
         for row in value.try_iter()?.take(INNER_ROWS_MAX) {
             let row = self.row(level, &row)?;
-            rows.push(json!({"cells": row.cells, "href": row.address.map(|address| address.link())}));
+            rows.push(json!({"cells": row.cells, "href": row.href}));
         }
         let names: Vec<&str> = level.columns.iter().map(|shown| &*shown.key).collect();
         let has_links = rows.iter().any(|row| !row["href"].is_null());
@@ -145,10 +167,35 @@ impl<'a> Cells<'a> {
     }
 }
 
+/// What stands for a value where a page has no room for it.
+fn left_out() -> Value {
+    json!({"kind": "left"})
+}
+
+fn document(value: &Given) -> Value {
+    let text = match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::to_string(value).unwrap_or_default(),
+    };
+    let (text, is_cut) = cut(&text);
+    json!({"kind": "json", "text": indented(text), "cut": is_cut})
+}
+
+fn text(value: &Given) -> Value {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (text, is_cut) = cut(&text);
+    let mut cell = json!({"kind": if text.is_empty() { "empty" } else { "text" }, "text": text, "cut": is_cut});
+    cell["is_short"] = (text.len() <= SHORT_BYTES_MAX).into();
+    if !is_cut && is_web_address(text) {
+        cell["outside"] = text.into();
+    }
+    cell
+}
+
 /// The text of a value by which rows can be found, if all of it is here.
 fn whole_text(value: &Given) -> Option<String> {
     match value.kind() {
-        ValueKind::String => value.as_str().filter(|text| !cut(text).1).map(str::to_owned),
+        ValueKind::String => value.as_str().filter(|text| text.len() <= LINKED_BYTES_MAX).map(str::to_owned),
         ValueKind::Number => Some(value.to_string()),
         ValueKind::Bool => Some(if value.is_true() { "true" } else { "false" }.to_owned()),
         _ => None,
