@@ -1,4 +1,4 @@
-//! For tests only: databases, an HTTP client, a proxy between the two ends of a wire.
+//! For tests only: databases, an HTTP client, a browser, a proxy between the two ends of a wire.
 //!
 //! ```text
 //!  HTTP bytes
@@ -15,10 +15,12 @@
 //! Tests need no service to be running: the first database that a test process asks for starts a PostgreSQL,
 //! which ends with the process. Blocking, so that a test reads from top to bottom.
 
+mod browser;
 mod database;
 mod http;
 mod proxy;
 
+pub use browser::Browser;
 pub use database::{Database, cluster_uri, data_dir, query_at};
 pub use http::{Client, Response};
 pub use proxy::Proxy;
