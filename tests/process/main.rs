@@ -1,6 +1,7 @@
 //! The real program, started as a user starts it.
 
 mod admin;
+mod browser;
 mod clients;
 mod crowd;
 mod handover;

@@ -5,10 +5,10 @@ use nix::sys::signal::Signal;
 use std::path::PathBuf;
 use thalweg_testkit::{Client, Database};
 
-const ON_ANY_PORT: (&str, &str) = ("THALWEG_SERVER_PORT", "0");
+pub(crate) const ON_ANY_PORT: (&str, &str) = ("THALWEG_SERVER_PORT", "0");
 
 /// A site that `thalweg new` has just written.
-fn new_site(directory: &Directory) -> PathBuf {
+pub(crate) fn new_site(directory: &Directory) -> PathBuf {
     let site = directory.0.join("site");
     let mut program = Program::start(&["new", site.to_str().unwrap()], &[]);
     program.line(&format!("thalweg serve {}", site.display()));
