@@ -129,6 +129,67 @@ fn a_page_that_is_written_loads_itself_again() {
     browser.wait_for("document.querySelector('h1')?.textContent === 'fourth'");
 }
 
+const BOOKS: &str = "
+    create schema api;
+    create table api.books (id int generated always as identity primary key, title text not null, year int not null);
+    insert into api.books (title, year) select 'Book ' || n, 1900 + n from generate_series(1, 40) n;
+";
+const BOOK_LIST: &str = r##"+++
+books = "/books?title=ilike.*{q=}*&order=id"
+[form]
+insert = "/books"
++++
+<!DOCTYPE html>
+<title>Books</title>
+<meta name="htmx-config" content='{"responseHandling":[{"code":"[23]..|422","swap":true},{"code":"[45]..","swap":false,"error":true}]}'>
+<script src="/static/htmx.js"></script>
+<input name="q" hx-get="/" hx-trigger="input" hx-target="#results">
+<ul id="results">{% block results %}{% for book in books %}<li>{{ book.title }}</li>{% endfor %}{% endblock %}</ul>
+<form id="entry" method="post" hx-post="/" hx-target="#entry" hx-swap="innerHTML">{% block entry %}
+  <input name="title" value="{{ form.values.title }}"> <input name="year" value="{{ form.values.year }}">
+  <b id="wrong">{{ form.errors.year.code }}</b> <button>Save</button>
+{% endblock %}</form>
+"##;
+
+/// What htmx asks for is a block alone, in the page that is there already: a whole one would stand within itself. While a site is
+/// written the blocks bring no script with them, each of which would wait for changes on a connection of its own.
+#[test]
+fn htmx_gets_the_block_that_it_asks_for() {
+    let Some(files) = std::env::var_os("TEST_HTMX") else {
+        println!("skipped: TEST_HTMX names no htmx.js");
+        return;
+    };
+    for file in std::env::split_paths(&files) {
+        let Some(browser) = Browser::start() else { return };
+        try_htmx(
+            browser,
+            &std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display())),
+        );
+    }
+}
+
+fn try_htmx(mut browser: Browser, script: &str) {
+    let (directory, database) = (Directory::new("htmx-in-a-browser"), Database::new(BOOKS));
+    let pages = [("index.html", BOOK_LIST), ("static/htmx.js", script)];
+    let (_server, address) = serve(&directory, &database, &pages, &["--dev"]);
+    browser.open(&address);
+    browser.evaluate("window.first = true");
+    for year in 1..=9 {
+        browser.fill("[name=q]", &format!("book 3{year}"));
+        browser.wait_for(&format!("document.querySelector('#results').innerText === 'Book 3{year}'"));
+    }
+    browser.fill("[name=title]", "Mine");
+    browser.fill("[name=year]", "soon");
+    browser.click("button");
+    browser.wait_for("document.querySelector('#wrong').textContent === '22P02'");
+    assert_eq!(browser.evaluate("document.forms[0].title.value + document.forms[0].year.value"), "Minesoon");
+    browser.fill("[name=year]", "2026");
+    browser.click("button");
+    browser.wait_for("document.querySelector('#wrong').textContent === ''");
+    assert_eq!(database.value("select string_agg(year::text, '') from api.books where title = 'Mine'"), "2026");
+    assert_eq!(browser.evaluate("[first, document.forms.length, document.scripts.length].join()"), "true,1,2");
+}
+
 /// A site of some pages, and its address.
 fn serve(directory: &Directory, database: &Database, pages: &[(&str, &str)], arguments: &[&str]) -> (Program, String) {
     for (name, text) in pages {

@@ -510,6 +510,7 @@ fn a_block_is_rendered_alone() {
     let whole = "<body><ul><li>First<li>Second</ul></body>";
     for (headers, body) in [
         (&htmx[..], "<ul><li>First<li>Second</ul>"),
+        (&[htmx[0], ("hx-target", "main#part")], "<ul><li>First<li>Second</ul>"),
         (&[], whole),
         (&htmx[1..], whole),
         (&htmx[..1], whole),

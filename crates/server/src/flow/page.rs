@@ -381,7 +381,9 @@ impl<'a> Making<'a> {
         let set_by_sql = filled.set_by_sql.clone();
         let has_languages = bound.loaded.pages.messages().languages().count() > 1;
         let mut out = self.written(bound, number, filled).await?;
-        if let Some(development) = self.site.development().filter(|_| media_type.starts_with("text/html")) {
+        // what is put into a page that is there finds the script there
+        let has_script = media_type.starts_with("text/html") && fragment(&self.parts.headers).is_none();
+        if let Some(development) = self.site.development().filter(|_| has_script) {
             _ = out.write_all(development.script().as_bytes());
         }
         bill.lap(Stage::Encode);
@@ -414,10 +416,12 @@ impl<'a> Making<'a> {
     }
 }
 
-/// What htmx asks for alone: a block that has the name of the element which it will be put into.
+/// What htmx asks for alone: a block that has the name of the element which it will be put into. From its version 4 on the element's
+/// tag stands before it: `ul#results`.
 fn fragment(headers: &HeaderMap) -> Option<String> {
     let only = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    (only("hx-request") == Some("true")).then(|| only("hx-target"))?.map(str::to_owned)
+    let target = (only("hx-request") == Some("true")).then(|| only("hx-target"))??;
+    Some(target.split_once('#').map_or(target, |(_, id)| id).to_owned())
 }
 
 /// Writes a page, or a block of it if it has that one; whether there was room for all of it.
