@@ -19,8 +19,13 @@ const FORMS: &str = "a form is a table: [form], or [forms.delete] of one with a 
 const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
 const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
 /// Names that mean something in templates already, or to their filters.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 23] = [
     messages::FUNCTION,
+    "static",
+    "range",
+    "dict",
+    "namespace",
+    "debug",
     "locale",
     "zone",
     "loop",
@@ -117,7 +122,15 @@ impl Head<'_> {
             if front.queries.len() == QUERIES_MAX {
                 return Err(self.error(at, format!("a page has at most {QUERIES_MAX} queries")));
             }
-            front.queries.insert(name.to_owned(), self.query(name, value.get_ref(), value.span().start)?);
+            let query = self.query(name, value.get_ref(), value.span().start)?;
+            if let Some(parameter) = query.page_by()
+                && let Some((other, _)) = front.queries.iter().find(|(_, other)| other.page_by() == Some(parameter))
+            {
+                let message =
+                    format!("{other} and {name} would turn their pages together: give one a page_by of its own");
+                return Err(self.error(value.span().start, message));
+            }
+            front.queries.insert(name.to_owned(), query);
         }
         Ok(front)
     }

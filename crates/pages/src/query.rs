@@ -15,6 +15,8 @@ pub const QUERY_VALUES_MAX: usize = 64;
 /// A request whose values are known when the page is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
+    /// The parameters whose values must be arguments of the function that is called.
+    pub arguments: Vec<String>,
     /// What of its rows the page shows.
     pub shows: Shows,
     /// How the rows are counted that there are in all.
@@ -76,6 +78,8 @@ enum Standing {
     Element,
     /// Within quotes that the page has written.
     Quoted,
+    /// What a function is given, up to the end of the parameter; or a filter, of which a value must be no part.
+    Argument,
 }
 
 impl Query {
@@ -90,13 +94,28 @@ impl Query {
         if let Some(at) = text.find(|c: char| c.is_control() || c == '#') {
             return Err((at, "control characters and # are written percent-encoded".to_owned()));
         }
-        let mut reader = Reader { text, at: 0, pieces: Vec::new(), literal: String::new(), place: InQuery::default() };
+        let mut reader = Reader {
+            arguments: Vec::new(),
+            text,
+            at: 0,
+            pieces: Vec::new(),
+            literal: String::new(),
+            place: InQuery::default(),
+        };
         reader.read()?;
-        let query = Query { shows, count, pieces: reader.pieces };
+        let query = Query { arguments: reader.arguments, shows, count, pieces: reader.pieces };
         if matches!(query.shows, Shows::Some { .. }) && query.has_window() {
             return Err((0, "per_page says which rows there are: limit and offset cannot".to_owned()));
         }
         Ok(query)
+    }
+
+    /// The parameter that names the page of its list.
+    pub(crate) fn page_by(&self) -> Option<&str> {
+        match &self.shows {
+            Shows::Some { parameter, .. } => Some(parameter),
+            Shows::All | Shows::One => None,
+        }
     }
 
     /// Whether it calls a function.
@@ -144,10 +163,52 @@ impl Query {
     }
 }
 
+/// The operators that compare with one value (PostgREST's, and what they may have behind them).
+const OPERATORS: [&str; 24] = [
+    "eq",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "neq",
+    "like",
+    "ilike",
+    "match",
+    "imatch",
+    "is",
+    "isdistinct",
+    "fts",
+    "plfts",
+    "phfts",
+    "wfts",
+    "cs",
+    "cd",
+    "ov",
+    "sl",
+    "sr",
+    "nxr",
+    "nxl",
+    "adj",
+];
+
+/// Whether all that is written of a value is an operator, or begins with one: `eq.`, `not.like.*`, `fts(english).`.
+fn is_behind_operator(value: &str) -> bool {
+    let value = value.strip_prefix("not.").unwrap_or(value);
+    let name = value.split(['.', '(']).next().unwrap_or_default();
+    let rest = &value[name.len()..];
+    let rest = match (rest.strip_prefix('('), name) {
+        (None, _) => rest,
+        // a language; of the quantifiers any and all, the value is a list
+        (Some(inner), "fts" | "plfts" | "phfts" | "wfts") => inner.split_once(')').map_or("", |(_, rest)| rest),
+        (Some(_), _) => return false,
+    };
+    OPERATORS.contains(&name) && rest.starts_with('.')
+}
+
 impl Standing {
     fn write(self, request: &mut String, value: &str) {
         match self {
-            Standing::Operand => encode(request, value),
+            Standing::Operand | Standing::Argument => encode(request, value),
             Standing::Element => encode(request, &format!("\"{}\"", escape(value))),
             Standing::Quoted => encode(request, &escape(value)),
         }
@@ -192,7 +253,8 @@ impl InQuery {
                 self.is_function = self.name.starts_with("/rpc/");
                 (self.in_parameters, self.name) = (true, String::new());
             }
-            ('&', true) if !self.in_quotes => {
+            // quotes mean nothing here: the grammar cuts parameters first
+            ('&' | ';', true) => {
                 *self = InQuery { is_function: self.is_function, in_parameters: true, ..InQuery::default() };
             }
             ('=', true) if self.parameter.is_none() => self.parameter = Some(std::mem::take(&mut self.name)),
@@ -202,7 +264,8 @@ impl InQuery {
     }
 
     fn push_value(&mut self, c: char) {
-        let is_escaped = self.value.ends_with('\\') && !self.value.ends_with("\\\\");
+        let backslashes = self.value.bytes().rev().take_while(|byte| *byte == b'\\').count();
+        let is_escaped = backslashes % 2 == 1;
         match c {
             '"' if !is_escaped => self.in_quotes = !self.in_quotes,
             '(' | '{' if !self.in_quotes => self.depth += 1,
@@ -217,16 +280,20 @@ impl InQuery {
         let Some(parameter) = &self.parameter else {
             return Err("a value stands behind the = of a parameter, and names no relation and no column");
         };
-        let ends = rest.is_empty() || rest.starts_with('&');
+        if parameter.contains(['%', '+']) {
+            return Err("the name of a parameter that has a value in braces is written as it is");
+        }
+        let ends = rest.is_empty() || rest.starts_with(['&', ';']);
         match parameter.rsplit('.').next().unwrap_or_default() {
             "select" | "order" | "columns" | "on_conflict" => Err("no value can stand in select, order or columns"),
             "limit" | "offset" if self.value.is_empty() && ends => Ok(Standing::Operand),
             "limit" | "offset" => Err("limit and offset are a value alone"),
             _ if self.in_quotes => Ok(Standing::Quoted),
             _ if self.depth > 0 => self.element(rest),
-            _ if self.is_function && self.value.is_empty() && ends => Ok(Standing::Operand),
-            _ if self.value.contains('.') || (self.is_function && !self.value.is_empty()) => Ok(Standing::Operand),
-            _ => Err("a value stands behind an operator: id=eq.{id}"),
+            _ if is_behind_operator(&self.value) => Ok(Standing::Operand),
+            // whether the function has such an argument is found out when it is known
+            _ if self.is_function => Ok(Standing::Argument),
+            _ => Err("a value stands behind an operator: id=eq.{id}, id=in.({a},{b})"),
         }
     }
 
@@ -242,6 +309,7 @@ impl InQuery {
 }
 
 struct Reader<'a> {
+    arguments: Vec<String>,
     text: &'a str,
     at: usize,
     pieces: Vec<Piece<Standing>>,
@@ -285,6 +353,9 @@ impl Reader<'_> {
         let wrong = |message: &str| (begin, message.to_owned());
         let (value, rest) = Value::begin(&self.text[begin..]).map_err(|message| wrong(&message))?;
         let standing = self.place.standing(rest).map_err(wrong)?;
+        if standing == Standing::Argument {
+            self.arguments.extend(self.place.parameter.clone());
+        }
         if self.pieces.len() >= 2 * QUERY_VALUES_MAX {
             return Err(wrong("there are too many values"));
         }
@@ -389,6 +460,16 @@ mod tests {
             ("/f?pilot.order={order}", "no value can stand in select"),
             ("/f?limit=1{n}", "a value alone"),
             ("/f?id=in.(a{b},2)", "in quotes"),
+            ("/f?id=not.{x}", "behind an operator"),
+            ("/f?id=in.{x}", "behind an operator"),
+            ("/f?id=not.in.{x}", "behind an operator"),
+            ("/f?id=eq(any).{x}", "behind an operator"),
+            ("/f?id=equals.{x}", "behind an operator"),
+            ("/f?id=eq{x}", "behind an operator"),
+            ("/f?a=eq.1;b={x}", "behind an operator"),
+            ("/f?or=(a.eq.\"x&b={v}\")", "behind an operator"),
+            ("/f?%73elect=eq.{x}", "written as it is"),
+            ("/f?or=%28a.eq.{x}%29", "behind an operator"),
             ("/f?or=(a.{op}.1)", "in quotes"),
             ("/f?id=eq.{id", "a } is missing"),
             ("/f?id=eq.id}", "written twice: }}"),

@@ -80,6 +80,27 @@ impl Read<'_> {
         self.knows_its_columns() && self.embeds.iter().all(|embed| embed.read.knows_all_columns())
     }
 
+    /// A column of a relation that is filtered or ordered by, here or below, and that the catalog does not know.
+    pub fn unknown_column(&self) -> Option<&str> {
+        fn within<'r>(condition: &'r Condition<'_>) -> Option<&'r str> {
+            match condition {
+                Condition::Filter { column, .. } => Some(column.name).filter(|_| !column.known),
+                Condition::Found(..) => None,
+                Condition::Group { children, .. } => children.iter().find_map(within),
+            }
+        }
+        let own = || {
+            let ordered_by = self.order.iter().find_map(|term| match &term.key {
+                OrderKey::Column(column) if !column.known => Some(column.name),
+                OrderKey::Column(_) | OrderKey::Related(..) | OrderKey::Unselected(..) => None,
+            });
+            self.conditions.iter().find_map(within).or(ordered_by)
+        };
+        // what a function returns may be known to the database only
+        let own = self.from.relation().and_then(|_| own());
+        own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unknown_column()))
+    }
+
     /// Whether the catalog knows every column that this level names. What it does not know may be an aggregate: PostgreSQL
     /// takes `album.count` for `count(album)`, which counts the rows of one outer row only where they are found for it.
     pub(crate) fn knows_its_columns(&self) -> bool {

@@ -121,8 +121,8 @@ fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Bill, heade
         headers.insert(SERVER_TIMING, timing);
     }
     sign(in_force, parts, given.cookie, headers);
-    // a preflight's answer says what it says
-    if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
+    // pages are not for scripts of other sites, and a preflight's answer says what it says
+    if given.site.is_none() && !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         cors::expose(config, &parts.headers, headers);
     }
 }

@@ -452,6 +452,17 @@ fn names_that_no_column_has_stop_the_start() {
         (vec![("a.html", "+++\nf = \"/flights?select=id,nothing(name)\"\n+++\n")], "f: Could not find a relationship"),
         (vec![("a.html", "+++\nf = \"/flights?id=equals.3\"\n+++\n")], "f: \"failed to parse filter"),
         (vec![("a.html", "+++\nf = \"/rpc/add_them?a=1\"\n+++\n")], "f: Could not find the function"),
+        (vec![("a.html", "+++\nf = \"/flights?titel=eq.3\"\n+++\n")], "f: no column is called titel"),
+        (vec![("a.html", "+++\nf = \"/flights?order=titel\"\n+++\n")], "f: no column is called titel"),
+        (
+            vec![("a.html", "+++\nf = \"/flights?select=id,pilots(id)&pilots.or=(nam.eq.1,id.eq.2)\"\n+++\n")],
+            "f: no column is called nam",
+        ),
+        (vec![("a.html", "+++\nf = \"/rpc/of_pilot?pilot=1&title={t=eq.1}\"\n+++\n")], "f: the function takes no title"),
+        (
+            vec![("a.html", "+++\nf = \"/flights?id=not.{x}\"\n+++\n")],
+            "a.html:2:5: f: a value stands behind an operator",
+        ),
         (vec![("a.html", "{% for x in %}")], "a.html:1"),
         (vec![("a.html", "+++\nf = \"/flights\"\n+++\n{{ f.title }}")], "a.html:4:6: title is asked of a list of rows"),
     ] {
@@ -598,6 +609,14 @@ fn a_page_may_be_of_any_size() {
     // and the connections are as they were
     assert_eq!(page(&database, "+++\nf = \"/flights\"\n+++\n{{ f|length }}"), "3");
     assert_eq!(served.get("/api/flights?select=id&id=eq.1").json(), json!([{"id": 1}]));
+}
+
+/// What a page itself asks wrongly is its mistake, not the visitor's.
+#[test]
+fn a_constant_of_the_wrong_type_is_the_pages_mistake() {
+    let database = database();
+    let (served, _folder) = serve(&database, &[("a.html", "+++\nf = \"/flights?id=eq.abc\"\n+++\n{{ f|length }}")]);
+    assert_eq!(served.get("/a").status, 500);
 }
 
 #[test]

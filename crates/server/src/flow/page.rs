@@ -323,8 +323,14 @@ impl<'a> Making<'a> {
             Some(nature) => failed(error, nature, false, self.who.is_anonymous()),
             None => ApiError::step(error, self.who.is_anonymous()),
         };
-        // what an address says that is no value of its type names nothing
-        if NO_VALUES.contains(&&*error.code) { ApiError::no_row() } else { error }
+        let is_of_address = ready.iter().any(|ready| ready.query.query.values().next().is_some());
+        match NO_VALUES.contains(&&*error.code) {
+            // what an address says that is no value of its type names nothing
+            true if is_of_address => ApiError::no_row(),
+            // what the page says itself is its mistake
+            true => ApiError::of_page(error.words().into()),
+            false => error,
+        }
     }
 
     fn collected(&self, ready: &[Ready<'_>], before: usize, response_is_set: bool) -> Collected {

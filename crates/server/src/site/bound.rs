@@ -124,12 +124,21 @@ fn bind(
     let request = request.map_err(|error| wrong(error.into()))?;
     let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
     let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
+    let of_columns = |message: String| Error::new(ErrorKind::Query, file(), format!("{name}: {message}"));
+    if let Some(argument) = query.arguments.iter().find(|argument| !takes(&plan, argument)) {
+        return Err(of_columns(format!(
+            "the function takes no {argument}, and of a filter a value is no part: {argument}=eq.{{…}}"
+        )));
+    }
+    if let Some(column) = plan.read.unknown_column() {
+        return Err(of_columns(format!("no column is called {column}, by which it filters or orders")));
+    }
     let need = page.needs.get(name).cloned().unwrap_or_default();
     if matches!(plan.form, Form::Rows | Form::Row) {
         check(&plan.read, &need, name)?;
     }
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    let whole = need.whole.as_ref().filter(|_| hides_nothing(&plan));
+    let whole = need.whole.as_ref().filter(|_| has_more_than_is_shown(&plan));
     Ok(BoundQuery {
         name: name.into(),
         query: query.clone(),
@@ -137,6 +146,11 @@ fn bind(
         number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         whole: whole.map(|whole| format!("{} at {}", whole.why, whole.place)),
     })
+}
+
+/// Whether a plan calls a function that has such an argument.
+fn takes(plan: &Plan<'_>, argument: &str) -> bool {
+    plan.call().is_some_and(|call| call.function.parameters.iter().any(|known| *known.name == *argument))
 }
 
 /// What a query reads.
@@ -149,7 +163,7 @@ pub(crate) fn target<'a>(resource: &'a Resource<'_>) -> Result<Target<'a>, ApiEr
 }
 
 /// Whether rows have columns that a page could do without.
-fn hides_nothing(plan: &Plan<'_>) -> bool {
+fn has_more_than_is_shown(plan: &Plan<'_>) -> bool {
     matches!(plan.form, Form::Rows | Form::Row) && plan.read.outputs.len() > 1
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn error_page(error: &ApiError, verbose: bool) -> Vec<u8> {
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;color:#222;background:#fff}\
 main{max-width:44rem;margin:12vh auto;padding:0 1.5rem}h1{font-size:2rem}h1 span{font-weight:400}\
-p{white-space:pre-wrap;overflow-wrap:anywhere}.code{font-family:ui-monospace,monospace;color:#666}.hint{color:#555}\
+p{white-space:pre-wrap;overflow-wrap:anywhere}.code,.details{font-family:ui-monospace,monospace}.code{color:#666}.details{font-size:.875rem}.hint{color:#555}\
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.code,.hint{color:#999}}";
 
 fn escaped(text: &str) -> String {
