@@ -94,7 +94,7 @@ impl fmt::Display for ServerError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Database(error) | Self::Explain(error) => error.fmt(f),
-            Self::Pages(error) => write!(f, "a page cannot be made: {error} (pages-dir)"),
+            Self::Pages(error) => write!(f, "a page cannot be made: {error}"),
             Self::Joined(error) => f.write_str(error),
             Self::Listen(where_, error) => {
                 write!(f, "cannot listen on {where_}: {error} (server-host, server-port, server-unix-socket)")
@@ -377,7 +377,7 @@ impl ServerBuilder {
             ..PoolLimits::default()
         };
         let site = Site::of(&config, self.is_development, self.additions)
-            .map_err(|error| ServerError::Pages(error.to_string()))?
+            .map_err(|error| ServerError::Pages(error.with_lines(&config)))?
             .map(Arc::new);
         let pool = Pool::new(wire, limits);
         pool.keep_sessions(config.db_prepared_statements);

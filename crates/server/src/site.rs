@@ -70,6 +70,16 @@ pub(crate) enum SiteError {
     Files(StaticError),
 }
 
+impl SiteError {
+    /// The same with the lines of the file that it is about.
+    pub(crate) fn with_lines(&self, config: &Config) -> String {
+        match (self, &config.pages_dir) {
+            (Self::Pages(error), Some(folder)) => Site::with_lines(folder, error),
+            (error, _) => error.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for SiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -132,6 +142,16 @@ impl Site {
         self.development.as_ref()
     }
 
+    /// What is wrong with a file of a site, with the lines that it is about.
+    pub(crate) fn with_lines(folder: &Path, error: &thalweg_pages::Error) -> String {
+        development::with_excerpt(folder, error.place(), &error.to_string())
+    }
+
+    /// The folder that it was read from.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// An error as it is shown: to whoever writes the site with what is wrong, and the lines that it is about.
     pub(crate) fn shown(&self, error: ApiError) -> ApiError {
         if self.development.is_none() {
@@ -182,8 +202,9 @@ impl Site {
             return bound;
         }
         let bound = Arc::new(Bound::of(loaded.clone(), in_force, snapshot));
-        bound.tell();
-        self.bound.store(Some(bound.clone()));
+        let before = self.bound.swap(Some(bound.clone()));
+        // with the first, what is wrong ends the start
+        bound.tell(before.is_some() || self.development.is_some());
         bound
     }
 

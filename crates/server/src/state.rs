@@ -82,8 +82,8 @@ impl State {
         let site = self.site.as_ref().filter(|site| site.development().is_none())?;
         let snapshot = self.snapshot.load_full()?;
         let bound = site.bound(&site.loaded(), &self.in_force(), &snapshot);
-        let errors: Vec<String> = bound.errors().map(|error| format!("a page cannot be made: {error}")).collect();
-        (!errors.is_empty()).then(|| errors.join("\n"))
+        let errors: Vec<String> = bound.errors().map(|error| Site::with_lines(site.folder(), error)).collect();
+        (!errors.is_empty()).then(|| format!("a page cannot be made: {}", errors.join("\n\n")))
     }
 
     /// A turn for rows of a body that arrives, of which the beginning is here. Only of a fast client are they sent while it

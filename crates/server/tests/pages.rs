@@ -458,7 +458,10 @@ fn names_that_no_column_has_stop_the_start() {
             vec![("a.html", "+++\nf = \"/flights?select=id,pilots(id)&pilots.or=(nam.eq.1,id.eq.2)\"\n+++\n")],
             "f: no column is called nam",
         ),
-        (vec![("a.html", "+++\nf = \"/rpc/of_pilot?pilot=1&title={t=eq.1}\"\n+++\n")], "f: the function takes no title"),
+        (
+            vec![("a.html", "+++\nf = \"/rpc/of_pilot?pilot=1&title={t=eq.1}\"\n+++\n")],
+            "f: the function takes no title",
+        ),
         (
             vec![("a.html", "+++\nf = \"/flights?id=not.{x}\"\n+++\n")],
             "a.html:2:5: f: a value stands behind an operator",

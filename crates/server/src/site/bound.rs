@@ -92,9 +92,9 @@ impl Bound {
         self.pages.iter().filter_map(|page| page.as_ref().err())
     }
 
-    /// Says in the log what is wrong, and where all columns are fetched.
-    pub(super) fn tell(&self) {
-        for error in self.errors() {
+    /// Says in the log what is wrong, if that is not said otherwise, and where all columns are fetched.
+    pub(super) fn tell(&self, tells_errors: bool) {
+        for error in self.errors().filter(|_| tells_errors) {
             tracing::error!(target: "notice", "a page cannot be made: {error}");
         }
         for query in self.pages.iter().flatten().flat_map(|page| &page.queries) {
