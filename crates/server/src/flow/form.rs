@@ -235,7 +235,10 @@ impl Sent<'_> {
             match is_array(field.name()) {
                 true if typed.is_empty() => _ = arrays.entry(field.name()).or_default(),
                 true => arrays.entry(field.name()).or_default().push(minijinja::Value::from(&*typed)),
-                false => values.insert(field.name(), &*typed),
+                false => match self.form.field(field.name()) {
+                    Some(known) => values.insert(field.name(), known.seen(&typed)),
+                    None => values.insert(field.name(), &*typed),
+                },
             }
         }
         for (name, mut elements) in arrays {

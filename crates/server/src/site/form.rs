@@ -37,6 +37,8 @@ pub(crate) struct FormField {
     pub(crate) is_required: bool,
     /// What finds out whether a text is a value of it, and whether that takes its name too.
     pub(crate) probe: Option<(String, bool)>,
+    /// The type of its values, below any domains.
+    base: Oid,
 }
 
 /// What it means that nothing was typed into a field.
@@ -95,7 +97,8 @@ impl BoundForm {
             fields: taken(form, fields, &relation.name)?,
             row: relation.columns.iter().map(|column| column.name.to_string()).collect(),
             row_is_selected: true,
-            is_filled_by_fields_only: relation.writing == Runs::Nothing,
+            // policies may ask who writes; what else runs could be a trigger
+            is_filled_by_fields_only: relation.writing != Runs::Anything,
             table: (relation.kind == RelationKind::Table)
                 .then(|| (relation.schema.to_string(), relation.name.to_string())),
         })
@@ -211,7 +214,8 @@ impl FormField {
         };
         let is_required = column.not_null && (!has_default || does == Does::Update);
         let is_array = is_array(catalog, column.type_oid);
-        Self { name: column.name.to_string(), blank, is_array, is_required, probe }
+        let base = catalog.base_type(column.type_oid);
+        Self { name: column.name.to_string(), blank, is_array, is_required, probe, base }
     }
 
     fn of_parameter(catalog: &Catalog, parameter: &Parameter) -> Self {
@@ -225,7 +229,26 @@ impl FormField {
             .filter(|_| parameter.type_oid != oid::TEXT && !parameter.variadic)
             .map(|known| (thalweg_sql::value_of_type(&known.schema, &known.name), false));
         let is_array = is_array(catalog, parameter.type_oid);
-        Self { name: parameter.name.to_string(), blank, is_array, is_required: parameter.required, probe }
+        let base = catalog.base_type(parameter.type_oid);
+        Self { name: parameter.name.to_string(), blank, is_array, is_required: parameter.required, probe, base }
+    }
+}
+
+impl FormField {
+    /// What was typed as a template is to see it: as it sees what the database has, if it is such a value, so that both can be compared.
+    pub(crate) fn seen(&self, typed: &str) -> minijinja::Value {
+        let text = || minijinja::Value::from(typed);
+        match self.base {
+            oid::BOOL => match typed.to_ascii_lowercase().as_str() {
+                "true" | "t" | "on" | "yes" | "y" | "1" => minijinja::Value::from(true),
+                "false" | "f" | "off" | "no" | "n" | "0" => minijinja::Value::from(false),
+                _ => text(),
+            },
+            oid::INT2 | oid::INT4 | oid::INT8 => {
+                typed.trim().parse::<i64>().map_or_else(|_| text(), minijinja::Value::from)
+            }
+            _ => text(),
+        }
     }
 }
 
