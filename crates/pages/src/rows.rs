@@ -6,8 +6,9 @@
 use crate::pager::Pager;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
 use minijinja::{Error, ErrorKind};
+use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use thalweg_encode::{EncodeError, Zone, write_scalar};
 use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid};
 
@@ -57,12 +58,12 @@ impl Table {
     /// All rows as a list, or those of a page of them.
     pub fn into_rows(self, pager: Option<Pager>) -> Value {
         let shown = pager.as_ref().map_or(self.len(), |pager| self.len().min(pager.rows_max()));
-        Value::from_object(Rows { table: Arc::new(self), shown, pager })
+        Value::from_object(Rows { table: Arc::new(self), shown, pager, kept: Kept::default() })
     }
 
     /// The first row.
     pub fn into_row(self) -> Option<Value> {
-        (!self.is_empty()).then(|| Arc::new(self).row(0))
+        (!self.is_empty()).then(|| Value::from_object(Arc::new(self).row(0)))
     }
 
     /// The value in the first column of the first row, which is none where there is no row.
@@ -81,15 +82,13 @@ impl Table {
         start..self.ends[at]
     }
 
-    fn row(self: &Arc<Self>, at: usize) -> Value {
-        let bytes = self.range(at);
-        Value::from_object(Row { table: self.clone(), fields: self.fields.clone(), bytes, within: Within::Result })
+    fn row(self: &Arc<Self>, at: usize) -> Row {
+        let fields = self.fields.clone();
+        Row { table: self.clone(), fields, bytes: self.range(at), within: Within::Result, kept: Kept::default() }
     }
 
     fn first_of_row(self: &Arc<Self>, at: usize) -> Value {
-        let row =
-            Row { table: self.clone(), fields: self.fields.clone(), bytes: self.range(at), within: Within::Result };
-        row.column(0)
+        self.row(at).column(0)
     }
 
     /// The value of these bytes, which lie in the table's.
@@ -108,8 +107,9 @@ impl Table {
             Codec::Scalar(scalar) => self.scalar(*scalar, bytes)?,
             Codec::Array(element) | Codec::List(element) => self.array(element, bytes)?,
             Codec::Row(fields) => {
-                let bytes = self.place(bytes);
-                Value::from_object(Row { table: self.clone(), fields: fields.clone(), bytes, within: Within::Record })
+                let (fields, bytes) = (fields.clone(), self.place(bytes));
+                let kept = Kept::default();
+                Value::from_object(Row { table: self.clone(), fields, bytes, within: Within::Record, kept })
             }
         })
     }
@@ -129,17 +129,13 @@ impl Table {
             Scalar::Bytea => {
                 let mut written = Vec::with_capacity(4 + 2 * bytes.len());
                 write_scalar(&mut written, scalar, bytes, &self.zone)?;
-                // `"\\x…"`, of which the quotes and the escape go
-                text(&written[2..written.len() - 1])?
+                inner(&written)?
             }
-            _ => {
-                let mut written = Vec::with_capacity(40);
-                write_scalar(&mut written, scalar, bytes, &self.zone)?;
-                match written.as_slice() {
-                    [b'"', inner @ .., b'"'] => text(inner)?,
-                    digits => number(digits)?,
-                }
-            }
+            _ => WRITTEN.with_borrow_mut(|written| {
+                written.clear();
+                write_scalar(written, scalar, bytes, &self.zone)?;
+                inner(written)
+            })?,
         })
     }
 
@@ -189,6 +185,28 @@ struct Rows {
     table: Arc<Table>,
     shown: usize,
     pager: Option<Pager>,
+    kept: Kept,
+}
+
+/// Rows that were given out, by where they stand: a loop looks at three of them at most, and the memory of one that nobody looks
+/// at any more is used again.
+#[derive(Debug, Default)]
+struct Kept(Mutex<[Option<Arc<Row>>; ROWS_KEPT]>);
+
+const ROWS_KEPT: usize = 4;
+
+impl Kept {
+    fn row(&self, at: usize, table: &Arc<Table>, fields: &Arc<[Field]>, bytes: Range<usize>, within: Within) -> Value {
+        let new = |bytes| Row { table: table.clone(), fields: fields.clone(), bytes, within, kept: Kept::default() };
+        let Ok(mut kept) = self.0.try_lock() else { return Value::from_object(new(bytes)) };
+        let place = &mut kept[at % ROWS_KEPT];
+        let behind = place.as_mut().and_then(Arc::get_mut).filter(|row| Arc::ptr_eq(&row.fields, fields));
+        match behind {
+            Some(row) => row.bytes = bytes,
+            None => *place = Some(Arc::new(new(bytes))),
+        }
+        place.clone().map_or(Value::UNDEFINED, Value::from_dyn_object)
+    }
 }
 
 impl Object for Rows {
@@ -199,7 +217,10 @@ impl Object for Rows {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         match key.as_str() {
             Some(name) => self.get_value_by_str(name),
-            None => key.as_usize().filter(|at| *at < self.shown).map(|at| self.table.row(at)),
+            None => key
+                .as_usize()
+                .filter(|at| *at < self.shown)
+                .map(|at| self.kept.row(at, &self.table, &self.table.fields, self.table.range(at), Within::Result)),
         }
     }
 
@@ -219,6 +240,8 @@ struct Row {
     fields: Arc<[Field]>,
     bytes: Range<usize>,
     within: Within,
+    /// The rows in its columns.
+    kept: Kept,
 }
 
 /// How the values of a row are laid out.
@@ -246,7 +269,12 @@ impl Row {
         }
         let field = &self.fields[at];
         let bytes = self.next(&mut cursor, field)?;
-        self.table.value(&field.codec, bytes)
+        match (&field.codec, bytes) {
+            (Codec::Row(fields), Some(bytes)) => {
+                Ok(self.kept.row(at, &self.table, fields, self.table.place(bytes), Within::Record))
+            }
+            (codec, bytes) => self.table.value(codec, bytes),
+        }
     }
 
     fn next<'a>(&self, cursor: &mut Cursor<'a>, field: &Field) -> Result<Option<&'a [u8]>, EncodeError> {
@@ -300,6 +328,19 @@ pub fn is_stale(error: &Error) -> bool {
     false
 }
 
+thread_local! {
+    /// What a scalar is written into before it is a value.
+    static WRITTEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The value of a scalar's JSON: of a text what is within its quotes, where nothing but a backslash of `bytea` is escaped.
+fn inner(written: &[u8]) -> Result<Value, EncodeError> {
+    match written {
+        [b'"', b'\\', inner @ .., b'"'] | [b'"', inner @ .., b'"'] => text(inner),
+        digits => number(digits),
+    }
+}
+
 fn text(bytes: &[u8]) -> Result<Value, EncodeError> {
     std::str::from_utf8(bytes).map(Value::from).map_err(|_| Malformed("text: no UTF-8").into())
 }
@@ -331,4 +372,54 @@ fn shortest(float: f32) -> Value {
 fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|_| Malformed("json"))?;
     Ok(Value::from(minijinja::value::Serde(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::{Environment, context};
+
+    /// Rows with a number and within each a row with the same.
+    fn rows(count: u8) -> Value {
+        let field = |name: &str, codec| Field { name: name.into(), codec, type_oid: 0 };
+        let inner: Arc<[Field]> = [field("n", Codec::Scalar(Scalar::Int2))].into();
+        let fields: Arc<[Field]> = [field("n", Codec::Scalar(Scalar::Int2)), field("of", Codec::Row(inner))].into();
+        let mut table = Table::new(fields, Zone::UTC);
+        for n in 0..count {
+            let columns = [0, 2, 0, 0, 0, 2, 0, n, 0, 0, 0, 14];
+            let record = [0, 0, 0, 1, 0, 0, 0, 21, 0, 0, 0, 2, 0, n];
+            table.push(RowView::parse(&[&columns[..], &record[..]].concat()).unwrap());
+        }
+        table.into_rows(None)
+    }
+
+    #[test]
+    fn a_row_that_is_still_looked_at_stays_what_it_is() {
+        let made = |template: &str| {
+            let mut environment = Environment::new();
+            environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
+            environment.add_template("page", template).unwrap();
+            environment.get_template("page").unwrap().render(context! { rows => rows(10) }).unwrap()
+        };
+        for (template, text) in [
+            ("{% for r in rows %}{{ r.n }}{{ r.of.n }} {% endfor %}", "00 11 22 33 44 55 66 77 88 99 "),
+            (
+                "{% for r in rows %}{{ loop.previtem.of.n }}{{ r.n }}{{ loop.nextitem.n }} {% endfor %}",
+                "01 012 123 234 345 456 567 678 789 89 ",
+            ),
+            (
+                "{% set kept = rows[1] %}{% for r in rows %}{{ kept.n }}{{ kept.of.n }}{% endfor %}",
+                "11111111111111111111",
+            ),
+            ("{% for r in rows|reverse %}{{ r.of.n }}{% endfor %}", "9876543210"),
+            ("{% for p in rows|batch(5) %}{{ p|map(attribute='of.n')|join }} {% endfor %}", "01234 56789 "),
+            (
+                "{% for a in rows %}{% for b in rows if b.n == a.n %}{{ a.of.n }}{{ b.of.n }}{% endfor %}{% endfor %}",
+                "00112233445566778899",
+            ),
+            ("{% set of = rows|map(attribute='of')|list %}{{ of|map(attribute='n')|join }}", "0123456789"),
+        ] {
+            assert_eq!(made(template), text, "{template}");
+        }
+    }
 }
