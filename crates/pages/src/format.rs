@@ -88,21 +88,21 @@ fn numeric(value: &Value) -> Result<Option<Number>, Error> {
     Number::of(value).map(Some).ok_or_else(|| refused(format!("{} is no number", shown(value))))
 }
 
-fn moment(state: &State, parts: Parts, value: &Value, arguments: &Arguments) -> Result<String, Error> {
+fn moment(state: &State, parts: Parts, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let (locale, zone) = (arguments.setting(state, "locale")?, arguments.setting(state, "zone")?);
     if is_nothing(value) {
-        return Ok(String::new());
+        return Ok(Value::from(""));
     }
     let read = value.as_str().and_then(Moment::read);
     let moment = read.ok_or_else(|| refused(format!("{} is no {}", shown(value), parts.expected())))?;
     let moment = match moment {
-        Moment::Other(text) => return Ok(text.to_owned()),
+        Moment::Other(text) => return Ok(Value::from(text)),
         Moment::Instant(instant) => Moment::Zoned(instant.to_zoned(time_zone(text(&zone))?)),
         moment => moment,
     };
     let style = arguments.position.as_ref().map_or("medium", text);
     if style.contains('%') {
-        return by_pattern(&moment, style);
+        return by_pattern(&moment, style).map(Value::from);
     }
     let length = Length::named(style).ok_or_else(|| {
         let told = arguments.position.as_ref().map_or_else(String::new, shown);

@@ -11,7 +11,7 @@ use icu_decimal::DecimalFormatter;
 use icu_decimal::options::GroupingStrategy;
 use icu_locale_core::Locale;
 use jiff::civil;
-use minijinja::Error;
+use minijinja::{Error, Value};
 use std::cell::{OnceCell, RefCell};
 use std::fmt::{self, Write};
 use std::rc::Rc;
@@ -24,10 +24,13 @@ pub const LOCALE_BYTES_MAX: usize = 64;
 /// What most dates and numbers have room in.
 const TEXT_BYTES: usize = 48;
 
+/// Of a time of day, which has none.
+const ANY_DAY: civil::Date = civil::date(1970, 1, 1);
+
 type Dates = FixedCalendarDateTimeFormatter<Gregorian, CompositeDateTimeFieldSet>;
 
 /// What of a moment is shown.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
     Date,
     Time,
@@ -45,7 +48,7 @@ impl Parts {
 }
 
 /// How long it is written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Short,
     Medium,
@@ -73,6 +76,16 @@ pub(super) struct Formatters {
     numbers: [OnceCell<DecimalFormatter>; 2],
     /// By parts, and by length.
     dates: [[OnceCell<Dates>; 4]; 3],
+    /// What was written last, by a part of its day and time: lists have the same days again and again.
+    written: RefCell<Box<[Option<Written>; MOMENTS_MAX]>>,
+}
+
+/// How many of them are kept of a language.
+const MOMENTS_MAX: usize = 256;
+
+struct Written {
+    of: (Parts, Length, civil::Date, civil::Time),
+    text: Value,
 }
 
 thread_local! {
@@ -116,16 +129,34 @@ impl Formatters {
         length: Length,
         date: civil::Date,
         time: civil::Time,
-    ) -> Result<String, Error> {
+    ) -> Result<Value, Error> {
+        let time = if parts == Parts::Date { civil::Time::midnight() } else { time };
+        let date = if parts == Parts::Time { ANY_DAY } else { date };
+        let of = (parts, length, date, time);
+        let seconds = (time.hour() as usize * 60 + time.minute() as usize) * 60 + time.second() as usize;
+        let place = (date.month() as usize * 31 + date.day() as usize + seconds) % MOMENTS_MAX;
+        let mut written = self.written.borrow_mut();
+        if let Some(written) = written[place].as_ref().filter(|written| written.of == of) {
+            return Ok(written.text.clone());
+        }
         let input = input(date, time).ok_or_else(|| refused(format!("{date} is in no calendar")))?;
         let formatter = self.dates(parts, length).ok_or_else(|| refused(format!("{} has no dates", self.tag)))?;
         let formatted: FormattedDateTime<'_> = formatter.format(&input);
-        Ok(in_one_piece(&formatted))
+        let text = Value::from(in_one_piece(&formatted));
+        written[place] = Some(Written { of, text: text.clone() });
+        Ok(text)
     }
 
     fn new(tag: &str) -> Option<Formatters> {
         let locale = Some(tag).filter(|tag| tag.len() <= LOCALE_BYTES_MAX)?.parse().ok()?;
-        Some(Formatters { tag: tag.to_owned(), locale, numbers: Default::default(), dates: Default::default() })
+        let written = RefCell::new(Box::new([const { None }; MOMENTS_MAX]));
+        Some(Formatters {
+            tag: tag.to_owned(),
+            locale,
+            numbers: Default::default(),
+            dates: Default::default(),
+            written,
+        })
     }
 
     fn dates(&self, parts: Parts, length: Length) -> Option<&Dates> {
