@@ -45,6 +45,10 @@ pub(crate) fn media_type(name: &str) -> &'static str {
 /// Writes a value: nothing where there is none, the digits of numbers as the API writes them, texts escaped.
 pub(crate) fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let escape = state.auto_escape();
+    // what most values are
+    if let (AutoEscape::Html, Some(text), false) = (escape, value.as_str(), value.is_safe()) {
+        return Ok(html(out, text)?);
+    }
     if *escape == AutoEscape::Json {
         return escape_formatter(out, state, value);
     }
@@ -87,6 +91,8 @@ fn number(out: &mut Output<'_>, value: &Value) -> fmt::Result {
         Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => {
             out.write_str(itoa::Buffer::new().format(float as i64))
         }
+        // digits without an exponent
+        Ok(float) if (1e-3..1e15).contains(&float.abs()) => out.write_str(zmij::Buffer::new().format_finite(float)),
         _ => write!(out, "{value}"),
     }
 }
@@ -135,4 +141,36 @@ fn csv(out: &mut Output<'_>, text: &str) -> fmt::Result {
     out.write_str("\"")?;
     replaced(out, text, |byte| (byte == b'"').then_some("\"\""))?;
     out.write_str("\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::Environment;
+
+    #[test]
+    fn a_float_has_the_digits_of_the_standard_library_and_no_exponent() {
+        let mut environment = Environment::new();
+        environment.set_formatter(write);
+        environment.set_auto_escape_callback(of_template);
+        environment.add_template("page.html", "{{ n }}").unwrap();
+        let page = environment.get_template("page.html").unwrap();
+        let written = |n: f64| page.render(minijinja::context! { n }).unwrap();
+        let mut float = 1.7e-12_f64;
+        while float < 1e14 {
+            for n in [float, -float, float.round() + 0.5, float * 1.000_000_1, float.next_up()] {
+                assert_eq!(written(n), n.to_string());
+            }
+            float *= 3.1;
+        }
+        for (n, text) in [
+            (0.001, "0.001"),
+            (0.1, "0.1"),
+            (12.0, "12"),
+            (-12.5, "-12.5"),
+            (999_999_999_999_999.9, "999999999999999.9"),
+        ] {
+            assert_eq!(written(n), text);
+        }
+    }
 }

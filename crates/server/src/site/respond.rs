@@ -57,6 +57,17 @@ impl io::Write for Page {
         Ok(taken)
     }
 
+    /// Most of what is written is a few bytes.
+    #[inline]
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while bytes.len() >= self.chunk.capacity() - self.chunk.len() {
+            let taken = self.write(bytes)?;
+            bytes = &bytes[taken..];
+        }
+        self.chunk.extend_from_slice(bytes);
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
