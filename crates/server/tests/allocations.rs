@@ -1,4 +1,4 @@
-//! How often a request for one row allocates, counted over all threads of the server.
+//! How often a request for one row allocates, and one for a page, counted over all threads of the server.
 
 #[allow(dead_code, reason = "plans here have no bodies, and one schema")]
 mod planned;
@@ -11,7 +11,7 @@ use thalweg_gauge::{Allocations, CountingAllocator};
 use thalweg_plan::plan;
 use thalweg_request::{Action, Params, Target};
 use thalweg_server::{Config, Server};
-use thalweg_testkit::Database;
+use thalweg_testkit::{Database, Proxy};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator(std::alloc::System);
@@ -20,22 +20,28 @@ static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator(std:
 const ALLOCATIONS_MAX: u64 = 28;
 const REQUESTS: u64 = 1000;
 
-/// Both tests count what the whole process allocates.
+/// Of a row of the page below: its title, its moment, and what the template engine keeps of a turn of a loop.
+const ALLOCATIONS_OF_PAGE_ROW_MAX: f64 = 4.0;
+
+/// All tests count what the whole process allocates.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn serve(uri: String) -> SocketAddr {
+fn config(uri: String) -> Config {
+    Config {
+        db_uri: Some(uri),
+        db_schemas: vec!["api".to_owned()],
+        db_anon_role: Some("allocations_reader".to_owned()),
+        server_host: "127.0.0.1".to_owned(),
+        server_port: 0,
+        ..Config::default()
+    }
+}
+
+fn serve(config: Config) -> SocketAddr {
     let (started, address) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         runtime.block_on(async {
-            let config = Config {
-                db_uri: Some(uri),
-                db_schemas: vec!["api".to_owned()],
-                db_anon_role: Some("allocations_reader".to_owned()),
-                server_host: "127.0.0.1".to_owned(),
-                server_port: 0,
-                ..Config::default()
-            };
             let server = Server::builder(config).start().await.unwrap();
             server.loaded().await.unwrap();
             started.send(server.local_addr().unwrap()).unwrap();
@@ -55,7 +61,7 @@ fn a_row_by_key_allocates_little() {
          create role allocations_reader; grant usage on schema api to allocations_reader;
          grant select on api.t to allocations_reader; analyze",
     );
-    let mut client = TcpStream::connect(serve(database.uri())).unwrap();
+    let mut client = TcpStream::connect(serve(config(database.uri()))).unwrap();
     let mut buffer = [0; 4096];
     let mut exchange = || {
         client.write_all(b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\nAccept: */*\r\n\r\n").unwrap();
@@ -77,6 +83,95 @@ fn a_row_by_key_allocates_little() {
     let (count, bytes) = (spent.count.div_ceil(REQUESTS), spent.bytes / REQUESTS);
     println!("allocations per request for one row: {count}, {bytes} bytes");
     assert!(count <= ALLOCATIONS_MAX, "{count} allocations per request");
+    database.execute("drop owned by allocations_reader; drop role allocations_reader");
+}
+
+/// A list of flights whose tracks it does not show.
+const FLIGHTS: &str = r#"+++
+flights = "/flights?select=*,pilots(*),sites(*)&order=launched_at.desc&limit={rows}"
++++
+<table>
+{% for flight in flights %}<tr><td>{{ flight.title }}</td><td>{{ flight.pilots.name }}</td><td>{{ flight.sites.name }}</td>
+<td>{{ flight.launched_at|date }}</td><td>{{ flight.distance_km }}</td></tr>{% endfor %}
+</table>"#;
+
+fn flights() -> Database {
+    Database::new(
+        "create schema api;
+         create table api.pilots (id int primary key, name text not null);
+         create table api.sites (id int primary key, name text not null);
+         create table api.flights (id int primary key, title text not null, pilot_id int not null references api.pilots,
+           site_id int not null references api.sites, launched_at timestamptz not null, distance_km numeric(8,2), track bytea);
+         alter table api.flights alter track set storage external;
+         insert into api.pilots select i, 'Pilot & Co ' || i from generate_series(1, 20) i;
+         insert into api.sites select i, 'Site ' || i from generate_series(1, 20) i;
+         insert into api.flights select i, 'Flight number ' || i || ' over the hills', 1 + i % 20, 1 + i % 20,
+           timestamptz '2026-05-01T10:00Z' + i * interval '7 hours', i * 1.25 from generate_series(1, 200) i;
+         create role allocations_reader; grant usage on schema api to allocations_reader;
+         grant select on all tables in schema api to allocations_reader; analyze",
+    )
+}
+
+/// Gives the last flights tracks of this size.
+fn set_tracks(database: &Database, bytes: usize) {
+    database.execute(&format!("update api.flights set track = decode(repeat('a7', {bytes}), 'hex') where id > 192"));
+}
+
+/// One request for the page of so many rows.
+fn page(client: &mut TcpStream, rows: u32) {
+    let mut buffer = [0; 64 * 1024];
+    client.write_all(format!("GET /flights?rows={rows} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes()).unwrap();
+    let mut filled = 0;
+    while !buffer[..filled].ends_with(b"</table>") {
+        let count = client.read(&mut buffer[filled..]).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&buffer[..filled]));
+        filled += count;
+    }
+    assert_eq!(buffer[..filled].windows(4).filter(|four| four == b"<tr>").count(), rows as usize);
+}
+
+#[test]
+fn a_page_costs_what_it_shows() {
+    const SMALL_BYTES: usize = 1_000;
+    const LARGE_BYTES: usize = 5_000_000;
+    const PAGES: u64 = 100;
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let database = flights();
+    set_tracks(&database, SMALL_BYTES);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flights.html"), FLIGHTS).unwrap();
+    let site = |uri: String| Config { pages_dir: Some(folder.path().to_owned()), ..config(uri) };
+    let mut client = TcpStream::connect(serve(site(database.uri()))).unwrap();
+    let mut spent = |rows: u32| {
+        (0..20).for_each(|_| page(&mut client, rows));
+        let before = Allocations::now();
+        (0..PAGES).for_each(|_| page(&mut client, rows));
+        Allocations::now().since(before)
+    };
+    let (whole, half) = (spent(200), spent(100));
+    let of_row = (whole.count as f64 - half.count as f64) / (PAGES * 100) as f64;
+    println!("allocations per row of a page: {of_row}, of a page of 200 rows: {}", whole.count / PAGES);
+    assert!(of_row <= ALLOCATIONS_OF_PAGE_ROW_MAX, "{of_row} allocations per row of a page");
+
+    let (proxy, through) = Proxy::before(&database.uri());
+    let mut proxied = TcpStream::connect(serve(site(through))).unwrap();
+    let mut sent = || {
+        page(&mut proxied, 8);
+        proxy.take_recorded();
+        page(&mut proxied, 8);
+        proxy.take_recorded().len() as f64
+    };
+    let small = (spent(8).bytes as f64, sent());
+    set_tracks(&database, LARGE_BYTES);
+    let large = (spent(8).bytes as f64, sent());
+    println!("8 flights: allocated, and sent by PostgreSQL: {small:?}, with large tracks {large:?} bytes");
+    assert!(small.1 > 0.0, "the proxy has seen what is compared");
+    for (what, small, large) in [("allocated", small.0, large.0), ("sent", small.1, large.1)] {
+        assert!(
+            (0.95..=1.05).contains(&(large / small)),
+            "{what}: {small} bytes with small tracks, {large} with large"
+        );
+    }
     database.execute("drop owned by allocations_reader; drop role allocations_reader");
 }
 

@@ -8,6 +8,7 @@
 use crate::COPIED;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use thalweg_server::{Config, Server};
@@ -36,7 +37,7 @@ const SCHEMA: &str = "
     grant all on all tables in schema api to copies_writer; grant usage on all sequences in schema api to copies_writer;
 ";
 
-fn serve(uri: String) -> SocketAddr {
+fn serve(uri: String, pages_dir: Option<PathBuf>) -> SocketAddr {
     let (started, address) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -47,6 +48,7 @@ fn serve(uri: String) -> SocketAddr {
                 db_anon_role: Some("copies_writer".to_owned()),
                 server_host: "127.0.0.1".to_owned(),
                 server_port: 0,
+                pages_dir,
                 ..Config::default()
             };
             let server = Server::builder(config).start().await.unwrap();
@@ -164,7 +166,7 @@ const PATHS: [Path; 12] = [
 #[test]
 fn bytes_are_copied_as_often_as_the_budget_says() {
     let database = Database::new(SCHEMA);
-    let stream = TcpStream::connect(serve(database.uri())).unwrap();
+    let stream = TcpStream::connect(serve(database.uri(), None)).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut client = Client { stream, buffer: vec![0; 256 * KIB] };
     let check = |what: &str, size: usize, copied: u64, count: usize, copies_max: f64| {
@@ -198,5 +200,39 @@ fn bytes_are_copied_as_often_as_the_budget_says() {
             assert!(received >= size, "{what}: {received} of {size}");
             check(what, received, copied, size / 2, ONCE);
         }
+    }
+}
+
+/// A row as most lists have them: more of it is the template's than the database's.
+const LIST: &str = r#"+++
+rows = "/rows"
++++
+{% for row in rows %}
+  éééééééééééééééééé
+    éééééé{{ row.name }}éééééé
+    éééééé{{ row.id }}éééééé
+  éééééé
+{% endfor %}
+"#;
+
+/// A value is copied where it is kept, where the template engine takes it for a text, and into the page; what the template itself says
+/// is copied once.
+#[test]
+fn bytes_of_a_page_are_copied_twice_at_most() {
+    const COPIES_OF_PAGE_MAX: f64 = 2.0;
+    const NAME_CHARS: usize = 20;
+    let database = Database::new(SCHEMA);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("list.html"), LIST).unwrap();
+    let stream = TcpStream::connect(serve(database.uri(), Some(folder.path().to_owned()))).unwrap();
+    let mut client = Client { stream, buffer: vec![0; 256 * KIB] };
+    for rows in [200, 2_000, 200_000] {
+        database.execute(&format!(
+            "truncate api.rows; insert into api.rows (id, name) select i, repeat('é', {NAME_CHARS}) from generate_series(1, {rows}) i"
+        ));
+        let (_, copied) = client.exchange("GET /list HTTP/1.1", b"");
+        let copies = copied as f64 / (rows * (LIST.matches('é').count() + NAME_CHARS)) as f64;
+        println!("a page of {rows} rows: {copies:.4}");
+        assert!(copies <= COPIES_OF_PAGE_MAX, "{rows} rows: {copies} copies a byte");
     }
 }
