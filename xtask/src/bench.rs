@@ -2,7 +2,7 @@
 
 use crate::measure::{children, cpu_seconds, median, peak_bytes, resident_bytes, wrk};
 use crate::schema_load::{self, SchemaLoad};
-use crate::{Outcome, root};
+use crate::{Outcome, cargo, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -139,8 +139,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 /// Builds packages as they are measured.
 pub(crate) fn build(packages: &[&str]) -> Outcome {
     let packages = packages.iter().flat_map(|package| ["-p", package]);
-    let mut cargo = Command::new("cargo");
-    match cargo.args(["build", "--release"]).args(packages).current_dir(root()).status()?.success() {
+    match cargo(&["build", "--release"]).args(packages).status()?.success() {
         true => Ok(()),
         false => Err("the build failed".into()),
     }
@@ -191,7 +190,7 @@ async fn load(uri: &str) -> Outcome {
     Ok(())
 }
 
-fn free_port() -> Outcome<u16> {
+pub(crate) fn free_port() -> Outcome<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
@@ -244,7 +243,13 @@ fn start_programs(cluster: &Cluster, programs: Vec<(&'static str, PathBuf)>, sch
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         servers.push(Server { name, port, process });
     }
-    for server in &servers {
+    wait_for(&servers)?;
+    Ok(servers)
+}
+
+/// Waits until servers can be connected to.
+pub(crate) fn wait_for(servers: &[Server]) -> Outcome {
+    for server in servers {
         let deadline = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect(("127.0.0.1", server.port)).is_err() {
             if Instant::now() > deadline {
@@ -253,10 +258,10 @@ fn start_programs(cluster: &Cluster, programs: Vec<(&'static str, PathBuf)>, sch
             std::thread::sleep(Duration::from_millis(2));
         }
     }
-    Ok(servers)
+    Ok(())
 }
 
-fn postmaster(data_dir: &Path) -> Outcome<u32> {
+pub(crate) fn postmaster(data_dir: &Path) -> Outcome<u32> {
     let text = fs::read_to_string(data_dir.join("cluster/postmaster.pid"))?;
     Ok(text.lines().next().ok_or("empty postmaster.pid")?.trim().parse()?)
 }

@@ -5,6 +5,7 @@ mod ci;
 mod fast;
 mod limits;
 mod measure;
+mod pages;
 mod schema_load;
 mod tidy;
 mod writing;
@@ -29,6 +30,8 @@ enum Chore {
     Bench(bench::Options),
     /// Compare writes with PostgREST and with psql, and write the run to bench/runs
     BenchWriting(writing::Options),
+    /// Compare a page with the same by hand, and write the run to bench/runs
+    BenchPages(pages::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Bench(options) => bench::run(&options),
         Chore::BenchWriting(options) => writing::run(&options),
+        Chore::BenchPages(options) => pages::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -33,6 +33,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ),
     ("flightbook", &["wire"]),
     ("byhand", &[]),
+    ("pages-byhand", &[]),
 ];
 
 /// The bounds of what a client controls.
