@@ -369,9 +369,12 @@ fn shortest(float: f32) -> Value {
     Value::from(float.to_string().parse::<f64>().unwrap_or(f64::from(float)))
 }
 
+/// A document; one that is deeper, or has larger numbers, than is read here is its text.
 fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|_| Malformed("json"))?;
-    Ok(Value::from(minijinja::value::Serde(value)))
+    match serde_json::from_slice::<serde_json::Value>(bytes) {
+        Ok(value) => Ok(Value::from(minijinja::value::Serde(value))),
+        Err(_) => text(bytes),
+    }
 }
 
 #[cfg(test)]

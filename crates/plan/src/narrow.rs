@@ -70,7 +70,15 @@ fn embeds(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
     for output in &mut read.outputs {
         match &mut output.value {
             Value::Embed(index) => output.codec = read.embeds[*index].codec(),
-            Value::Lifted(index, at) => *at = places[*index][*at].unwrap_or(*at),
+            Value::Lifted(index, at) => {
+                *at = places[*index][*at].unwrap_or(*at);
+                let embed = &read.embeds[*index];
+                let inner = &embed.read.outputs[*at];
+                // what lies within it has fewer columns too
+                if embed.is_to_one() && inner.codec.holds_rows() {
+                    output.codec = inner.codec.lifted();
+                }
+            }
             Value::Column { .. } | Value::Row | Value::Scalar => {}
         }
     }

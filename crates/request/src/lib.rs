@@ -111,11 +111,21 @@ impl<'a> ApiRequest<'a> {
         params: &'a Params<'a>,
         headers: &Headers<'a>,
     ) -> Result<Self, RequestError> {
+        Self::parse_given((action, target, head_only), params, headers, &[])
+    }
+
+    /// The same, where parameters of these names are arguments of a function, although their values may look like filters.
+    pub fn parse_given(
+        (action, target, head_only): (Action, Target<'a>, bool),
+        params: &'a Params<'a>,
+        headers: &Headers<'a>,
+        arguments: &[String],
+    ) -> Result<Self, RequestError> {
         let unreserved = match target {
             Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
             Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
         };
-        let query = Query::parse(params, unreserved)?;
+        let query = Query::parse_given(params, unreserved, arguments)?;
         if action == Action::Replace {
             query.root_window.of_put()?;
         }

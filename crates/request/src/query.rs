@@ -56,6 +56,15 @@ impl<'a> Query<'a> {
     /// Reads the parameters. The first failure is reported in the protocol's order: orders, trees, columns, select,
     /// filters, `on_conflict`.
     pub fn parse(params: &'a Params<'_>, unreserved: Unreserved) -> Result<Self, RequestError> {
+        Self::parse_given(params, unreserved, &[])
+    }
+
+    /// The same, where parameters of these names are arguments whatever they look like.
+    pub(crate) fn parse_given(
+        params: &'a Params<'_>,
+        unreserved: Unreserved,
+        arguments: &[String],
+    ) -> Result<Self, RequestError> {
         let mut query = Self::default();
         let (mut select_text, mut filters) = (None, Vec::new());
         let (mut columns, mut on_conflict) = (None, None);
@@ -100,7 +109,8 @@ impl<'a> Query<'a> {
         query.select = select_text.map_or_else(|| Ok(vec![Item::All]), select::select)?;
         for (key, value) in filters {
             let (path, field) = filter_key(key)?;
-            if unreserved == Unreserved::FiltersOrArguments && !filter::is_operation(value) {
+            let is_given = || arguments.iter().any(|name| name == key);
+            if unreserved == Unreserved::FiltersOrArguments && (is_given() || !filter::is_operation(value)) {
                 query.arguments.push((field.name, value));
             } else {
                 query.filters.push(At { path, what: filter::top_level(field, value)? });

@@ -89,7 +89,9 @@ impl Explaining<'_> {
         let (path, parameters) = request.split_once('?').unwrap_or((request, ""));
         let (resource, params) = (Resource::parse(path)?, Params::decode(parameters)?);
         let headers = query.map_or_else(Headers::default, BoundQuery::headers);
-        let mut parsed = ApiRequest::parse(Action::Read, target(&resource)?, false, &params, &headers)?;
+        let arguments = query.map_or(&[][..], |query| &query.query.arguments);
+        let given = (Action::Read, target(&resource)?, false);
+        let mut parsed = ApiRequest::parse_given(given, &params, &headers, arguments)?;
         if let Some(query) = query {
             query.narrow(&mut parsed);
         }

@@ -71,7 +71,7 @@ impl<'a> Moment<'a> {
         let rest = text.as_bytes().get(digits..)?;
         let is_date =
             matches!(rest, [b'-', a, b, b'-', c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_digit()));
-        let is_known = text.len() <= OTHER_BYTES_MAX && (5..=6).contains(&digits) && is_date;
+        let is_known = text.len() <= OTHER_BYTES_MAX && (5..=7).contains(&digits) && is_date;
         is_known.then_some(Moment::Other(text))
     }
 }
@@ -116,7 +116,9 @@ mod tests {
         assert!(matches!(Moment::read("9999-12-31T23:59:59+00:00"), Some(Moment::DateTime(_))));
         assert!(matches!(Moment::read("20:36:37.123"), Some(Moment::Time(_))));
         assert!(matches!(Moment::read("20:36:37+02"), Some(Moment::Time(_))));
-        for other in ["infinity", "-infinity", "24:00:00", "294276-12-31T23:59:59.999999+00:00", "12026-01-01"] {
+        for other in
+            ["infinity", "-infinity", "24:00:00", "294276-12-31T23:59:59.999999+00:00", "12026-01-01", "5874897-12-31"]
+        {
             assert!(matches!(Moment::read(other), Some(Moment::Other(_))), "{other}");
         }
     }

@@ -71,7 +71,7 @@ pub(crate) async fn describe(
 }
 
 /// Does what takes long, where the runtime has other threads for requests.
-fn off_the_worker<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn off_the_worker<T>(work: impl FnOnce() -> T) -> T {
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
         _ => work(),

@@ -195,7 +195,7 @@ impl Sent<'_> {
     /// Whether a value is the name or the media type of a file that is taken.
     fn is_derived(&self, name: &str, is_optional: bool) -> bool {
         let of = name.strip_suffix("_name").or_else(|| name.strip_suffix("_type"));
-        is_optional && of.is_some_and(|of| self.form.field(of).is_some())
+        is_optional && of.and_then(|of| self.form.field(of)).is_some_and(|field| field.is_of_bytes())
     }
 
     /// Where the visitor goes when all is done: by then it is too late for anything to go wrong.

@@ -182,6 +182,8 @@ impl<'a> Going<'a> {
                 || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
             is_flat_allowed: self.is_flat_allowed,
             narrowing: self.of_page.map(|query| &query.narrowing),
+            // what a page shows is its author's to limit
+            rows_max: in_force.config.db_max_rows.filter(|_| self.of_page.is_none()),
             ..context(in_force, snapshot, self.schema)
         }
     }

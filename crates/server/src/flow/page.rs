@@ -7,7 +7,7 @@
 use super::form;
 use super::going::Going;
 use super::{Answered, Given};
-use crate::answer::{Body, respond};
+use crate::answer::{Body, off_the_worker, respond};
 use crate::auth::{Who, cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
@@ -36,6 +36,9 @@ use thalweg_wire::{Progress, Query, StepError};
 
 /// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
 pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
+
+/// Below this size, nobody is held up by what a template does with them, in bytes.
+const QUICK_BYTES_MIN: usize = 4 * 1024;
 
 /// path → page → rows → response.
 pub(super) async fn attempt<'a>(
@@ -261,7 +264,8 @@ impl<'a> Making<'a> {
             let params = owned(&known.params(question));
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
-        let mut request = ApiRequest::parse(Action::Read, target, false, &params, &headers)?;
+        let given = (Action::Read, target, false);
+        let mut request = ApiRequest::parse_given(given, &params, &headers, &query.query.arguments)?;
         query.narrow(&mut request);
         let plan = plan(&request, None, going.context(&request))?;
         let (prepared, params) = going.prepare(&request, &plan, question);
@@ -327,8 +331,9 @@ impl<'a> Making<'a> {
         match NO_VALUES.contains(&&*error.code) {
             // what an address says that is no value of its type names nothing
             true if is_of_address => ApiError::no_row(),
-            // what the page says itself is its mistake
+            // what the page says itself is its mistake, and what its functions and views do is the database's
             true => ApiError::of_page(error.words().into()),
+            false if is_fault(&error.code) => ApiError::of_page(error.words().into()).retried(error.retry),
             false => error,
         }
     }
@@ -407,7 +412,15 @@ impl<'a> Making<'a> {
         let Filled { values, rows_bytes, .. } = filled;
         let (state, values, block) = (self.state, Arc::new(values), fragment(&self.parts.headers));
         let mut out = Page::at_once(&state.outlet);
-        if rows_bytes < BUSY_BYTES_MIN && render(&bound, (number, block.as_deref()), &values, &mut out)? {
+        // a template may do much with few rows: those who wait for this thread go to another meanwhile
+        let made = match rows_bytes {
+            ..QUICK_BYTES_MIN => Some(render(&bound, (number, block.as_deref()), &values, &mut out)?),
+            QUICK_BYTES_MIN..BUSY_BYTES_MIN => {
+                Some(off_the_worker(|| render(&bound, (number, block.as_deref()), &values, &mut out))?)
+            }
+            _ => None,
+        };
+        if made == Some(true) {
             return Ok(out);
         }
         let _turn = state.turns.next().await?;
@@ -471,6 +484,11 @@ fn has_room(written: Result<(), minijinja::Error>) -> Result<bool, ApiError> {
 pub(super) fn of_template_error(error: &minijinja::Error) -> ApiError {
     let retry = if is_stale(error) { Retry::AfterLoad } else { Retry::Never };
     ApiError::of_template(error).retried(retry)
+}
+
+/// Whether an error of PostgreSQL's is none of the visitor's making: of names and syntax but for privileges, and of computing.
+fn is_fault(code: &str) -> bool {
+    (code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code))
 }
 
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.

@@ -120,7 +120,8 @@ fn bind(
     let resource = Resource::parse(path).map_err(|error| wrong(error.into()))?;
     let target = target(&resource).map_err(wrong)?;
     let params = Params::decode(parameters).map_err(|error| wrong(error.into()))?;
-    let request = ApiRequest::parse(Action::Read, target, false, &params, &Headers::default());
+    let given = (Action::Read, target, false);
+    let request = ApiRequest::parse_given(given, &params, &Headers::default(), &query.arguments);
     let request = request.map_err(|error| wrong(error.into()))?;
     let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
     let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;

@@ -235,6 +235,11 @@ impl FormField {
 }
 
 impl FormField {
+    /// Whether files are written into it.
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        self.base == oid::BYTEA
+    }
+
     /// What was typed as a template is to see it: as it sees what the database has, if it is such a value, so that both can be compared.
     pub(crate) fn seen(&self, typed: &str) -> minijinja::Value {
         let text = || minijinja::Value::from(typed);
