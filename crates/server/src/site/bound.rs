@@ -126,11 +126,6 @@ fn bind(
     let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
     let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
     let of_columns = |message: String| Error::new(ErrorKind::Query, file(), format!("{name}: {message}"));
-    if let Some(argument) = query.arguments.iter().find(|argument| !takes(&plan, argument)) {
-        return Err(of_columns(format!(
-            "the function takes no {argument}, and of a filter a value is no part: {argument}=eq.{{…}}"
-        )));
-    }
     if let Some(column) = plan.read.unknown_column() {
         return Err(of_columns(format!("no column is called {column}, by which it filters or orders")));
     }
@@ -147,11 +142,6 @@ fn bind(
         number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         whole: whole.map(|whole| format!("{} at {}", whole.why, whole.place)),
     })
-}
-
-/// Whether a plan calls a function that has such an argument.
-fn takes(plan: &Plan<'_>, argument: &str) -> bool {
-    plan.call().is_some_and(|call| call.function.parameters.iter().any(|known| *known.name == *argument))
 }
 
 /// What a query reads.
