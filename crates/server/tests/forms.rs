@@ -736,3 +736,17 @@ fn the_examples_of_the_documents_work_as_written() {
     let nobody = post(&served, "/sign_in", "email=ann%40club.example&password=ridge");
     assert_eq!((led(&nobody), nobody.header("set-cookie").unwrap().starts_with("__Host-club=; ")), ("/logbook", true));
 }
+
+/// What a file is called and of which type it is said to be is written only beside a file: a text that is sent as one brings nothing with it.
+#[test]
+fn a_text_that_is_sent_as_a_file_writes_no_other_field() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.notes (id int primary key generated always as identity, who text, who_type text default 'guest', who_name text);
+         {GRANTS}grant insert on api.notes to test_reader;"
+    ));
+    let page = ("notes.html", "+++\n[form]\ninsert = \"/notes\"\nfields = [\"who\"]\n+++\n");
+    let (served, _folder) = serve(config(&database.uri()), &[page]);
+    led(&upload(&served, "/notes", &[("who", Some(("x", "admin")), b"mallory")]));
+    assert_eq!(database.value("select concat_ws('|', who, who_type, who_name) from api.notes"), "mallory|guest");
+}
