@@ -9,12 +9,12 @@ use crate::flow::context;
 use crate::inspect::connect;
 use crate::schema::{LoadFailure, Snapshot, load};
 use crate::server::ServerError;
-use crate::site::{Asked, BoundQuery, Route, Site, target};
+use crate::site::{Asked, BoundQuery, Route, Site, embedded, target};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
 use thalweg_pages::{Additions, Need, Place};
-use thalweg_plan::{EmbedRead, Output, Plan, Read, Value, plan};
+use thalweg_plan::{Output, Plan, Read, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_rows::{Demand, Malformed, RowSink, RowView, oid};
 use thalweg_sql::{Statement, quote};
@@ -217,13 +217,6 @@ fn why_not(output: &Output<'_>, need: Option<&Need>) -> String {
         "no template names it"
     };
     why.to_owned()
-}
-
-fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Option<&'r EmbedRead<'a>> {
-    match output.value {
-        Value::Embed(index) => read.embeds.get(index),
-        Value::Lifted(..) | Value::Column { .. } | Value::Row | Value::Scalar => None,
-    }
 }
 
 /// The lines of a plan.

@@ -2,6 +2,7 @@
 
 mod hostile;
 
+use crate::round_trips::transactions;
 use crate::served::{GRANTS, Served, config, eventually};
 use crate::signed::{token, with_secret};
 use serde_json::{Value, json};
@@ -209,19 +210,6 @@ fn a_page_fetches_only_what_it_shows() {
     // what is named is fetched, whatever it is
     assert_eq!(served.get("/large").text(), "2000002 Anna &amp; Co".to_owned() + "2000002 Anna &amp; Co2000002 Ben");
     assert_eq!(served.get("/named?column=title").text(), "First&lt;b&gt;Second&lt;/b&gt;Third, &quot;quoted&quot;");
-}
-
-/// How many statements have run in each transaction, in a recorded stream of answers.
-fn transactions(recorded: &[u8]) -> Vec<usize> {
-    let (mut at, mut statements, mut transactions) = (0, 0, Vec::new());
-    while let Some(header) = recorded.get(at..at + 5) {
-        statements += usize::from(header[0] == b'C');
-        if header[0] == b'Z' {
-            transactions.push(std::mem::take(&mut statements));
-        }
-        at += 1 + u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
-    }
-    transactions
 }
 
 #[test]

@@ -16,7 +16,7 @@ const SCHEMA: &str = "
 const WRITES: &str = "grant insert, update, delete on all tables in schema api to test_reader;";
 
 /// How many statements have run in each transaction, in a recorded stream of answers.
-fn transactions(recorded: &[u8]) -> Vec<usize> {
+pub(crate) fn transactions(recorded: &[u8]) -> Vec<usize> {
     let (mut at, mut statements, mut transactions) = (0, 0, Vec::new());
     while let Some(header) = recorded.get(at..at + 5) {
         statements += usize::from(header[0] == b'C');

@@ -191,7 +191,7 @@ fn check(read: &Read<'_>, need: &Need, of: &str) -> Result<(), Error> {
 }
 
 /// The embed whose rows an output is.
-fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Option<&'r EmbedRead<'a>> {
+pub(crate) fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Option<&'r EmbedRead<'a>> {
     match output.value {
         Value::Embed(index) => read.embeds.get(index),
         Value::Lifted(index, at) => {

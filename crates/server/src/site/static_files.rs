@@ -18,7 +18,7 @@ mod folder;
 mod media_type;
 mod name;
 #[cfg(test)]
-mod served;
+mod tests;
 
 pub(crate) use error::StaticError;
 
