@@ -33,7 +33,7 @@ const SCHEMA: &str = "
     create function api.size_of(t text) returns int language sql as 'select length(t)';
     create function api.octets(bytea) returns int language sql as 'select length($1)';
     create function api.whole(json) returns int language sql as 'select 1';
-    create role copies_writer; grant usage on schema api to copies_writer;
+    do $$ begin create role copies_writer; exception when duplicate_object or unique_violation then null; end $$; grant usage on schema api to copies_writer;
     grant all on all tables in schema api to copies_writer; grant usage on all sequences in schema api to copies_writer;
 ";
 
