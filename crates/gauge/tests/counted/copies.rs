@@ -165,6 +165,7 @@ const PATHS: [Path; 12] = [
 
 #[test]
 fn bytes_are_copied_as_often_as_the_budget_says() {
+    let _alone = crate::alone();
     let database = Database::new(SCHEMA);
     let stream = TcpStream::connect(serve(database.uri(), None)).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -219,6 +220,7 @@ rows = "/rows"
 /// is copied once.
 #[test]
 fn bytes_of_a_page_are_copied_twice_at_most() {
+    let _alone = crate::alone();
     const COPIES_OF_PAGE_MAX: f64 = 2.0;
     const NAME_CHARS: usize = 20;
     let database = Database::new(SCHEMA);

@@ -12,9 +12,16 @@ mod steps;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many of a character have been copied, by all threads.
 static COPIED: AtomicU64 = AtomicU64::new(0);
+
+/// Copies are counted of the whole process, so that one test of them runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 const CHARACTER: [u8; 2] = *"é".as_bytes().first_chunk().unwrap();
 
 /// How many bytes copied or compared are as much work as a call for some.
