@@ -214,6 +214,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The schema of requests that name none.
+    pub(crate) fn default_schema(&self) -> &str {
+        self.db_schemas.first().map_or("", String::as_str)
+    }
+
     /// The keys that may be set in the database.
     pub(crate) fn keys_in_database() -> Vec<&'static str> {
         let keys = keys::KEYS.iter().filter(|key| key.is_in_database());

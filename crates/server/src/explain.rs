@@ -10,10 +10,11 @@ use crate::inspect::connect;
 use crate::schema::{LoadFailure, Snapshot, load};
 use crate::server::ServerError;
 use crate::site::{Asked, BoundQuery, Route, Site, embedded, target};
+use crate::transaction::texts;
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
-use thalweg_pages::{Additions, Need, Place};
+use thalweg_pages::{Additions, Need};
 use thalweg_plan::{Output, Plan, Read, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_rows::{Demand, Malformed, RowSink, RowView, oid};
@@ -95,7 +96,7 @@ impl Explaining<'_> {
         if let Some(query) = query {
             query.narrow(&mut parsed);
         }
-        let schema = self.in_force.config.db_schemas.first().map_or("", String::as_str);
+        let schema = self.in_force.config.default_schema();
         let all = context(self.in_force, self.snapshot, schema);
         let narrowing = query.map(|query| &query.narrowing);
         let narrowed = thalweg_plan::Context { narrowing, is_flat_allowed: query.is_none(), ..all };
@@ -139,7 +140,7 @@ impl Explaining<'_> {
             true => statement.text.clone(),
             false => format!("EXPLAIN {}", statement.text),
         };
-        let params: Vec<thalweg_wire::Param<'_>> = crate::transaction::texts(statement);
+        let params = texts(&statement.params);
         let mut lines = Lines::default();
         let mut explained = self.connection.execute(&before).await;
         if explained.is_ok() {
@@ -198,15 +199,13 @@ impl Columns {
                     let need = column.map(|column| &column.need).filter(|need| need.whole.is_none());
                     self.level(&format!("{path}."), (&inner.read, narrowed), need);
                 }
-                (Some(_), None) => self.fetched.push((path, column.map_or(String::new(), |column| at(&column.place)))),
+                (Some(_), None) => {
+                    self.fetched.push((path, column.map_or(String::new(), |column| column.place.to_string())))
+                }
                 (None, _) => self.left_out.push((path, why_not(output, need))),
             }
         }
     }
-}
-
-fn at(place: &Place) -> String {
-    place.to_string()
 }
 
 fn why_not(output: &Output<'_>, need: Option<&Need>) -> String {

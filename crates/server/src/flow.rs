@@ -1,5 +1,6 @@
 //! The whole request, one line a stage.
 
+mod batch;
 mod browse;
 mod form;
 mod going;
@@ -47,9 +48,8 @@ pub(crate) async fn answer<'a>(
     site: Option<&'a Site>,
 ) -> Answer<'a> {
     let mut bill = Bill::start();
-    let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
     let is_browsed = site.is_none() && browse::is_asked(state, in_force, parts);
-    let mut given = Given { cookie, site, is_browsed, ..Given::default() };
+    let mut given = Given { site, is_browsed, ..Given::of(in_force, parts) };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
@@ -75,8 +75,7 @@ pub(crate) async fn call(
     body: &mut RequestBody,
 ) -> (Result<Response<Body>, ApiError>, Option<Identified>) {
     let mut bill = Bill::start();
-    let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
-    let mut given = Given { cookie, ..Given::default() };
+    let mut given = Given::of(in_force, parts);
     let answered = attempts((state, in_force), parts, body, &mut bill, &mut given).await;
     if let Err(error) = &answered {
         log::failure(error);
@@ -163,6 +162,12 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
+    /// What the first attempt at a request to the API is given.
+    fn of(in_force: &'a InForce, parts: &'a Parts) -> Self {
+        let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
+        Self { cookie, ..Self::default() }
+    }
+
     /// Finds out who asks.
     async fn who(
         &mut self,

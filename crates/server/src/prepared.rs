@@ -198,6 +198,17 @@ impl Prepared {
 }
 
 impl Nature {
+    /// That of two plans in one transaction.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self {
+            is_read_only: self.is_read_only && other.is_read_only,
+            runs: self.runs.max(other.runs),
+            copies: self.copies || other.copies,
+            knows_all_columns: self.knows_all_columns && other.knows_all_columns,
+            response_is_set: self.response_is_set || other.response_is_set,
+        }
+    }
+
     pub(crate) fn of(plan: &Plan<'_>) -> Self {
         Self {
             is_read_only: plan.is_read_only,

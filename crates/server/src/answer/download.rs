@@ -98,7 +98,7 @@ impl Download<'_> {
         let mut entered = enter(self.state, self.session).await?;
         bill.lap(Stage::Wait);
         let statement = thalweg_sql::describe(self.plan, self.value, by_place);
-        let params = texts(&statement);
+        let params = texts(&statement.params);
         let mut queries = vec![Query { params: &params, ..Query::bare(&statement.text) }];
         let mut answers = vec![Reply::Nothing; entered.statements_before()];
         answers.push(Reply::Of(Purpose::Key));
@@ -145,7 +145,7 @@ impl Download<'_> {
     async fn send(&self, mut entered: Entered, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
         let State { outlet, turns, .. } = self.state;
         let statement = thalweg_sql::bytes(self.plan, self.value, wanted.clone());
-        let params = texts(&statement);
+        let params = texts(&statement.params);
         let types = [BYTEA];
         let query = Query {
             params: &params,

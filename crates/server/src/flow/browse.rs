@@ -6,13 +6,12 @@
 //! ```
 
 mod asking;
-mod batch;
 mod index;
 mod rows;
 mod writing;
 
 use super::going::Going;
-use super::page::{BUSY_BYTES_MIN, of_renderer, of_template_error};
+use super::page::{BUSY_BYTES_MIN, Work, made, of_renderer, of_template_error};
 use super::wanted::{self, Wanted};
 use super::{Answered, Given};
 use crate::answer::{Body, respond};
@@ -100,14 +99,7 @@ pub(super) async fn refusal<'a>(
 ) -> Response<Body> {
     let mut response = match told((state, in_force), parts, error, given).await {
         Ok(response) => response,
-        Err(_) => {
-            let page = site::error_page(error, in_force.config.client_errors_are_verbose);
-            let mut response = Response::new(Body::whole(page.into()));
-            let headers = response.headers_mut();
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(HTML));
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-            response
-        }
+        Err(_) => site::error_page(error, in_force.config.client_errors_are_verbose, ""),
     };
     *response.status_mut() = error.status;
     error.mark(response.headers_mut());
@@ -219,18 +211,8 @@ impl<'a> Browsing<'a> {
         let templates = Templates { loaded: state.site.as_deref().map(site::Site::loaded) };
         let cells = shown.level.columns.len() * shown.rows.as_ref().map_or(0, |(_, count)| *count);
         let is_small = shown.rows_bytes < BUSY_BYTES_MIN && cells < BUSY_CELLS_MIN;
-        let shown = Arc::new(shown);
-        let mut out = Page::at_once(&state.outlet);
-        if !(is_small && templates.write(&shown, &prefix, &mut out)?) {
-            let _turn = state.turns.next().await?;
-            out = Page::of_any_size(&state.outlet);
-            let making = tokio::task::spawn_blocking(move || match templates.write(&shown, &prefix, &mut out) {
-                Ok(true) => Ok(out),
-                Ok(false) => Err(ApiError::too_many_answers()),
-                Err(error) => Err(error),
-            });
-            out = making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))??;
-        }
+        let work = if is_small { Work::Quick } else { Work::Long };
+        let out = made(state, work, move |out| templates.write(&shown, &prefix, out)).await?;
         bill.lap(Stage::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, HTML, &self.parts.headers, is_head);

@@ -4,6 +4,7 @@
 //!  path ──▶ page ──▶ queries filled ──▶ prepared (going.rs) ──▶ one round trip ──▶ tables ──▶ template ──▶ response
 //! ```
 
+use super::batch::Batch;
 use super::form;
 use super::going::Going;
 use super::{Answered, Given};
@@ -11,11 +12,11 @@ use crate::answer::{Body, off_the_worker, respond};
 use crate::auth::{Who, cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
-use crate::prepared::{Nature, Prepared};
+use crate::prepared::Prepared;
 use crate::schema::Snapshot;
-use crate::site::{self, Asked, Bound, BoundQuery, Collected, Found, Page, Site, cookie, target};
+use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie, target};
 use crate::state::State;
-use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed};
+use crate::transaction::Tally;
 use crate::upload::RequestBody;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -25,14 +26,13 @@ use minijinja::ErrorKind;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
-use thalweg_catalog::{Function, Runs};
+use thalweg_catalog::Function;
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_pages::{Pager, Renderer, Shows, Table, Values, is_stale};
+use thalweg_pages::{Pager, Renderer, Shows, Values, is_stale};
 use thalweg_plan::{Form, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
 use thalweg_sql::Param;
-use thalweg_wire::{Progress, Query, StepError};
 
 /// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
 pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
@@ -110,15 +110,8 @@ pub(super) async fn refusal<'a>(
     let mut response = match own {
         Some(response) => response,
         None => {
-            let mut page = site::error_page(error, in_force.config.client_errors_are_verbose);
-            if let Some(development) = site.development() {
-                page.extend_from_slice(development.script().as_bytes());
-            }
-            let mut response = Response::new(Body::whole(page.into()));
-            let headers = response.headers_mut();
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-            response
+            let script = site.development().map_or(String::new(), Development::script);
+            site::error_page(error, in_force.config.client_errors_are_verbose, &script)
         }
     };
     *response.status_mut() = error.status;
@@ -172,7 +165,7 @@ fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Option<(Response<Body>,
 struct Ready<'a> {
     query: &'a BoundQuery,
     prepared: Arc<Prepared>,
-    params: Vec<String>,
+    params: Vec<Param<'static>>,
     function: Option<Function>,
     page: Option<u64>,
 }
@@ -281,77 +274,18 @@ impl<'a> Making<'a> {
         query: Option<&'g BoundQuery>,
     ) -> Going<'g> {
         let Self { state, in_force, parts, snapshot, who, .. } = *self;
-        let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+        let schema = in_force.config.default_schema();
         Going { state, in_force, parts, snapshot, who, schema, params, headers, is_flat_allowed: false, of_page: query }
     }
 
     /// Runs all queries of a page in one round trip, and in one snapshot.
     async fn run(&self, ready: &[Ready<'_>], bill: &mut Bill) -> Result<Collected, ApiError> {
-        let runs = ready.iter().map(|ready| ready.prepared.nature.runs).max().unwrap_or(Runs::Nothing);
-        let response_is_set = ready.iter().any(|ready| ready.prepared.nature.response_is_set);
-        let statements: usize = ready.iter().map(|ready| ready.prepared.statements.len()).sum();
+        let mut batch = Batch::new(self.snapshot);
+        ready.iter().for_each(|ready| batch.prepared(&ready.prepared, &ready.params));
         let function = ready.iter().find_map(|ready| ready.function.as_ref());
         let (params, headers) = (Params::default(), Headers::default());
-        let going = self.going(&params, &headers, None);
-        let session = going.session(runs, None, function).in_one_snapshot(statements > 1);
-        let mut entered = enter(self.state, &session).await?;
-        bill.lap(Stage::Wait);
-        let mut sink = self.collected(ready, entered.statements_before(), response_is_set);
-        let values: Vec<Vec<thalweg_wire::Param<'_>>> = ready.iter().map(texts).collect();
-        let mut queries = Vec::with_capacity(statements + 1);
-        for (ready, values) in ready.iter().zip(&values) {
-            let mut values = values.as_slice();
-            for statement in &ready.prepared.statements {
-                let (own, others) = values.split_at(statement.params);
-                queries.push(ready.prepared.query(statement, own));
-                values = others;
-            }
-        }
-        if response_is_set {
-            queries.push(Query::unnamed(SET_BY_SQL));
-        }
-        let progress = entered.run(&queries, &mut sink).await.map_err(|error| self.failed(&error, ready))?;
-        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
-        if progress == Progress::Paused || sink.is_too_much() {
-            return Err(ApiError::page_too_large());
-        }
-        Ok(sink)
-    }
-
-    fn failed(&self, error: &StepError<thalweg_encode::EncodeError>, ready: &[Ready<'_>]) -> ApiError {
-        let knows_all = ready.iter().all(|ready| ready.prepared.nature.knows_all_columns);
-        let runs = ready.iter().map(|ready| ready.prepared.nature.runs).max().unwrap_or(Runs::Nothing);
-        let nature = ready.first().map(|ready| ready.prepared.nature);
-        let nature = nature.map(|nature| Nature { knows_all_columns: knows_all, runs, ..nature });
-        let error = match nature {
-            Some(nature) => failed(error, nature, false, self.who.is_anonymous()),
-            None => ApiError::step(error, self.who.is_anonymous()),
-        };
-        let is_of_address = ready.iter().any(|ready| ready.query.query.values().next().is_some());
-        match NO_VALUES.contains(&&*error.code) {
-            // what an address says that is no value of its type names nothing
-            true if is_of_address => ApiError::no_row(),
-            // what the page says itself is its mistake, and what its functions and views do is the database's
-            true => ApiError::of_page(error.words().into()),
-            false if is_fault(&error.code) => ApiError::of_page(error.words().into()).retried(error.retry),
-            false => error,
-        }
-    }
-
-    fn collected(&self, ready: &[Ready<'_>], before: usize, response_is_set: bool) -> Collected {
-        let mut replies = vec![(0, Reply::Nothing); before];
-        for (at, ready) in ready.iter().enumerate() {
-            replies.extend(ready.prepared.statements.iter().map(|statement| (at, Reply::Of(statement.purpose))));
-        }
-        if response_is_set {
-            replies.push((0, Reply::SetBySql));
-        }
-        let zone = self.snapshot.zone.clone().unwrap_or(Zone::UTC);
-        let found = ready.iter().map(|ready| Found {
-            table: Table::new(ready.prepared.fields.clone(), zone.clone()),
-            tally: Tally::new(ready.prepared.count_max),
-        });
-        Collected::new(replies, found.collect())
+        let run = batch.run(&self.going(&params, &headers, None), function, bill).await;
+        run.map_err(|error| of_page(error, ready))
     }
 
     /// What a template sees of a query's rows.
@@ -411,28 +345,49 @@ impl<'a> Making<'a> {
     async fn written(&self, bound: Arc<Bound>, number: usize, filled: Filled) -> Result<Page, ApiError> {
         let Filled { values, rows_bytes, .. } = filled;
         let (state, values, block) = (self.state, Arc::new(values), fragment(&self.parts.headers));
-        let mut out = Page::at_once(&state.outlet);
         // a template may do much with few rows: those who wait for this thread go to another meanwhile
-        let made = match rows_bytes {
-            ..QUICK_BYTES_MIN => Some(render(&bound, (number, block.as_deref()), &values, &mut out)?),
-            QUICK_BYTES_MIN..BUSY_BYTES_MIN => {
-                Some(off_the_worker(|| render(&bound, (number, block.as_deref()), &values, &mut out))?)
-            }
-            _ => None,
+        let work = match rows_bytes {
+            ..QUICK_BYTES_MIN => Work::Quick,
+            QUICK_BYTES_MIN..BUSY_BYTES_MIN => Work::Busy,
+            _ => Work::Long,
         };
-        if made == Some(true) {
-            return Ok(out);
-        }
-        let _turn = state.turns.next().await?;
-        let mut out = Page::of_any_size(&state.outlet);
-        let making =
-            tokio::task::spawn_blocking(move || match render(&bound, (number, block.as_deref()), &values, &mut out) {
-                Ok(true) => Ok(out),
-                Ok(false) => Err(ApiError::too_many_answers()),
-                Err(error) => Err(error),
-            });
-        making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
+        made(state, work, move |out| render(&bound, (number, block.as_deref()), &values, out)).await
     }
+}
+
+/// How much it is to make a page.
+pub(super) enum Work {
+    /// Nobody is held up by it.
+    Quick,
+    /// Those who wait for this thread are.
+    Busy,
+    /// It is done aside, by turns.
+    Long,
+}
+
+/// Makes a page by what writes it, which says whether there was room for all of it: at once, if it is small, and else aside.
+pub(super) async fn made(
+    state: &State,
+    work: Work,
+    write: impl Fn(&mut Page) -> Result<bool, ApiError> + Send + 'static,
+) -> Result<Page, ApiError> {
+    let mut out = Page::at_once(&state.outlet);
+    let had_room = match work {
+        Work::Quick => write(&mut out)?,
+        Work::Busy => off_the_worker(|| write(&mut out))?,
+        Work::Long => false,
+    };
+    if had_room {
+        return Ok(out);
+    }
+    let _turn = state.turns.next().await?;
+    let mut out = Page::of_any_size(&state.outlet);
+    let making = tokio::task::spawn_blocking(move || match write(&mut out) {
+        Ok(true) => Ok(out),
+        Ok(false) => Err(ApiError::too_many_answers()),
+        Err(error) => Err(error),
+    });
+    making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
 }
 
 /// What htmx asks for alone: a block that has the name of the element which it will be put into. From its version 4 on the element's
@@ -486,6 +441,19 @@ pub(super) fn of_template_error(error: &minijinja::Error) -> ApiError {
     ApiError::of_template(error).retried(retry)
 }
 
+/// An error of a page's queries: whose it is, the visitor's or the site's.
+fn of_page(error: ApiError, ready: &[Ready<'_>]) -> ApiError {
+    let is_of_address = ready.iter().any(|ready| ready.query.query.values().next().is_some());
+    match NO_VALUES.contains(&&*error.code) {
+        // what an address says that is no value of its type names nothing
+        true if is_of_address => ApiError::no_row(),
+        // what the page says itself is its mistake, and what its functions and views do is the database's
+        true => ApiError::of_page(error.words().into()),
+        false if is_fault(&error.code) => ApiError::of_page(error.words().into()).retried(error.retry),
+        false => error,
+    }
+}
+
 /// Whether an error of PostgreSQL's is none of the visitor's making: of names and syntax but for privileges, and of computing.
 fn is_fault(code: &str) -> bool {
     (code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code))
@@ -494,15 +462,12 @@ fn is_fault(code: &str) -> bool {
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
 const NO_VALUES: [&str; 4] = ["22P02", "22003", "22007", "22008"];
 
-/// The parameters of a read, all of which are texts.
-fn owned(params: &[Param<'_>]) -> Vec<String> {
-    let text = |param: &Param<'_>| match param {
-        Param::Text(text) => text.clone().into_owned(),
-        Param::Document | Param::Bound(_) => String::new(),
+/// The parameters of a read, with nothing borrowed.
+fn owned(params: &[Param<'_>]) -> Vec<Param<'static>> {
+    let owned = |param: &Param<'_>| match param {
+        Param::Text(text) => Param::Text(Cow::Owned(text.clone().into_owned())),
+        Param::Document => Param::Document,
+        Param::Bound(bound) => Param::Bound(*bound),
     };
-    params.iter().map(text).collect()
-}
-
-fn texts<'p>(ready: &'p Ready<'_>) -> Vec<thalweg_wire::Param<'p>> {
-    ready.params.iter().map(|text| thalweg_wire::Param::Text(Cow::Borrowed(text))).collect()
+    params.iter().map(owned).collect()
 }

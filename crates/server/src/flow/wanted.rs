@@ -58,7 +58,7 @@ fn profile(parts: &Parts) -> Option<&HeaderValue> {
 pub(super) fn schema<'a>(config: &'a Config, parts: &Parts) -> Result<&'a str, ApiError> {
     let exposed = &config.db_schemas;
     match profile(parts).and_then(|value| value.to_str().ok()) {
-        None => Ok(exposed.first().map_or("", String::as_str)),
+        None => Ok(config.default_schema()),
         Some(profile) => {
             let known = exposed.iter().find(|schema| *schema == profile);
             known.map(String::as_str).ok_or_else(|| ApiError::schema(profile, exposed))

@@ -123,7 +123,7 @@ fn bind(
     let given = (Action::Read, target, false);
     let request = ApiRequest::parse_given(given, &params, &Headers::default(), &query.arguments);
     let request = request.map_err(|error| wrong(error.into()))?;
-    let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+    let schema = in_force.config.default_schema();
     let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
     let of_columns = |message: String| Error::new(ErrorKind::Query, file(), format!("{name}: {message}"));
     if let Some(column) = plan.read.unknown_column() {

@@ -1,6 +1,6 @@
 //! The rows of a page's queries, kept until the page is made of them.
 
-use crate::transaction::{Reply, Tally};
+use crate::transaction::{Reply, Tally, set_by_sql};
 use thalweg_encode::EncodeError;
 use thalweg_pages::Table;
 use thalweg_rows::{Demand, RowSink, RowView};
@@ -69,11 +69,7 @@ impl RowSink for Collected {
             }
             Reply::Of(Purpose::Total) => self.found[query].tally.counted(row.columns().column()?)?,
             Reply::Of(Purpose::Estimate) => self.found[query].tally.estimated(row.columns().column()?),
-            Reply::SetBySql => {
-                let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-                let mut columns = row.columns();
-                self.set_by_sql = (text(columns.column()?), text(columns.column()?));
-            }
+            Reply::SetBySql => self.set_by_sql = set_by_sql(row)?,
             Reply::Nothing | Reply::Of(_) => {}
         }
         Ok(Demand::More)

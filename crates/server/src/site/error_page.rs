@@ -1,10 +1,13 @@
 //! The page that tells of an error, where a site has none of its own.
 
+use crate::answer::Body;
 use crate::error::ApiError;
+use hyper::Response;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use std::fmt::Write;
 
-/// An error as a page.
-pub(crate) fn error_page(error: &ApiError, verbose: bool) -> Vec<u8> {
+/// An error as a page, with a script behind it.
+pub(crate) fn error_page(error: &ApiError, verbose: bool, script: &str) -> Response<Body> {
     let status = error.status;
     let reason = status.canonical_reason().unwrap_or("Error");
     let mut page = format!(
@@ -16,7 +19,12 @@ pub(crate) fn error_page(error: &ApiError, verbose: bool) -> Vec<u8> {
         let _ = writeln!(page, "<p class=\"{name}\">{}</p>", escaped(&text));
     }
     page.push_str("</main>\n</html>\n");
-    page.into_bytes()
+    page.push_str(script);
+    let mut response = Response::new(Body::whole(page.into()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;color:#222;background:#fff}\

@@ -59,7 +59,7 @@ impl BoundForm {
         if form.session && in_force.config.session_cookie.is_none() {
             return Err(wrong("session needs a session-cookie in the configuration".to_owned()));
         }
-        let schema = in_force.config.db_schemas.first().map_or("", String::as_str);
+        let schema = in_force.config.default_schema();
         let sample = form.request.sample();
         let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
         let resource = Resource::parse(path).map_err(|error| said(error.into()))?;

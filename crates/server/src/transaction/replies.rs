@@ -133,10 +133,7 @@ impl RowSink for Replies {
                 self.tally.counted(columns.column()?)?;
                 self.head = Some(count(columns.column()?)?);
             }
-            Reply::SetBySql => {
-                let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-                self.set_by_sql = (text(columns.column()?), text(columns.column()?));
-            }
+            Reply::SetBySql => self.set_by_sql = set_by_sql(row)?,
             Reply::Of(Purpose::Rows(_)) if self.made_of_rows => {
                 self.head = Some(count(columns.column()?)?);
                 return self.encoder.row(columns.rest());
@@ -175,6 +172,13 @@ impl RowSink for Replies {
         }
         self.at += 1;
     }
+}
+
+/// `response.headers` and `response.status`, as SQL has set them.
+pub(crate) fn set_by_sql(row: RowView<'_>) -> Result<(Option<String>, Option<String>), EncodeError> {
+    let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let mut columns = row.columns();
+    Ok((text(columns.column()?), text(columns.column()?)))
 }
 
 fn count(value: Option<&[u8]>) -> Result<u64, EncodeError> {

@@ -18,7 +18,6 @@ use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Delivery, Form};
 use thalweg_request::Count;
 use thalweg_rows::Format;
-use thalweg_sql::Statement;
 use thalweg_wire::{Param, Progress, Query, StepError};
 
 /// Rows are held back up to this size, so that `Content-Range` can say how many there are.
@@ -339,12 +338,12 @@ impl Values {
 }
 
 /// The parameters of a statement that takes nothing of a body.
-pub(crate) fn texts<'p>(statement: &'p Statement<'_>) -> Vec<Param<'p>> {
+pub(crate) fn texts<'p>(params: &'p [thalweg_sql::Param<'_>]) -> Vec<Param<'p>> {
     let text = |param: &'p thalweg_sql::Param<'_>| match param {
         thalweg_sql::Param::Text(text) => Param::Text(Cow::Borrowed(&**text)),
         thalweg_sql::Param::Document | thalweg_sql::Param::Bound(_) => Param::Null,
     };
-    statement.params.iter().map(text).collect()
+    params.iter().map(text).collect()
 }
 
 /// What went wrong while the statements of a plan ran, and whether the request may be tried again. With `is_open` its

@@ -1,7 +1,6 @@
 //! The API asked by a page of its own, as its client would ask it.
 
 use crate::answer::Body;
-use crate::auth::cookie::Cookie;
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::flow::{Answered, Given, of_api};
@@ -74,8 +73,7 @@ pub(super) async fn api(
     // JSON is a text
     let body = String::from_utf8_lossy(&body).into_owned();
     let mut body = RequestBody::new(Incoming::of_code(Frames::of(body), limits), limits, state.held_bytes.clone());
-    let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &asked.headers));
-    let mut given = Given { cookie, is_never_flat, ..Given::default() };
+    let mut given = Given { is_never_flat, ..Given::of(in_force, asked) };
     of_api((state, in_force), asked, &mut body, bill, &mut given).await
 }
 

@@ -1,10 +1,10 @@
 //! The page of a relation or function: any request that the grammar can say, as a table, or one row.
 
-use super::batch::Batch;
 use super::{Browsing, Shown};
 use crate::answer::respond;
 use crate::error::ApiError;
 use crate::flow::Answered;
+use crate::flow::batch::Batch;
 use crate::flow::going::Going;
 use crate::site::browse::{
     Address, CELL_CHARS_MAX, CELLS_MAX, Entry, INNER_ROWS_MAX, Kind, Level, ROWS_MAX, Template, Types, grouped, tools,
@@ -82,7 +82,7 @@ impl Browsing<'_> {
             batch.own(PRIVILEGES, oid, &["insert", "update", "delete"]);
         }
         let function = planned.call().map(|call| call.function);
-        let mut collected = batch.run(self, Some(prepared.nature), function, bill).await?;
+        let mut collected = batch.run(&going, function, bill).await?;
         let (set_by_sql, rows_bytes) = (std::mem::take(&mut collected.set_by_sql), collected.size_bytes());
         let mut found = collected.into_found().into_iter();
         let Some(rows) = found.next() else { return Err(ApiError::no_row()) };

@@ -1,12 +1,12 @@
 //! Rows that a form writes. The API does it, as for any client; the browser is sent to what has come of it, or back to the form.
 
 use super::asking::{Asked, api};
-use super::batch::Batch;
 use super::{Browsing, Shown, sent_on};
 use crate::answer::Body;
 use crate::auth::cookie;
 use crate::error::{ApiError, Retry};
 use crate::flow::Answered;
+use crate::flow::batch::Batch;
 use crate::site::browse::{Address, ENTRY_CHARS_MAX, Entry, FORM_BYTES_MAX, Level, Template, name, of_rows};
 use crate::upload::RequestBody;
 use hyper::header::{self, HeaderValue};
@@ -58,7 +58,7 @@ impl<'a> Browsing<'a> {
         bill.lap(Stage::Plan);
         let mut batch = Batch::new(self.snapshot);
         batch.prepared(&prepared, &values);
-        let found = batch.run(self, Some(prepared.nature), None, bill).await?.into_found();
+        let found = batch.run(&going, None, bill).await?.into_found();
         let row = found.into_iter().next().and_then(|found| found.table.into_row()).ok_or_else(ApiError::no_row)?;
         Ok((self.entry(relation, &Entry::of_row(relation, &row), None, bill).await?, Some(1)))
     }

@@ -1,18 +1,17 @@
-//! The statements of a page, all in one round trip.
+//! The statements of several plans, all in one round trip and in one snapshot: those of a page's queries.
 
-use super::Browsing;
+use super::going::Going;
 use crate::error::ApiError;
 use crate::prepared::{Nature, Prepared};
 use crate::schema::Snapshot;
 use crate::site::{Collected, Found};
-use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed};
+use crate::transaction::{Reply, SET_BY_SQL, Tally, enter, failed, texts};
 use std::borrow::Cow;
 use std::sync::Arc;
 use thalweg_catalog::{Function, Runs};
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_pages::Table;
-use thalweg_request::{Headers, Params};
 use thalweg_rows::{Codec, Field};
 use thalweg_sql::Purpose;
 use thalweg_wire::{Param, Progress, Query};
@@ -31,13 +30,14 @@ pub(super) struct Batch<'q> {
     replies: Vec<(usize, Reply)>,
     found: Vec<Found>,
     zone: Zone,
-    response_is_set: bool,
+    /// That of all plans together; of statements of the page's own there is none.
+    nature: Option<Nature>,
 }
 
 impl<'q> Batch<'q> {
     pub(super) fn new(snapshot: &Snapshot) -> Self {
         let zone = snapshot.zone.clone().unwrap_or(Zone::UTC);
-        Self { statements: Vec::new(), replies: Vec::new(), found: Vec::new(), zone, response_is_set: false }
+        Self { statements: Vec::new(), replies: Vec::new(), found: Vec::new(), zone, nature: None }
     }
 
     /// Adds the statements of a plan, with the parameters of all of them.
@@ -53,7 +53,7 @@ impl<'q> Batch<'q> {
             self.replies.push((self.found.len(), Reply::Of(statement.purpose)));
             params = others;
         }
-        self.response_is_set |= prepared.nature.response_is_set;
+        self.nature = Some(self.nature.map_or(prepared.nature, |nature| nature.beside(prepared.nature)));
         let table = Table::new(prepared.fields.clone(), self.zone.clone());
         self.found.push(Found { table, tally: Tally::new(prepared.count_max) });
     }
@@ -67,29 +67,27 @@ impl<'q> Batch<'q> {
         self.found.push(Found { table, tally: Tally::new(None) });
     }
 
-    /// Runs them, `nature` being that of the plan among them.
+    /// Runs them for who asks, who may have called a function by one of them.
     pub(super) async fn run(
         self,
-        browsing: &Browsing<'_>,
-        nature: Option<Nature>,
+        going: &Going<'_>,
         function: Option<&Function>,
         bill: &mut Bill,
     ) -> Result<Collected, ApiError> {
-        let (params, headers) = (Params::default(), Headers::default());
-        let going = browsing.going(&params, &headers);
+        let nature = self.nature;
         let runs = nature.map_or(Runs::Nothing, |nature| nature.runs);
         let session = going.session(runs, None, function).in_one_snapshot(self.statements.len() > 1);
-        let mut entered = enter(browsing.state, &session).await?;
+        let mut entered = enter(going.state, &session).await?;
         bill.lap(Stage::Wait);
         let mut queries: Vec<Query<'_>> = self.statements.iter().map(Statement::query).collect();
         let mut replies = vec![(0, Reply::Nothing); entered.statements_before()];
         replies.extend(self.replies);
-        if self.response_is_set {
+        if nature.is_some_and(|nature| nature.response_is_set) {
             queries.push(Query::unnamed(SET_BY_SQL));
             replies.push((0, Reply::SetBySql));
         }
         let mut sink = Collected::new(replies, self.found);
-        let is_anonymous = browsing.who.is_anonymous();
+        let is_anonymous = going.who.is_anonymous();
         let progress = entered.run(&queries, &mut sink).await.map_err(|error| match nature {
             Some(nature) => failed(&error, nature, false, is_anonymous),
             None => ApiError::step(&error, is_anonymous),
@@ -109,13 +107,4 @@ impl Statement<'_> {
             None => Query { params: &self.params, ..Query::bare(self.text) },
         }
     }
-}
-
-/// The parameters of a read, all of which are texts.
-fn texts<'p>(params: &'p [thalweg_sql::Param<'_>]) -> Vec<Param<'p>> {
-    let text = |param: &'p thalweg_sql::Param<'_>| match param {
-        thalweg_sql::Param::Text(text) => Param::Text(Cow::Borrowed(&**text)),
-        thalweg_sql::Param::Document | thalweg_sql::Param::Bound(_) => Param::Text(Cow::Borrowed("")),
-    };
-    params.iter().map(text).collect()
 }
