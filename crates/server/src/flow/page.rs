@@ -449,14 +449,17 @@ fn of_page(error: ApiError, ready: &[Ready<'_>]) -> ApiError {
         true if is_of_address => ApiError::no_row(),
         // what the page says itself is its mistake, and what its functions and views do is the database's
         true => ApiError::of_page(error.words().into()),
-        false if is_fault(&error.code) => ApiError::of_page(error.words().into()).retried(error.retry),
+        false if is_fault(&error) => ApiError::of_page(error.words().into()).retried(error.retry),
         false => error,
     }
 }
 
-/// Whether an error of PostgreSQL's is none of the visitor's making: of names and syntax but for privileges, and of computing.
-fn is_fault(code: &str) -> bool {
-    (code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code))
+/// Whether an error of PostgreSQL's is none of the visitor's making: of names and syntax but for privileges, and of computing. That
+/// there is no role of a token's is the visitor's.
+fn is_fault(error: &ApiError) -> bool {
+    let (code, is_of_role) = (&*error.code, error.status == StatusCode::UNAUTHORIZED);
+    !is_of_role
+        && ((code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code)))
 }
 
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.

@@ -2,6 +2,8 @@
 
 use super::{SCHEMA, database, serve, site};
 use crate::served::{GRANTS, Served, config};
+use crate::signed::{token, with_secret};
+use serde_json::json;
 use thalweg_server::Config;
 use thalweg_testkit::Database;
 
@@ -74,5 +76,21 @@ fn a_fault_of_the_database_is_the_sites_own() {
         let response = served.get(path);
         assert_eq!(response.status, 500, "{path}");
         assert!(!response.text().contains("private_stuff") && !response.text().contains("zero"), "{}", response.text());
+    }
+}
+
+/// A token whose role is not there is refused on pages as by the API: it is no fault of the site.
+#[test]
+fn a_role_that_is_not_there_is_refused() {
+    let database = database();
+    let folder = site(&[("index.html", "+++\nf = \"/flights\"\n+++\n{{ f|length }}")]);
+    let pages_dir = Some(folder.path().to_owned());
+    let served = Served::start(Config { pages_dir, ..with_secret(&database.uri()) });
+    for role in ["nobody_at_all", "none"] {
+        let bearer = format!("Bearer {}", token(&json!({"role": role})));
+        for path in ["/", "/api/flights"] {
+            let response = served.request("GET", path, &[("Authorization", &bearer)]);
+            assert_eq!(response.status, 401, "{role} {path}: {}", response.text());
+        }
     }
 }
