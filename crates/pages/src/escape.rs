@@ -1,5 +1,6 @@
 //! How values are written into a page, by the kind of its file.
 
+use crate::direct::Direct;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Error, Output, State, escape_formatter};
 use std::borrow::Cow;
@@ -44,6 +45,9 @@ pub(crate) fn media_type(name: &str) -> &'static str {
 
 /// Writes a value: nothing where there is none, the digits of numbers as the API writes them, texts escaped.
 pub(crate) fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if let Some(direct) = value.downcast_object_ref::<Direct>() {
+        return direct.write(out, state);
+    }
     let escape = state.auto_escape();
     // what most values are
     if let (AutoEscape::Html, Some(text), false) = (escape, value.as_str(), value.is_safe()) {
@@ -87,17 +91,24 @@ fn number(out: &mut Output<'_>, value: &Value) -> fmt::Result {
         };
     }
     match f64::try_from(value.clone()) {
-        // 12, not 12.0
-        Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => {
-            out.write_str(itoa::Buffer::new().format(float as i64))
-        }
-        // digits without an exponent
-        Ok(float) if (1e-3..1e15).contains(&float.abs()) => out.write_str(zmij::Buffer::new().format_finite(float)),
+        Ok(float) => write_float(out, float),
         _ => write!(out, "{value}"),
     }
 }
 
+/// The same of a float, without a value.
+pub(crate) fn write_float(out: &mut Output<'_>, float: f64) -> fmt::Result {
+    match float {
+        // 12, not 12.0
+        _ if float.fract() == 0.0 && float.abs() < 1e15 => out.write_str(itoa::Buffer::new().format(float as i64)),
+        // digits without an exponent
+        _ if (1e-3..1e15).contains(&float.abs()) => out.write_str(zmij::Buffer::new().format_finite(float)),
+        _ => write!(out, "{}", Value::from(float)),
+    }
+}
+
 /// Writes what lies between bytes that stand for something else, and that for each of these.
+#[inline]
 fn replaced(out: &mut Output<'_>, text: &str, entity: impl Fn(u8) -> Option<&'static str>) -> fmt::Result {
     let mut begin = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -121,7 +132,7 @@ fn entity(byte: u8) -> Option<&'static str> {
     }
 }
 
-fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
+pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
     replaced(out, text, entity)
 }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod formatters;
 mod moment;
 mod number;
+mod prepared;
 
 use arguments::Arguments;
 use formatters::{Formatters, Length, Parts};
@@ -19,6 +20,7 @@ use std::rc::Rc;
 pub use formatters::{LOCALE_BYTES_MAX, LOCALES_MAX};
 pub use number::FRACTION_DIGITS_MAX;
 pub(crate) use number::Number;
+pub(crate) use prepared::Prepared;
 
 /// How long the pattern of a date may be.
 pub const DATE_PATTERN_BYTES_MAX: usize = 256;
@@ -28,15 +30,19 @@ const SHOWN_CHARS_MAX: usize = 64;
 /// The names of the filters. They look at a value, and never at a row.
 pub(crate) const FILTERS: [&str; 5] = ["number", "bytes", "date", "time", "datetime"];
 
+/// The filters of dates and times, and what they show.
+const PARTS: [(&str, Parts); 3] = [("date", Parts::Date), ("time", Parts::Time), ("datetime", Parts::DateTime)];
+const MOMENT_ARGUMENTS: [&str; 2] = ["locale", "zone"];
+
 /// Adds the filters to the engine.
 pub(crate) fn register(env: &mut Environment<'_>) {
     env.add_filter("number", number);
     env.add_filter("bytes", bytes);
-    for (name, parts) in [("date", Parts::Date), ("time", Parts::Time), ("datetime", Parts::DateTime)] {
+    for (name, parts) in PARTS {
         env.add_filter(
             name,
             move |state: &State, value: &Value, style: Option<ValueOrKwargs>, named: Option<Kwargs>| {
-                moment(state, parts, value, &Arguments::read(style, named, &["locale", "zone"])?)
+                moment(state, parts, value, &Arguments::read(style, named, &MOMENT_ARGUMENTS)?)
             },
         );
     }
@@ -56,19 +62,38 @@ pub(crate) fn number_text(
 
 /// `number`, `number(2)`, `number(min=0, max=2, grouping=false)`.
 fn number(state: &State, value: &Value, digits: Option<ValueOrKwargs>, named: Option<Kwargs>) -> Result<String, Error> {
-    let arguments = Arguments::read(digits, named, &["min", "max", "grouping", "locale"])?;
-    let digits = arguments.position.as_ref().map(|digits| usize::try_from(digits.clone())).transpose()?;
-    let (min, max) = (arguments.named::<usize>("min")?, arguments.named::<usize>("max")?);
-    let grouping = arguments.named::<bool>("grouping")?;
-    let locale = arguments.setting(state, "locale")?;
-    let (min, max) = (min.or(digits).unwrap_or(0), max.or(digits));
-    if min > max.unwrap_or(FRACTION_DIGITS_MAX) || max.is_some_and(|max| max > FRACTION_DIGITS_MAX) {
-        return Err(refused(format!(
-            "a number has at most {FRACTION_DIGITS_MAX} fraction digits, and min is at most max"
-        )));
+    Numbers::read(state, &Arguments::read(digits, named, &Numbers::ARGUMENTS)?)?.text(value)
+}
+
+/// How `number` writes.
+struct Numbers {
+    locale: Value,
+    min: usize,
+    max: Option<usize>,
+    grouping: bool,
+}
+
+impl Numbers {
+    const ARGUMENTS: [&str; 4] = ["min", "max", "grouping", "locale"];
+
+    fn read(state: &State, arguments: &Arguments) -> Result<Numbers, Error> {
+        let digits = arguments.position.as_ref().map(|digits| usize::try_from(digits.clone())).transpose()?;
+        let (min, max) = (arguments.named::<usize>("min")?, arguments.named::<usize>("max")?);
+        let grouping = arguments.named::<bool>("grouping")?;
+        let locale = arguments.setting(state, "locale")?;
+        let (min, max) = (min.or(digits).unwrap_or(0), max.or(digits));
+        if min > max.unwrap_or(FRACTION_DIGITS_MAX) || max.is_some_and(|max| max > FRACTION_DIGITS_MAX) {
+            return Err(refused(format!(
+                "a number has at most {FRACTION_DIGITS_MAX} fraction digits, and min is at most max"
+            )));
+        }
+        Ok(Numbers { locale, min, max, grouping: grouping.unwrap_or(true) })
     }
-    let Some(number) = numeric(value)? else { return Ok(String::new()) };
-    number_text(text(&locale), number, min, max, grouping.unwrap_or(true))
+
+    fn text(&self, value: &Value) -> Result<String, Error> {
+        let Some(number) = numeric(value)? else { return Ok(String::new()) };
+        number_text(text(&self.locale), number, self.min, self.max, self.grouping)
+    }
 }
 
 /// The size of a file, in powers of 1000, with one digit of a fraction.

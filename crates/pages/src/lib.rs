@@ -23,6 +23,7 @@
 
 mod additions;
 mod analysis;
+mod direct;
 mod error;
 mod escape;
 mod folder;

@@ -1,6 +1,7 @@
 //! Pages made from their templates, written as they come.
 
 use crate::additions::Additions;
+use crate::direct;
 use crate::error::{Error, ErrorKind, Place};
 use crate::escape;
 use crate::format;
@@ -14,7 +15,10 @@ use std::sync::Arc;
 /// The template engine with a site's templates.
 #[derive(Debug, Default)]
 pub struct Renderer {
+    /// With loops that are written directly.
     environment: Environment<'static>,
+    /// As their author wrote them.
+    plain: Environment<'static>,
 }
 
 impl Renderer {
@@ -28,15 +32,22 @@ impl Renderer {
         functions: impl IntoIterator<Item = (&'static str, Value)>,
         additions: &Additions,
     ) -> Result<Renderer, Error> {
-        let mut environment = environment(site.messages().clone());
+        let mut plain = environment(site.messages().clone());
         for (name, function) in functions {
-            environment.add_global(name, function);
+            plain.add_global(name, function);
         }
-        additions.register(&mut environment);
-        for (name, source) in site.templates() {
-            environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|error| of_engine(&error))?;
-        }
-        Ok(Renderer { environment })
+        additions.register(&mut plain);
+        let (called, loops) = site.called();
+        let mut environment = plain.clone();
+        direct::register(&mut environment, loops.clone());
+        add(&mut plain, site.templates())?;
+        add(&mut environment, called)?;
+        Ok(Renderer { environment, plain })
+    }
+
+    /// The same with the templates as their author wrote them, all of whose loops are the engine's.
+    pub fn plain(self) -> Renderer {
+        Renderer { environment: self.plain.clone(), plain: self.plain }
     }
 
     /// Adds those of these templates that the site has not.
@@ -49,8 +60,10 @@ impl Renderer {
         templates: impl IntoIterator<Item = (&'static str, &'static str)>,
     ) -> Result<(), Error> {
         for (name, source) in templates {
-            if self.environment.get_template(name).is_err() {
-                self.environment.add_template(name, source).map_err(|error| of_engine(&error))?;
+            for environment in [&mut self.environment, &mut self.plain] {
+                if environment.get_template(name).is_err() {
+                    environment.add_template(name, source).map_err(|error| of_engine(&error))?;
+                }
             }
         }
         Ok(())
@@ -62,8 +75,8 @@ impl Renderer {
     ///
     /// What the engine says, with the place in the template; or what `out` does.
     pub fn render(&self, template: &str, values: Arc<Values>, out: impl io::Write) -> Result<(), minijinja::Error> {
-        let template = self.environment.get_template(template)?;
-        template.render_captured_to(Value::from_dyn_object(values), out).map(|_| ())
+        let rendered = whole(&self.environment, template, values.clone(), out);
+        rendered.map_err(|error| self.placed(error, || whole(&self.plain, template, values, io::sink())))
     }
 
     /// Writes a block of a page alone.
@@ -78,10 +91,50 @@ impl Renderer {
         values: Arc<Values>,
         out: impl io::Write,
     ) -> Result<(), minijinja::Error> {
-        let template = self.environment.get_template(template)?;
-        let mut captured = template.render_captured_to(Value::from_dyn_object(values), io::sink())?;
-        captured.with_state_mut(|state| state.render_block_to_write(block, out))
+        let rendered = part(&self.environment, (template, block), values.clone(), out);
+        rendered.map_err(|error| self.placed(error, || part(&self.plain, (template, block), values, io::sink())))
     }
+
+    /// An error with the place that the engine gives it, which knows of no place in a loop that is written directly.
+    fn placed(
+        &self,
+        error: minijinja::Error,
+        again: impl FnOnce() -> Result<(), minijinja::Error>,
+    ) -> minijinja::Error {
+        let is_of_out = std::error::Error::source(&error).is_some_and(|source| source.is::<io::Error>());
+        if is_of_out { error } else { again().err().unwrap_or(error) }
+    }
+}
+
+fn add<'a>(
+    environment: &mut Environment<'static>,
+    templates: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), Error> {
+    for (name, source) in templates {
+        environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|error| of_engine(&error))?;
+    }
+    Ok(())
+}
+
+fn whole(
+    environment: &Environment<'static>,
+    template: &str,
+    values: Arc<Values>,
+    out: impl io::Write,
+) -> Result<(), minijinja::Error> {
+    let template = environment.get_template(template)?;
+    template.render_captured_to(Value::from_dyn_object(values), out).map(|_| ())
+}
+
+fn part(
+    environment: &Environment<'static>,
+    (template, block): (&str, &str),
+    values: Arc<Values>,
+    out: impl io::Write,
+) -> Result<(), minijinja::Error> {
+    let template = environment.get_template(template)?;
+    let mut captured = template.render_captured_to(Value::from_dyn_object(values), io::sink())?;
+    captured.with_state_mut(|state| state.render_block_to_write(block, out))
 }
 
 /// The engine with what templates of any site have.

@@ -15,7 +15,7 @@ use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid};
 /// The rows of a query, as they came.
 #[derive(Debug)]
 pub struct Table {
-    fields: Arc<[Field]>,
+    pub(crate) fields: Arc<[Field]>,
     zone: Zone,
     bytes: Vec<u8>,
     /// Where each row ends.
@@ -77,6 +77,11 @@ impl Table {
         Value::from((0..table.len()).map(|at| table.first_of_row(at)).collect::<Vec<Value>>())
     }
 
+    /// The bytes of a row.
+    pub(crate) fn row_bytes(&self, at: usize) -> &[u8] {
+        &self.bytes[self.range(at)]
+    }
+
     fn range(&self, at: usize) -> Range<usize> {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         start..self.ends[at]
@@ -92,7 +97,7 @@ impl Table {
     }
 
     /// The value of these bytes, which lie in the table's.
-    fn value(self: &Arc<Self>, codec: &Codec, bytes: Option<&[u8]>) -> Result<Value, EncodeError> {
+    pub(crate) fn value(self: &Arc<Self>, codec: &Codec, bytes: Option<&[u8]>) -> Result<Value, EncodeError> {
         let Some(bytes) = bytes else {
             return Ok(if matches!(codec, Codec::List(_)) {
                 Value::from(Vec::<Value>::new())
@@ -141,19 +146,7 @@ impl Table {
 
     /// An array (`array_send`): dimensions, flags, element type, the bounds, then the elements in row-major order.
     fn array(self: &Arc<Self>, element: &Codec, bytes: &[u8]) -> Result<Value, EncodeError> {
-        /// PostgreSQL's own limit.
-        const DIMENSIONS_MAX: usize = 6;
-        let mut cursor = Cursor::new(bytes);
-        let dimensions = cursor.i32()? as usize;
-        cursor.take(8)?;
-        if dimensions > DIMENSIONS_MAX {
-            return Err(Malformed("array: too many dimensions").into());
-        }
-        let mut sizes = Vec::with_capacity(dimensions);
-        for _ in 0..dimensions {
-            sizes.push(cursor.i32()?);
-            cursor.take(4)?;
-        }
+        let (sizes, mut cursor) = dimensions(bytes)?;
         if sizes.is_empty() {
             return Ok(Value::from(Vec::<Value>::new()));
         }
@@ -179,11 +172,29 @@ impl Table {
     }
 }
 
+/// The sizes of an array's dimensions, of which one that is empty has none, and its elements.
+pub(crate) fn dimensions(bytes: &[u8]) -> Result<(Vec<i32>, Cursor<'_>), EncodeError> {
+    /// PostgreSQL's own limit.
+    const DIMENSIONS_MAX: usize = 6;
+    let mut cursor = Cursor::new(bytes);
+    let dimensions = cursor.i32()? as usize;
+    cursor.take(8)?;
+    if dimensions > DIMENSIONS_MAX {
+        return Err(Malformed("array: too many dimensions").into());
+    }
+    let mut sizes = Vec::with_capacity(dimensions);
+    for _ in 0..dimensions {
+        sizes.push(cursor.i32()?);
+        cursor.take(4)?;
+    }
+    Ok((sizes, cursor))
+}
+
 /// A list of rows, perhaps one page of more.
 #[derive(Debug)]
-struct Rows {
-    table: Arc<Table>,
-    shown: usize,
+pub(crate) struct Rows {
+    pub(crate) table: Arc<Table>,
+    pub(crate) shown: usize,
     pager: Option<Pager>,
     kept: Kept,
 }
@@ -246,7 +257,7 @@ struct Row {
 
 /// How the values of a row are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+pub(crate) enum Within {
     /// Each with its length before it.
     Result,
     /// The same behind their number, each with its type before it (`record_send`).
@@ -260,15 +271,12 @@ impl Row {
     }
 
     fn read(&self, at: usize) -> Result<Value, EncodeError> {
-        let mut cursor = Cursor::new(&self.table.bytes[self.bytes.clone()]);
-        if self.within == Within::Record && cursor.i32()? as usize != self.fields.len() {
-            return Err(EncodeError::Stale);
-        }
+        let mut cursor = self.within.columns(&self.table.bytes[self.bytes.clone()], self.fields.len())?;
         for field in &self.fields[..at] {
-            self.next(&mut cursor, field)?;
+            self.within.next(&mut cursor, field)?;
         }
         let field = &self.fields[at];
-        let bytes = self.next(&mut cursor, field)?;
+        let bytes = self.within.next(&mut cursor, field)?;
         match (&field.codec, bytes) {
             (Codec::Row(fields), Some(bytes)) => {
                 Ok(self.kept.row(at, &self.table, fields, self.table.place(bytes), Within::Record))
@@ -276,9 +284,21 @@ impl Row {
             (codec, bytes) => self.table.value(codec, bytes),
         }
     }
+}
 
-    fn next<'a>(&self, cursor: &mut Cursor<'a>, field: &Field) -> Result<Option<&'a [u8]>, EncodeError> {
-        if self.within == Within::Record {
+impl Within {
+    /// The columns of a row of so many.
+    pub(crate) fn columns(self, row: &[u8], fields: usize) -> Result<Cursor<'_>, EncodeError> {
+        let mut cursor = Cursor::new(row);
+        if self == Within::Record && cursor.i32()? as usize != fields {
+            return Err(EncodeError::Stale);
+        }
+        Ok(cursor)
+    }
+
+    /// The bytes of the next column.
+    pub(crate) fn next<'a>(self, cursor: &mut Cursor<'a>, field: &Field) -> Result<Option<&'a [u8]>, EncodeError> {
+        if self == Within::Record {
             let type_oid = cursor.u32()?;
             if !matches!(field.type_oid, 0 | oid::ANYELEMENT) && field.type_oid != type_oid {
                 return Err(EncodeError::Stale);
@@ -312,7 +332,7 @@ impl Object for Row {
     }
 }
 
-fn unreadable(error: EncodeError) -> Error {
+pub(crate) fn unreadable(error: EncodeError) -> Error {
     Error::new(ErrorKind::InvalidOperation, "a value of the database cannot be read").with_source(error)
 }
 
@@ -342,7 +362,11 @@ fn inner(written: &[u8]) -> Result<Value, EncodeError> {
 }
 
 fn text(bytes: &[u8]) -> Result<Value, EncodeError> {
-    std::str::from_utf8(bytes).map(Value::from).map_err(|_| Malformed("text: no UTF-8").into())
+    utf8(bytes).map(Value::from)
+}
+
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, EncodeError> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed("text: no UTF-8").into())
 }
 
 /// How many digits a number with a fraction holds exactly.

@@ -1,6 +1,7 @@
 //! A folder of templates as a site: its pages, their paths, and what they need.
 
 use crate::analysis::{self, Rows, Templates};
+use crate::direct::{self, Loops};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::messages::{self, Messages};
@@ -18,6 +19,9 @@ pub struct Site {
     pages: Vec<Page>,
     routes: Routes,
     templates: BTreeMap<String, String>,
+    /// The templates again, with calls of these loops before them.
+    called: BTreeMap<String, String>,
+    loops: Loops,
     messages: Arc<Messages>,
 }
 
@@ -99,10 +103,12 @@ impl Site {
             fronts.push((front, begin));
         }
         messages_are_known(&templates, &messages)?;
-        let mut site = Site { pages: Vec::new(), routes: Routes::default(), templates: BTreeMap::new(), messages };
+        let mut site = Site { messages, ..Site::default() };
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
             let (file, text) = &templates.sources[number];
-            site.templates.insert(file.clone(), without_front(text, begin));
+            let (head, body) = (front_as_comment(begin.1), &text[begin.0..]);
+            site.called.insert(file.clone(), format!("{head}{}", direct::read(file, body, &mut site.loops)));
+            site.templates.insert(file.clone(), format!("{head}{body}"));
             if file.split('/').any(|part| part.starts_with('_')) {
                 let form = (!front.forms.is_empty()).then_some("[form]");
                 if let Some(name) = front.queries.keys().next().map(String::as_str).or(form) {
@@ -150,6 +156,11 @@ impl Site {
         self.templates.iter().map(|(name, source)| (&**name, &**source))
     }
 
+    /// All templates by name, with calls of loops that are written without the engine, and these loops.
+    pub(crate) fn called(&self) -> (impl Iterator<Item = (&str, &str)>, &Loops) {
+        (self.called.iter().map(|(name, source)| (&**name, &**source)), &self.loops)
+    }
+
     /// The messages of all languages.
     pub fn messages(&self) -> &Arc<Messages> {
         &self.messages
@@ -195,11 +206,11 @@ fn rows(query: &Query) -> Rows {
     }
 }
 
-/// The template with its head as a comment, so that the engine counts the file's lines.
-fn without_front(text: &str, (begin, lines): (usize, usize)) -> String {
+/// A template's head of so many lines as a comment, so that the engine counts the file's lines.
+fn front_as_comment(lines: usize) -> String {
     match lines {
-        0 => text.to_owned(),
-        lines => format!("{{#{}#}}{}", "\n".repeat(lines), &text[begin..]),
+        0 => String::new(),
+        lines => format!("{{#{}#}}", "\n".repeat(lines)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Templates as the analysis reads them: a tree of our own, made of the template engine's.
 //!
-//! The engine's tree may change with any of its versions. This file is the only one that knows it.
+//! The engine's tree may change with any of its versions. Besides this file only `direct/read.rs` knows it.
 
 use crate::error::{Error, Place};
 use crate::messages;
@@ -490,7 +490,7 @@ fn imported(name: &ast::Expr<'_>, alias: Option<&ast::Expr<'_>>) -> Option<(Name
 }
 
 /// The engine finds a filter or a test under its name without white space.
-fn without_spaces(name: &str) -> Name {
+pub(crate) fn without_spaces<T: From<String>>(name: &str) -> T {
     name.split_ascii_whitespace().collect::<String>().into()
 }
 
