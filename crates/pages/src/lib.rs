@@ -22,6 +22,7 @@
 #![doc = include_str!("../README.md")]
 
 mod additions;
+mod address;
 mod analysis;
 mod direct;
 mod error;
@@ -41,6 +42,7 @@ mod site;
 mod syntax;
 
 pub use additions::Additions;
+pub use address::address_without;
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
 pub use form::{Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};

@@ -1,5 +1,6 @@
 //! One page of a list: which one, how many there are, and the links to the others.
 
+use crate::address::address_without;
 use minijinja::value::Value;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -51,16 +52,9 @@ impl Pager {
 
     /// The address with another number in it.
     fn link(&self, page: u64) -> String {
-        let (path, query) = self.address.split_once('?').unwrap_or((&self.address, ""));
-        let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(&*self.parameter);
-        let mut link = path.to_owned();
-        let mut mark = '?';
-        for pair in query.split('&').filter(is_other) {
-            link.push(mark);
-            link.push_str(pair);
-            mark = '&';
-        }
+        let mut link = address_without(&self.address, &self.parameter);
         if page != 1 {
+            let mark = if link.contains('?') { '&' } else { '?' };
             let _ = write!(link, "{mark}{}={page}", self.parameter);
         }
         link

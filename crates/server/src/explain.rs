@@ -5,18 +5,18 @@
 
 use crate::config::{Config, InForce};
 use crate::error::ApiError;
-use crate::flow::context;
+use crate::flow::{RequestText, context};
 use crate::inspect::connect;
 use crate::schema::{LoadFailure, Snapshot, load};
 use crate::server::ServerError;
-use crate::site::{Asked, BoundQuery, Route, Site, embedded, target};
+use crate::site::{Asked, BoundQuery, Route, Site, embedded};
 use crate::transaction::texts;
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
 use thalweg_pages::{Additions, Need};
 use thalweg_plan::{Output, Plan, Read, plan};
-use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
+use thalweg_request::Action;
 use thalweg_rows::{Demand, Malformed, RowSink, RowView, oid};
 use thalweg_sql::{Statement, quote};
 use thalweg_wire::{Connection, Query, StepError};
@@ -87,15 +87,11 @@ impl Explaining<'_> {
         query: Option<&BoundQuery>,
         need: Option<&Need>,
     ) -> Result<(), ApiError> {
-        let (path, parameters) = request.split_once('?').unwrap_or((request, ""));
-        let (resource, params) = (Resource::parse(path)?, Params::decode(parameters)?);
-        let headers = query.map_or_else(Headers::default, BoundQuery::headers);
-        let arguments = query.map_or(&[][..], |query| &query.query.arguments);
-        let given = (Action::Read, target(&resource)?, false);
-        let mut parsed = ApiRequest::parse_given(given, &params, &headers, arguments)?;
-        if let Some(query) = query {
-            query.narrow(&mut parsed);
-        }
+        let text = match query {
+            Some(query) => RequestText::of_query(request, &query.query)?,
+            None => RequestText::of(request, None)?,
+        };
+        let parsed = text.request(Action::Read)?;
         let schema = self.in_force.config.default_schema();
         let all = context(self.in_force, self.snapshot, schema);
         let narrowing = query.map(|query| &query.narrowing);

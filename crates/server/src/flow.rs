@@ -5,9 +5,11 @@ mod browse;
 mod form;
 mod going;
 mod page;
+mod text;
 mod wanted;
 
 pub(crate) use going::context;
+pub(crate) use text::RequestText;
 
 use crate::answer::{Body, cors};
 use crate::auth::{Identified, Who, cookie::Cookie};

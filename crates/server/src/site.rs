@@ -16,7 +16,7 @@ mod respond;
 mod static_files;
 
 pub(crate) use asked::{Asked, cookie};
-pub(crate) use bound::{Bound, BoundQuery, embedded, target};
+pub(crate) use bound::{Bound, BoundQuery, embedded};
 pub(crate) use collected::{Collected, Found};
 pub(crate) use development::{Development, keep_read};
 pub(crate) use error_page::error_page;

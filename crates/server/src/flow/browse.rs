@@ -13,7 +13,7 @@ mod writing;
 use super::going::Going;
 use super::page::{BUSY_BYTES_MIN, Work, made, of_renderer, of_template_error};
 use super::wanted::{self, Wanted};
-use super::{Answered, Given};
+use super::{Answered, Given, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::Who;
 use crate::config::{InForce, PagesBrowse};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_pages::Values;
-use thalweg_request::{Headers, Params, Resource, Target};
+use thalweg_request::{Resource, Target};
 
 /// Whether a request is for a page of the API's own.
 pub(super) fn is_asked(state: &State, in_force: &InForce, parts: &Parts) -> bool {
@@ -200,8 +200,9 @@ impl<'a> Browsing<'a> {
         told
     }
 
-    fn going<'g>(&'g self, params: &'g Params<'g>, headers: &'g Headers<'g>) -> Going<'g> {
+    fn going<'g>(&'g self, text: &'g RequestText<'g>) -> Going<'g> {
         let Self { state, in_force, parts, snapshot, who, schema, .. } = *self;
+        let RequestText { params, headers, .. } = text;
         Going { state, in_force, parts, snapshot, who, schema, params, headers, is_flat_allowed: false, of_page: None }
     }
 

@@ -8,14 +8,14 @@
 
 mod faults;
 
-use super::Answered;
 use super::going::{self, Ready};
 use super::page::Making;
+use super::{Answered, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
-use crate::site::{self, Blank, Bound, BoundForm, target};
+use crate::site::{self, Blank, Bound, BoundForm};
 use crate::upload::{Field, Received, RequestBody};
 use bytes::Bytes;
 use faults::Faults;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use thalweg_gauge::Bill;
 use thalweg_pages::{Does, Source, Value, Values};
 use thalweg_plan::plan;
-use thalweg_request::{ApiRequest, Form, Headers, Params, Payload, Resource};
+use thalweg_request::{ApiRequest, Form, Payload};
 
 /// Does what a form says, once.
 pub(super) async fn attempt(
@@ -121,13 +121,10 @@ impl Sent<'_> {
     ) -> Result<Response<Body>, Failure> {
         let (form, making) = (&self.form.form, self.making);
         let filled = self.request()?;
-        let (path, parameters) = filled.split_once('?').unwrap_or((&filled, ""));
-        let resource = Resource::parse(path)?;
-        let params = Params::decode(parameters)?;
         let returning = if self.form.row.is_empty() { "return=minimal" } else { "return=representation" };
-        let headers = Headers { prefer: vec![returning], ..Headers::default() };
-        let going = making.going(&params, &headers, None);
-        let request = going.read(site::action(form.does), target(&resource)?, body, bill).await?;
+        let text = RequestText::of(&filled, Some(returning))?;
+        let going = making.going(&text, None);
+        let request = going.read(site::action(form.does), text.target(), body, bill).await?;
         let (received, incoming) = body.split();
         let payload = self.payload(received, &request)?;
         let plan = plan(&request, payload.as_ref(), going.context(&request))?;
@@ -213,12 +210,8 @@ impl Sent<'_> {
 
     /// The page that the form stands on, with its query but for the form's name.
     fn page_itself(&self) -> String {
-        let uri = &self.making.parts.uri;
-        let pairs = uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty());
-        let query: Vec<&str> = pairs.filter(|pair| pair.split('=').next() != Some(NAME)).collect();
-        let mark = if query.is_empty() { "" } else { "?" };
         // which some take for the slash that another host's name stands behind
-        format!("{}{mark}{}", uri.path(), query.join("&")).replace('\\', "%5C")
+        thalweg_pages::address_without(self.making.address(), NAME).replace('\\', "%5C")
     }
 
     /// What a template finds of a form that was sent, and is not done.

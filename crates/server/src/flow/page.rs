@@ -7,14 +7,14 @@
 use super::batch::Batch;
 use super::form;
 use super::going::Going;
-use super::{Answered, Given};
+use super::{Answered, Given, RequestText};
 use crate::answer::{Body, off_the_worker, respond};
 use crate::auth::{Who, cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::prepared::Prepared;
 use crate::schema::Snapshot;
-use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie, target};
+use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie};
 use crate::state::State;
 use crate::transaction::Tally;
 use crate::upload::RequestBody;
@@ -31,7 +31,7 @@ use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_pages::{Pager, Renderer, Shows, Values, is_stale};
 use thalweg_plan::{Form, plan};
-use thalweg_request::{Action, ApiRequest, Headers, Params, Resource};
+use thalweg_request::Action;
 use thalweg_sql::Param;
 
 /// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
@@ -204,10 +204,9 @@ impl<'a> Making<'a> {
         for (name, value) in self.asked.params.iter() {
             query.insert(name, value);
         }
-        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
         let mut request = Values::default();
         request.insert("path", self.parts.uri.path());
-        request.insert("address", address);
+        request.insert("address", self.address());
         request.insert("method", self.parts.method.as_str());
         request.insert("query", minijinja::Value::from_object(query));
         values.insert("request", minijinja::Value::from_object(request));
@@ -215,6 +214,11 @@ impl<'a> Making<'a> {
         values.insert("role", self.who.role());
         values.insert("is_signed_in", self.who.has_token());
         Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
+    }
+
+    /// The path that was asked for, and its query string.
+    pub(super) fn address(&self) -> &'a str {
+        self.parts.uri.path_and_query().map_or("/", |address| address.as_str())
     }
 
     /// The zone in which moments are shown: the visitor's, as a cookie names it, or else that of the database's sessions.
@@ -244,22 +248,16 @@ impl<'a> Making<'a> {
     /// Fills a query and prepares it, or finds it prepared.
     fn ready<'q>(&self, query: &'q BoundQuery) -> Result<Ready<'q>, ApiError> {
         let (filled, page) = self.asked.filled(query)?;
-        let (path, parameters) = filled.split_once('?').unwrap_or((&filled, ""));
-        let resource = Resource::parse(path)?;
-        let target = target(&resource)?;
-        let params = Params::decode(parameters)?;
-        let headers = query.headers();
-        let going = self.going(&params, &headers, Some(query));
-        let question = going.question(Action::Read, target);
+        let text = RequestText::of_query(&filled, &query.query)?;
+        let going = self.going(&text, Some(query));
+        let question = going.question(Action::Read, text.target());
         if let Some(question) = &question
             && let Some(known) = self.state.known_reads.find(question, going.era())
         {
             let params = owned(&known.params(question));
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
-        let given = (Action::Read, target, false);
-        let mut request = ApiRequest::parse_given(given, &params, &headers, &query.query.arguments)?;
-        query.narrow(&mut request);
+        let request = text.request(Action::Read)?;
         let plan = plan(&request, None, going.context(&request))?;
         let (prepared, params) = going.prepare(&request, &plan, question);
         let function = plan.call().map(|call| call.function.clone());
@@ -267,13 +265,9 @@ impl<'a> Making<'a> {
     }
 
     /// A query as a request of its own.
-    pub(super) fn going<'g>(
-        &'g self,
-        params: &'g Params<'g>,
-        headers: &'g Headers<'g>,
-        query: Option<&'g BoundQuery>,
-    ) -> Going<'g> {
+    pub(super) fn going<'g>(&'g self, text: &'g RequestText<'g>, query: Option<&'g BoundQuery>) -> Going<'g> {
         let Self { state, in_force, parts, snapshot, who, .. } = *self;
+        let RequestText { params, headers, .. } = text;
         let schema = in_force.config.default_schema();
         Going { state, in_force, parts, snapshot, who, schema, params, headers, is_flat_allowed: false, of_page: query }
     }
@@ -283,8 +277,8 @@ impl<'a> Making<'a> {
         let mut batch = Batch::new(self.snapshot);
         ready.iter().for_each(|ready| batch.prepared(&ready.prepared, &ready.params));
         let function = ready.iter().find_map(|ready| ready.function.as_ref());
-        let (params, headers) = (Params::default(), Headers::default());
-        let run = batch.run(&self.going(&params, &headers, None), function, bill).await;
+        let text = RequestText::default();
+        let run = batch.run(&self.going(&text, None), function, bill).await;
         run.map_err(|error| of_page(error, ready))
     }
 
@@ -309,8 +303,7 @@ impl<'a> Making<'a> {
     }
 
     fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, tally: Tally) -> Pager {
-        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
-        Pager { page, per_page, total: tally.total(), address: address.into(), parameter: parameter.into() }
+        Pager { page, per_page, total: tally.total(), address: self.address().into(), parameter: parameter.into() }
     }
 
     /// Writes the template.

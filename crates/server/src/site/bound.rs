@@ -3,13 +3,13 @@
 use super::{BoundForm, Loaded};
 use crate::config::InForce;
 use crate::error::{ApiError, Fault};
-use crate::flow::context;
+use crate::flow::{RequestText, context};
 use crate::schema::Snapshot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::{Error, ErrorKind, Need, Place, Query, Shows};
+use thalweg_pages::{Error, ErrorKind, Need, Place, Query};
 use thalweg_plan::{EmbedRead, Form, Narrowing, Output, Plan, Read, Value, plan};
-use thalweg_request::{Action, ApiRequest, Count, Headers, Params, Resource, Target};
+use thalweg_request::Action;
 use thalweg_rows::{Codec, Scalar};
 
 /// All pages of a site, with one schema cache.
@@ -37,25 +37,6 @@ pub(crate) struct BoundQuery {
     pub(crate) number: u64,
     /// Why all columns are fetched, where they are.
     whole: Option<String>,
-}
-
-impl BoundQuery {
-    /// What its request says beside its query string.
-    pub(crate) fn headers(&self) -> Headers<'static> {
-        let prefer = self.query.count.map(|count| match count {
-            Count::Exact => "count=exact",
-            Count::Planned => "count=planned",
-            Count::Estimated => "count=estimated",
-        });
-        Headers { prefer: prefer.into_iter().collect(), ..Headers::default() }
-    }
-
-    /// Of what is shown as one row, one is fetched.
-    pub(crate) fn narrow(&self, request: &mut ApiRequest<'_>) {
-        if self.query.shows == Shows::One {
-            request.window.limit_rows = Some(request.window.limit_rows.map_or(1, |limit| limit.min(1)));
-        }
-    }
 }
 
 impl Bound {
@@ -116,13 +97,8 @@ fn bind(
     let file = || Place { file: page.template.clone(), line: 0, column: 0 };
     let wrong = |error: ApiError| Error::new(ErrorKind::Query, file(), format!("{name}: {}", error.words()));
     let sample = query.sample();
-    let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
-    let resource = Resource::parse(path).map_err(|error| wrong(error.into()))?;
-    let target = target(&resource).map_err(wrong)?;
-    let params = Params::decode(parameters).map_err(|error| wrong(error.into()))?;
-    let given = (Action::Read, target, false);
-    let request = ApiRequest::parse_given(given, &params, &Headers::default(), &query.arguments);
-    let request = request.map_err(|error| wrong(error.into()))?;
+    let text = RequestText::of_query(&sample, query).map_err(wrong)?;
+    let request = text.request(Action::Read).map_err(|error| wrong(error.into()))?;
     let schema = in_force.config.default_schema();
     let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
     let of_columns = |message: String| Error::new(ErrorKind::Query, file(), format!("{name}: {message}"));
@@ -142,15 +118,6 @@ fn bind(
         number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         whole: whole.map(|whole| format!("{} at {}", whole.why, whole.place)),
     })
-}
-
-/// What a query reads.
-pub(crate) fn target<'a>(resource: &'a Resource<'_>) -> Result<Target<'a>, ApiError> {
-    match resource {
-        Resource::Relation(name) => Ok(Target::Relation(name)),
-        Resource::Function(name) => Ok(Target::Function(name)),
-        Resource::Root => Err(ApiError::new(404, "PGRST125", "a query names a relation, or a function behind /rpc/")),
-    }
 }
 
 /// Whether rows have columns that a page could do without.

@@ -2,13 +2,12 @@
 
 use crate::config::InForce;
 use crate::error::ApiError;
-use crate::flow::context;
+use crate::flow::{RequestText, context};
 use crate::schema::Snapshot;
-use crate::site::target;
 use thalweg_catalog::{Catalog, Column, Function, Parameter, Relation, RelationKind, Returns, Runs, TypeKind, nearest};
 use thalweg_pages::{Does, Error, ErrorKind, Form, Page, Source};
 use thalweg_plan::plan;
-use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
+use thalweg_request::{Action, Target};
 use thalweg_rows::oid::{self, Oid};
 
 /// A form whose names are all known.
@@ -61,15 +60,11 @@ impl BoundForm {
         }
         let schema = in_force.config.default_schema();
         let sample = form.request.sample();
-        let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
-        let resource = Resource::parse(path).map_err(|error| said(error.into()))?;
-        let target = target(&resource).map_err(said)?;
+        let text = RequestText::of(&sample, None).map_err(said)?;
         let catalog = &snapshot.catalog;
-        let bound = match target {
+        let bound = match text.target() {
             Target::Relation(name) => {
-                let params = Params::decode(parameters).map_err(|error| said(error.into()))?;
-                let request = ApiRequest::parse(action(form.does), target, false, &params, &Headers::default());
-                let request = request.map_err(|error| said(error.into()))?;
+                let request = text.request(action(form.does)).map_err(|error| said(error.into()))?;
                 plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| said(error.into()))?;
                 let relation = thalweg_plan::relation(catalog, schema, name).map_err(|error| said(error.into()))?;
                 Self::of_relation(form, catalog, relation).map_err(wrong)?

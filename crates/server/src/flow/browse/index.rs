@@ -2,15 +2,14 @@
 
 use super::{Browsing, Shown};
 use crate::error::ApiError;
-use crate::flow::Answered;
 use crate::flow::batch::Batch;
+use crate::flow::{Answered, RequestText};
 use crate::site::browse::{Level, Template, call_form, grouped, of_rows};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use thalweg_catalog::RelationKind;
 use thalweg_gauge::Bill;
-use thalweg_request::{Headers, Params};
 
 /// The relations that the role may read, with how many rows PostgreSQL thinks each has. It says so of none whose rows are not
 /// everybody's.
@@ -30,8 +29,8 @@ impl Browsing<'_> {
         let mut batch = Batch::new(self.snapshot);
         batch.own(RELATIONS, self.schema, &["name", "rows"]);
         batch.own(FUNCTIONS, self.schema, &["name"]);
-        let (params, headers) = (Params::default(), Headers::default());
-        let going = self.going(&params, &headers);
+        let text = RequestText::default();
+        let going = self.going(&text);
         let mut found = batch.run(&going, None, bill).await?.into_found().into_iter();
         let mut listed = || found.next().map(|found| found.table.into_rows(None)).unwrap_or_default();
         let unreadable = |error: minijinja::Error| ApiError::of_page(error.to_string().into());

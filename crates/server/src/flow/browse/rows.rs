@@ -3,9 +3,9 @@
 use super::{Browsing, Shown};
 use crate::answer::respond;
 use crate::error::ApiError;
-use crate::flow::Answered;
 use crate::flow::batch::Batch;
 use crate::flow::going::Going;
+use crate::flow::{Answered, RequestText};
 use crate::site::browse::{
     Address, CELL_CHARS_MAX, CELLS_MAX, Entry, INNER_ROWS_MAX, Kind, Level, ROWS_MAX, Template, Types, grouped, tools,
 };
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::{Form, plan};
-use thalweg_request::{Action, ApiRequest, At, EmbedWindow, Headers, Item, Params, Target};
+use thalweg_request::{Action, ApiRequest, At, EmbedWindow, Headers, Item, Target};
 
 /// How many rows a page shows where nobody says.
 const PER_PAGE: u64 = 50;
@@ -38,9 +38,10 @@ impl Browsing<'_> {
             return Ok(false);
         }
         let query = self.address.query();
-        let (params, headers) = (Params::decode(&query)?, Headers { accept: Some("text/html"), ..Headers::default() });
-        let request = ApiRequest::parse(Action::Read, target, false, &params, &headers)?;
-        let planned = plan(&request, None, self.going(&params, &headers).context(&request));
+        let headers = Headers { accept: Some("text/html"), ..Headers::default() };
+        let text = RequestText::of_target(target, &query, headers)?;
+        let request = text.request(Action::Read)?;
+        let planned = plan(&request, None, self.going(&text).context(&request));
         // a function that returns nothing answers nothing, whatever is accepted
         Ok(planned.is_ok_and(|plan| plan.form != Form::Nothing))
     }
@@ -48,12 +49,12 @@ impl Browsing<'_> {
     /// The rows of a relation or function.
     pub(super) async fn rows(&self, target: Target<'_>, bill: &mut Bill) -> Answered {
         let query = self.address.query();
-        let params = Params::decode(&query)?;
         let is_counted = self.address.says("count").is_some();
         let headers =
             Headers { prefer: is_counted.then_some("count=exact").into_iter().collect(), ..Headers::default() };
-        let going = self.going(&params, &headers);
-        let mut request = ApiRequest::parse(Action::Read, target, false, &params, &headers)?;
+        let text = RequestText::of_target(target, &query, headers)?;
+        let going = self.going(&text);
+        let mut request = text.request(Action::Read)?;
         let per_page = fit(&mut request, &going)?;
         let mut planned = plan(&request, None, going.context(&request))?;
         let types = Types::of(&planned.read);
@@ -61,9 +62,10 @@ impl Browsing<'_> {
         let (prepared, values) = going.prepare(&request, &planned, None);
 
         let accept = Headers { accept: Some(PLAN), ..Headers::default() };
-        let of_plan = ApiRequest::parse(Action::Read, target, false, &params, &accept)?;
+        let text_of_plan = RequestText::of_target(target, &query, accept)?;
+        let of_plan = text_of_plan.request(Action::Read)?;
         let asks_plan = self.in_force.config.db_plan_enabled && self.address.says("plan").is_some();
-        let explaining = self.going(&params, &accept);
+        let explaining = self.going(&text_of_plan);
         let explaining_plan = match asks_plan {
             true => Some(plan(&of_plan, None, explaining.context(&of_plan))?),
             false => None,

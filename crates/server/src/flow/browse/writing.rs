@@ -5,8 +5,8 @@ use super::{Browsing, Shown, sent_on};
 use crate::answer::Body;
 use crate::auth::cookie;
 use crate::error::{ApiError, Retry};
-use crate::flow::Answered;
 use crate::flow::batch::Batch;
+use crate::flow::{Answered, RequestText};
 use crate::site::browse::{Address, ENTRY_CHARS_MAX, Entry, FORM_BYTES_MAX, Level, Template, name, of_rows};
 use crate::upload::RequestBody;
 use hyper::header::{self, HeaderValue};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Bill, Stage};
 use thalweg_plan::plan;
-use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
+use thalweg_request::{Action, Headers, Resource, Target};
 
 /// One row, or none is written.
 const ONE: &str = "application/vnd.pgrst.object+json";
@@ -48,9 +48,9 @@ impl<'a> Browsing<'a> {
     pub(super) async fn edit(&self, relation: &'a Relation, bill: &mut Bill) -> Answered {
         self.check_names_one(relation)?;
         let query = self.row().query();
-        let (params, headers) = (Params::decode(&query)?, Headers::default());
-        let going = self.going(&params, &headers);
-        let mut request = ApiRequest::parse(Action::Read, Target::Relation(&relation.name), false, &params, &headers)?;
+        let text = RequestText::of_target(Target::Relation(&relation.name), &query, Headers::default())?;
+        let going = self.going(&text);
+        let mut request = text.request(Action::Read)?;
         request.window.limit_rows = Some(1);
         let mut planned = plan(&request, None, going.context(&request))?;
         planned.abridge(&self.snapshot.catalog, ENTRY_CHARS_MAX + 1);

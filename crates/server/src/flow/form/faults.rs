@@ -5,6 +5,7 @@
 
 use super::Sent;
 use crate::error::{ApiError, Retry};
+use crate::flow::RequestText;
 use crate::site::{Blank, FormField};
 use crate::transaction::enter;
 use crate::upload::{Field, Received};
@@ -16,7 +17,6 @@ use std::sync::Arc;
 use thalweg_catalog::Runs;
 use thalweg_encode::EncodeError;
 use thalweg_pages::Does;
-use thalweg_request::{Headers, Params};
 use thalweg_rows::{Demand, Format, RowSink, RowView};
 use thalweg_wire::{DbError, Param, Query, StepError};
 
@@ -263,8 +263,8 @@ impl Sent<'_> {
 
     /// Asks the database something in a transaction of its own, as the visitor.
     async fn ask(&self, query: Query<'_>, runs: Runs, found: &mut Texts) -> Result<Result<(), DbError>, ApiError> {
-        let (params, headers) = (Params::default(), Headers::default());
-        let going = self.making.going(&params, &headers, None);
+        let text = RequestText::default();
+        let going = self.making.going(&text, None);
         let session = going.session(runs, None, None);
         let mut entered = enter(self.making.state, &session).await?;
         found.asked = entered.statements_before();
