@@ -9,9 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::folder::{Folder, Migration};
 use crate::history::{Record, pending};
 use std::time::{Duration, Instant};
-use thalweg_wire::{
-    Config, Connection, Demand, Error as WireError, Malformed, Param, Query, RowSink, RowView, TransactionStatus,
-};
+use thalweg_wire::{Config, Connection, Error as WireError, Param, Query, Texts, TransactionStatus};
 
 /// What servers that apply migrations to a database lock: `thalweg` in ASCII.
 const LOCK: i64 = 0x74_68_61_6c_77_65_67;
@@ -169,21 +167,7 @@ async fn rows(
     text: &str,
     params: &[Param<'_>],
 ) -> Result<Vec<Vec<Option<String>>>, WireError> {
-    let mut texts = Texts(Vec::new());
+    let mut texts = Texts::default();
     connection.run(&[Query { params, writes: true, ..Query::unnamed(text) }], &mut texts).await?;
-    Ok(texts.0)
-}
-
-struct Texts(Vec<Vec<Option<String>>>);
-
-impl RowSink for Texts {
-    type Error = Malformed;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
-        let mut columns = row.columns();
-        let texts =
-            (0..row.len()).map(|_| Ok(columns.column()?.map(|text| String::from_utf8_lossy(text).into_owned())));
-        self.0.push(texts.collect::<Result<_, _>>()?);
-        Ok(Demand::More)
-    }
+    Ok(texts.rows)
 }

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thalweg_embedded_postgres::{Cluster, Options};
-use thalweg_rows::{Demand, RowSink, RowView};
-use thalweg_wire::{Config, Connection, Query};
+use thalweg_wire::{Config, Connection, Query, Texts};
 
 static CLUSTER: OnceLock<(Cluster, PathBuf)> = OnceLock::new();
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
@@ -106,31 +105,17 @@ pub fn query_at(uri: &str, sql: &str) -> Vec<Vec<Option<String>>> {
     block_on(async {
         let mut connection = connect(uri).await;
         connection.share_session();
-        let mut texts = Texts(Vec::new());
+        let mut texts = Texts::default();
         let query = Query::bare(sql);
         connection.run(&[query], &mut texts).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         connection.terminate().await;
-        texts.0
+        texts.rows
     })
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
         run(&cluster_uri("postgres"), &format!("drop database {} with (force)", self.name));
-    }
-}
-
-struct Texts(Vec<Vec<Option<String>>>);
-
-impl RowSink for Texts {
-    type Error = thalweg_rows::Malformed;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Self::Error> {
-        let mut columns = row.columns();
-        let texts =
-            (0..row.len()).map(|_| Ok(columns.column()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned())));
-        self.0.push(texts.collect::<Result<_, _>>()?);
-        Ok(Demand::More)
     }
 }
 

@@ -36,6 +36,7 @@ mod simple;
 mod slots;
 mod statements;
 mod stream;
+mod texts;
 mod tls;
 mod way;
 
@@ -49,6 +50,7 @@ pub use pool::{Pool, PoolError, PoolLimits, PoolStatus, Pooled};
 pub use session::{Identity, KeptIdentity, SessionState};
 pub use simple::TransactionStatus;
 pub use slots::{Slot, Slots, WAITING_MAX};
+pub use texts::Texts;
 
 /// The chunks of a parameter or of a `COPY`.
 pub use bytes::Bytes;

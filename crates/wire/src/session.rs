@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::Query;
+use crate::texts::Texts;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -88,11 +89,10 @@ impl Connection {
     /// Asks which process answers. If it is not the one that was connected to, a pooler stands between, and sessions
     /// belong to whoever gets them: then nothing is kept in them.
     pub async fn find_owner(&mut self) -> Result<(), Error> {
-        let mut answer = Texts::default();
         self.share_session();
-        self.ask("SELECT pg_catalog.pg_backend_pid()", &mut answer).await?;
+        let answer = self.ask("SELECT pg_catalog.pg_backend_pid()").await?;
         let connected_to = self.cancel_key().map(|key| key.process_id().to_string());
-        if answer.last.first().cloned().flatten() == connected_to {
+        if answer.rows == [[connected_to]] {
             self.own_session();
         }
         Ok(())
@@ -110,7 +110,7 @@ impl Connection {
             poll_fn(|cx| self.poll_step(cx, &mut prepared)).await?;
             if prepared.ours != self.statements.held_by_server() || prepared.others > 0 {
                 // code has dropped some of ours, or made its own, under our names perhaps
-                self.ask("DEALLOCATE ALL", &mut Texts::default()).await?;
+                self.ask("DEALLOCATE ALL").await?;
                 self.forget_statements();
             }
             Ok::<_, Error>(())
@@ -128,9 +128,10 @@ impl Connection {
         Ok(())
     }
 
-    async fn ask(&mut self, statement: &str, answer: &mut Texts) -> Result<(), Error> {
-        self.run(&[Query::unnamed(statement)], answer).await?;
-        Ok(())
+    async fn ask(&mut self, statement: &str) -> Result<Texts, Error> {
+        let mut answer = Texts::default();
+        self.run(&[Query::unnamed(statement)], &mut answer).await?;
+        Ok(answer)
     }
 }
 
@@ -156,26 +157,5 @@ impl RowSink for PreparedBySql {
 
     fn end_of_statement(&mut self, _: u64) {
         self.at += 1;
-    }
-}
-
-/// The values of the last row, as text.
-#[derive(Default)]
-struct Texts {
-    last: Vec<Option<String>>,
-}
-
-impl RowSink for Texts {
-    type Error = Malformed;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
-        let mut columns = row.columns();
-        let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        self.last = (0..row.len()).map(|_| columns.column().map(text)).collect::<Result<_, _>>()?;
-        Ok(Demand::More)
-    }
-
-    fn restart(&mut self) -> bool {
-        true
     }
 }

@@ -1,8 +1,7 @@
 //! Configuration in the database (operations §3).
 
 use std::borrow::Cow;
-use thalweg_rows::{Demand, Malformed, RowSink, RowView};
-use thalweg_wire::{Connection, Error, Param, Query};
+use thalweg_wire::{Connection, Error, Param, Query, Texts};
 
 /// The settings of the connecting role, those for this database before those for all. `ALTER ROLE … RESET` takes a row's
 /// setting away, and an empty array with it.
@@ -33,9 +32,9 @@ const OF_FUNCTION: &str = "
 
 /// What the settings of a connection's role say, by key.
 pub(crate) async fn of_role(connection: &mut Connection) -> Result<Vec<(String, String)>, Error> {
-    let mut settings = Settings::default();
-    connection.run(&[Query::bare(OF_ROLE)], &mut settings).await?;
-    Ok(settings.found)
+    let mut found = Texts::default();
+    connection.run(&[Query::bare(OF_ROLE)], &mut found).await?;
+    Ok(settings(found))
 }
 
 /// What a function says of these keys that it is called for, in a transaction that only reads. Whether it waits for locks is
@@ -57,40 +56,16 @@ pub(crate) async fn of_function(
         Query::bare(&call),
         Query { params: &names, ..Query::bare(OF_FUNCTION) },
     ];
-    let mut settings = Settings { statement: 0, of: queries.len() - 1, found: Vec::new() };
-    connection.run(&queries, &mut settings).await?;
-    Ok(settings.found)
+    let mut found = Texts::of_statement(queries.len() - 1);
+    connection.run(&queries, &mut found).await?;
+    Ok(settings(found))
 }
 
-/// Takes the rows of one statement.
-#[derive(Default)]
-struct Settings {
-    statement: usize,
-    of: usize,
-    found: Vec<(String, String)>,
-}
-
-impl RowSink for Settings {
-    type Error = Malformed;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
-        if self.statement == self.of {
-            let mut columns = row.columns();
-            let mut text = || -> Result<String, Malformed> {
-                Ok(String::from_utf8_lossy(columns.column()?.unwrap_or_default()).into_owned())
-            };
-            let (key, value) = (text()?, text()?);
-            self.found.push((key.replace('_', "-"), value));
-        }
-        Ok(Demand::More)
-    }
-
-    fn restart(&mut self) -> bool {
-        (self.statement, self.found) = (0, Vec::new());
-        true
-    }
-
-    fn end_of_statement(&mut self, _: u64) {
-        self.statement += 1;
-    }
+/// Rows of a key and its value.
+fn settings(found: Texts) -> Vec<(String, String)> {
+    let pair = |row: Vec<Option<String>>| {
+        let mut texts = row.into_iter().map(Option::unwrap_or_default);
+        (texts.next().unwrap_or_default().replace('_', "-"), texts.next().unwrap_or_default())
+    };
+    found.rows.into_iter().map(pair).collect()
 }

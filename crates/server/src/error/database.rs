@@ -86,7 +86,7 @@ impl ApiError {
         api
     }
 
-    fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
+    pub(crate) fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
         match error.kind() {
             WireKind::Database(database) => {
                 let mut api = Self::database(database, anonymous);

@@ -15,10 +15,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use thalweg_catalog::Runs;
-use thalweg_encode::EncodeError;
 use thalweg_pages::Does;
-use thalweg_rows::{Demand, Format, RowSink, RowView};
-use thalweg_wire::{DbError, Param, Query, StepError};
+use thalweg_wire::{DbError, Error, Format, Param, Query, Texts};
 
 /// How many fields are tried alone to find out which holds no value of its type.
 const PROBES_MAX: usize = 64;
@@ -120,6 +118,9 @@ fn status(error: &ApiError, reported: &DbError) -> Option<StatusCode> {
         _ => None,
     }
 }
+
+/// Rows as texts.
+type Rows = Vec<Vec<Option<String>>>;
 
 /// What the database says of a constraint.
 #[derive(Default)]
@@ -226,7 +227,7 @@ impl Sent<'_> {
             let params: Vec<Param<'_>> = name_param.into_iter().chain([Param::Text(value)]).collect();
             let query = Query { params: &params, ..Query::unnamed(text) };
             // a type's input, or a domain's check, may be anybody's code
-            let Err(error) = self.ask(query, Runs::Anything, &mut Texts::default()).await? else { continue };
+            let Err(error) = self.ask(query, Runs::Anything).await? else { continue };
             let is_of_value = error.code.starts_with("22") || error.code == CHECK_VIOLATION;
             if is_of_value {
                 let comment = match &error.constraint {
@@ -248,63 +249,31 @@ impl Sent<'_> {
             text(&reported.data_type),
             Param::Text(Cow::Borrowed(name)),
         ];
-        let mut found = Texts::default();
         let query = Query { params: &params, formats: &[Format::Text], ..Query::unnamed(CONSTRAINT) };
-        if self.ask(query, Runs::Nothing, &mut found).await?.is_err() {
-            return Ok(Constraint::default());
-        }
         let mut constraint = Constraint::default();
-        for (comment, column) in found.rows {
-            constraint.comment = comment.or(constraint.comment);
-            constraint.columns.extend(column);
+        for row in self.ask(query, Runs::Nothing).await?.unwrap_or_default() {
+            if let Ok([comment, column]) = <[_; 2]>::try_from(row) {
+                constraint.comment = comment.or(constraint.comment);
+                constraint.columns.extend(column);
+            }
         }
         Ok(constraint)
     }
 
-    /// Asks the database something in a transaction of its own, as the visitor.
-    async fn ask(&self, query: Query<'_>, runs: Runs, found: &mut Texts) -> Result<Result<(), DbError>, ApiError> {
+    /// Asks the database something in a transaction of its own, as the visitor: the rows, or what it says against that.
+    async fn ask(&self, query: Query<'_>, runs: Runs) -> Result<Result<Rows, DbError>, ApiError> {
         let text = RequestText::default();
         let going = self.making.going(&text, None);
         let session = going.session(runs, None, None);
         let mut entered = enter(self.making.state, &session).await?;
-        found.asked = entered.statements_before();
-        match entered.run(&[query], found).await {
-            Ok(_) => Ok(Ok(())),
-            Err(StepError::Wire(error)) if error.database().is_some() => {
-                Ok(Err(error.database().cloned().unwrap_or_default()))
-            }
-            Err(error) => Err(ApiError::step(&error, self.making.who.is_anonymous())),
+        let mut found = Texts::of_statement(entered.statements_before());
+        match entered.run(&[query], &mut found).await.map_err(Error::from) {
+            Ok(_) => Ok(Ok(found.rows)),
+            Err(error) => match error.database() {
+                Some(reported) => Ok(Err(reported.clone())),
+                None => Err(ApiError::wire(&error, self.making.who.is_anonymous())),
+            },
         }
-    }
-}
-
-/// Pairs of texts, the rows of the last statement.
-#[derive(Default)]
-struct Texts {
-    at: usize,
-    asked: usize,
-    rows: Vec<(Option<String>, Option<String>)>,
-}
-
-impl RowSink for Texts {
-    type Error = EncodeError;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
-        if self.at == self.asked && row.len() == 2 {
-            let text = |value: Option<&[u8]>| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-            let mut columns = row.columns();
-            self.rows.push((text(columns.column()?), text(columns.column()?)));
-        }
-        Ok(Demand::More)
-    }
-
-    fn restart(&mut self) -> bool {
-        *self = Self { asked: self.asked, ..Self::default() };
-        true
-    }
-
-    fn end_of_statement(&mut self, _: u64) {
-        self.at += 1;
     }
 }
 
