@@ -61,8 +61,8 @@ fn is_free(name: &str) -> bool {
 /// What a page says before its template begins.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
-    /// The queries by the names under which the template finds their rows.
-    pub queries: BTreeMap<String, Query>,
+    /// The queries as they are written, with the names under which the template finds their rows.
+    pub queries: Vec<(String, Query)>,
     /// The forms: `[form]` without a name, and `[forms.name]`.
     pub forms: BTreeMap<String, Form>,
 }
@@ -103,7 +103,9 @@ impl Head<'_> {
     fn read(&self) -> Result<Front, Error> {
         let table = DeTable::parse(self.toml).map_err(|error| self.not_toml(&error))?;
         let mut front = Front::default();
-        for (key, value) in table.get_ref() {
+        let mut entries: Vec<_> = table.get_ref().iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
             match name {
                 "form" => {
@@ -130,7 +132,7 @@ impl Head<'_> {
                     format!("{other} and {name} would turn their pages together: give one a page_by of its own");
                 return Err(self.error(value.span().start, message));
             }
-            front.queries.insert(name.to_owned(), query);
+            front.queries.push((name.to_owned(), query));
         }
         Ok(front)
     }

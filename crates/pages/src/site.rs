@@ -111,7 +111,7 @@ impl Site {
             site.templates.insert(file.clone(), format!("{head}{body}"));
             if file.split('/').any(|part| part.starts_with('_')) {
                 let form = (!front.forms.is_empty()).then_some("[form]");
-                if let Some(name) = front.queries.keys().next().map(String::as_str).or(form) {
+                if let Some(name) = front.queries.first().map(|(name, _)| name.as_str()).or(form) {
                     let message = format!("only pages have queries and forms, and what begins with _ is none: {name}");
                     return Err(Error::of_file(ErrorKind::Front, file, message));
                 }
@@ -171,7 +171,7 @@ impl Site {
         let mut bound = Vec::new();
         for part in &parts {
             if let Part::Bound { name, .. } = part {
-                if bound.contains(name) || front.queries.contains_key(name) {
+                if bound.contains(name) || front.queries.iter().any(|(known, _)| known == name) {
                     return Err(Error::of_file(ErrorKind::Name, file, format!("{name} would have two meanings")));
                 }
                 bound.push(name.clone());

@@ -42,7 +42,7 @@ pub(crate) struct BoundQuery {
 impl Bound {
     pub(super) fn of(loaded: Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Self {
         let page = |page: &thalweg_pages::Page| {
-            let query = |(name, query): (&String, &Query)| bind(page, name, query, in_force, snapshot);
+            let query = |(name, query): &(String, Query)| bind(page, name, query, in_force, snapshot);
             let form = |(name, form): (&String, &thalweg_pages::Form)| {
                 Ok((name.clone(), BoundForm::of(page, form, in_force, snapshot)?))
             };
