@@ -3,7 +3,7 @@
 use crate::serve;
 use std::error::Error;
 use std::io::{self, Write};
-use thalweg_server::{Config, Sources, effective_config, schema_cache_json};
+use thalweg_server::{Config, Sources, Visitor, effective_config, schema_cache_json};
 
 /// Prints a configuration in which each key stands with its default.
 pub(crate) fn print_example() -> Result<(), Box<dyn Error>> {
@@ -30,9 +30,9 @@ pub(crate) fn dump_schema(sources: &Sources) -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints what an address reads.
-pub(crate) fn explain(options: &serve::Options, address: &str, role: Option<&str>) -> Result<(), Box<dyn Error>> {
+pub(crate) fn explain(options: &serve::Options, address: &str, visitor: Visitor<'_>) -> Result<(), Box<dyn Error>> {
     let served = options.read()?;
-    let explained = runtime()?.block_on(thalweg_server::explain(&served.config, address, role));
+    let explained = runtime()?.block_on(thalweg_server::explain(&served.config, address, visitor));
     served.stop()?;
     print(explained?.as_bytes())
 }

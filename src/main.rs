@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use thalweg_server::{Config, Sources};
+use thalweg_server::{Config, Sources, Visitor};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -73,15 +73,34 @@ enum Command {
         address: String,
         #[command(flatten)]
         served: serve::Options,
-        /// As whom, if not as `db-anon-role`
-        #[arg(long)]
-        role: Option<String>,
+        #[command(flatten)]
+        visitor: VisitorOptions,
     },
     /// Print the SQL of event triggers that make every change to the schema known to the server
     EventTriggerSql {
         /// The configuration file of the server; `db-channel` is taken from it
         file: Option<PathBuf>,
     },
+}
+
+/// As whom an address is explained.
+#[derive(clap::Args)]
+struct VisitorOptions {
+    /// The role of who has no token, and of claims that name none, if not `db-anon-role`
+    #[arg(long)]
+    role: Option<String>,
+    /// The claims of who visits, as a token would have them: {"role": "editor", "sub": "7"}
+    #[arg(long, value_name = "JSON", conflicts_with = "token")]
+    claims: Option<String>,
+    /// The token of who visits; its signature is checked
+    #[arg(long, value_name = "JWT")]
+    token: Option<String>,
+}
+
+impl VisitorOptions {
+    fn visitor(&self) -> Visitor<'_> {
+        Visitor { role: self.role.as_deref(), claims: self.claims.as_deref(), token: self.token.as_deref() }
+    }
 }
 
 /// Where the embedded PostgreSQL keeps its data.
@@ -142,8 +161,8 @@ fn main() -> ExitCode {
         Some(Command::Migrate { directory, cluster }) => {
             site::migrate(&directory, cluster.data_dir).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Explain { address, served, role }) => {
-            inspect::explain(&served, &address, role.as_deref()).map(|()| ExitCode::SUCCESS)
+        Some(Command::Explain { address, served, visitor }) => {
+            inspect::explain(&served, &address, visitor.visitor()).map(|()| ExitCode::SUCCESS)
         }
         Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
         None => run(&arguments.as_postgrest),

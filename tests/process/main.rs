@@ -4,6 +4,7 @@ mod admin;
 mod browser;
 mod clients;
 mod crowd;
+mod explain;
 mod handover;
 mod issuer;
 mod joined;

@@ -178,7 +178,7 @@ fn event_trigger_sql_is_printed_for_the_channel_of_the_configuration() {
 }
 
 /// What a command prints, and its code.
-fn printed(arguments: &[&str], environment: &[(&str, &str)]) -> (String, String, Option<i32>) {
+pub(crate) fn printed(arguments: &[&str], environment: &[(&str, &str)]) -> (String, String, Option<i32>) {
     let output = Program::command(arguments, environment).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr), output.status.code())

@@ -80,7 +80,12 @@ impl Identity {
         Self { role: None, members: nothing.members, as_role: Box::default(), registered: nothing.registered }
     }
 
-    fn of(role_path: &RolePath, claims: Claims) -> Result<Self, ClaimError> {
+    /// Whose claims these are, whether they were signed or not.
+    ///
+    /// # Errors
+    ///
+    /// As [`RolePath::role`].
+    pub fn of(role_path: &RolePath, claims: Claims) -> Result<Self, ClaimError> {
         let role = role_path.role(&claims)?;
         let Claims { tree: _, members, registered } = claims;
         let as_role = role.as_deref().map(|role| members.with_role(role)).unwrap_or_default();

@@ -17,7 +17,7 @@ use hyper::{Method, StatusCode};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use thalweg_auth::{Identity, bearer};
+use thalweg_auth::{Claims, Identity, Refusal, RolePath, bearer};
 
 /// Whose token was sent, if one was.
 pub(crate) type Identified = Option<Arc<Identity>>;
@@ -59,9 +59,32 @@ impl<'a> Who<'a> {
             }
             (None, None) => None,
         };
-        let who = Self { identity, anonymous: in_force.config.db_anon_role.as_deref() };
-        match who.chosen() {
-            Some(_) => Ok(who),
+        Self::known(identity, in_force).with_role()
+    }
+
+    /// Who is said to ask on the command line: by a token, or else by claims that nobody has signed.
+    pub(crate) fn said(in_force: &'a InForce, claims: Option<&str>, token: Option<&str>) -> Result<Self, ApiError> {
+        let identity = match (token, claims) {
+            (Some(token), _) => {
+                let verifier = in_force.verifier().ok_or_else(ApiError::no_secret)?;
+                Some(verifier.identify(token.as_bytes(), now_s())?)
+            }
+            (None, Some(claims)) => {
+                let malformed = || ApiError::new(400, "PGRST303", "Claims are a JSON object: {\"role\": \"editor\"}");
+                let claims = Claims::parse(claims.as_bytes()).map_err(|_| malformed())?;
+                let path = RolePath::parse(&in_force.config.jwt_role_claim_key)
+                    .map_err(|error| ApiError::new(500, "PGRST300", error.to_string()))?;
+                Some(Identity::of(&path, claims).map_err(Refusal::Claims)?)
+            }
+            (None, None) => None,
+        };
+        Self::known(identity.map(Arc::new), in_force).with_role()
+    }
+
+    /// The same if there is a role as which it may ask.
+    fn with_role(self) -> Result<Self, ApiError> {
+        match self.chosen() {
+            Some(_) => Ok(self),
             None => Err(ApiError::anonymous_disabled()),
         }
     }

@@ -3,50 +3,77 @@
 //! For each query its request, the columns that are fetched, each with the place that names it, those that are not and why, the SQL,
 //! and how PostgreSQL would run it.
 
-use crate::config::{Config, InForce};
+use crate::auth::Who;
+use crate::config::{Config, InForce, said_by_database};
 use crate::error::ApiError;
-use crate::flow::{RequestText, context};
+use crate::flow::{RequestText, context_for};
 use crate::inspect::connect;
 use crate::schema::{LoadFailure, Snapshot, load};
 use crate::server::ServerError;
 use crate::site::{Asked, BoundQuery, Route, Site, embedded};
-use crate::transaction::texts;
+use crate::transaction::{RequestFacts, Session, run_alone, texts};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
 use thalweg_pages::{Additions, Need};
-use thalweg_plan::{Output, Plan, Read, plan};
+use thalweg_plan::{Context, Output, Plan, Read, Value, plan};
 use thalweg_request::Action;
-use thalweg_rows::{Demand, Malformed, RowSink, RowView, oid};
-use thalweg_sql::{Statement, quote};
-use thalweg_wire::{Connection, Query, StepError};
+use thalweg_rows::oid;
+use thalweg_sql::Statement;
+use thalweg_wire::{Connection, Query};
 
-/// Says what a GET of an address reads, for `db-anon-role` or another role.
+/// As whom something is explained: as nobody in particular, unless it is said.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Visitor<'a> {
+    /// The role of who is nobody in particular, and of claims that name none, instead of `db-anon-role`.
+    pub role: Option<&'a str>,
+    /// The claims that a token would have, a JSON object.
+    pub claims: Option<&'a str>,
+    /// A token, whose claims count instead.
+    pub token: Option<&'a str>,
+}
+
+/// Says what a GET of an address reads if this visitor asks.
 ///
 /// # Errors
 ///
-/// A database that cannot be reached, a site that cannot be loaded, or an address that nothing answers.
-pub async fn explain(config: &Config, address: &str, role: Option<&str>) -> Result<String, ServerError> {
+/// A database that cannot be reached, a site that cannot be loaded, a visitor who may not ask, or an address that nothing answers.
+pub async fn explain(config: &Config, address: &str, visitor: Visitor<'_>) -> Result<String, ServerError> {
     let failed = |failure: LoadFailure| ServerError::Database(failure.to_string());
-    let connection = connect(config).await.map_err(|error| failed(error.into()))?;
-    let snapshot = load(connection, config, None).await.map_err(failed)?;
-    let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
     let wrong = |error: ApiError| ServerError::Explain(error.words());
     let parsed = Some(address).filter(|address| address.starts_with('/')).and_then(|address| address.parse().ok());
     let mut uri: Uri =
         parsed.ok_or_else(|| ServerError::Explain(format!("{address} is no address such as /flights")))?;
+    let mut connection = connect(config).await.map_err(|error| failed(error.into()))?;
+    let mut config = match config.db_config {
+        true => said_by_database(config.clone(), &mut connection).await.map_err(ServerError::Config)?,
+        false => config.clone(),
+    };
+    if let Some(role) = visitor.role {
+        config.db_anon_role = Some(role.to_owned());
+    }
+    let snapshot = load(connection, &config, None).await.map_err(failed)?;
+    let in_force = InForce::new(config).map_err(ServerError::Config)?;
+    let config = &in_force.config;
+    let who = Who::said(&in_force, visitor.claims, visitor.token).map_err(|error| {
+        ServerError::Explain(format!("{} (--role, --claims or --token says who visits)", error.words()))
+    })?;
     let site = Site::of(config, false, Additions::default()).map_err(|error| ServerError::Pages(error.to_string()))?;
     let connection = connect(config).await.map_err(|error| failed(error.into()))?;
+    let is_of_page = site.as_ref().is_some_and(|site| site.route(&mut uri) == Route::Page);
+    let (headers, text) = (HeaderMap::new(), String::new());
     let mut explaining = Explaining {
         in_force: &in_force,
         snapshot: &snapshot,
-        role: role.or(config.db_anon_role.as_deref()),
+        who: &who,
+        uri: &uri,
+        headers: &headers,
         connection,
-        text: String::new(),
+        text,
     };
-    match site {
-        Some(site) if site.route(&mut uri) == Route::Page => explaining.page(&site, &uri).await.map_err(wrong)?,
-        Some(_) | None => {
+    match site.filter(|_| is_of_page) {
+        Some(site) => explaining.page(&site).await.map_err(wrong)?,
+        None => {
             let request = uri.path_and_query().map_or("/", |target| target.as_str());
             explaining.request("", request, None, None).await.map_err(wrong)?;
         }
@@ -57,19 +84,19 @@ pub async fn explain(config: &Config, address: &str, role: Option<&str>) -> Resu
 struct Explaining<'a> {
     in_force: &'a InForce,
     snapshot: &'a Snapshot,
-    role: Option<&'a str>,
+    who: &'a Who<'a>,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
     connection: Connection,
     text: String,
 }
 
 impl Explaining<'_> {
-    async fn page(&mut self, site: &Site, uri: &Uri) -> Result<(), ApiError> {
+    async fn page(&mut self, site: &Site) -> Result<(), ApiError> {
         let bound = site.bound(&site.loaded(), self.in_force, self.snapshot);
-        let found = bound.loaded.pages.find(uri.path()).map_err(|error| ApiError::of_path(&error))?;
+        let found = bound.loaded.pages.find(self.uri.path()).map_err(|error| ApiError::of_path(&error))?;
         let found = found.ok_or_else(ApiError::no_page)?;
-        let headers = HeaderMap::new();
-        let claims = crate::auth::claims_of(self.role.unwrap_or_default());
-        let asked = Asked::of((uri, &headers), &found.bound, &claims)?;
+        let asked = Asked::of((self.uri, self.headers), &found.bound, &self.who.claims())?;
         self.line(0, "page", &found.page.template);
         for query in &bound.page(found.number)?.queries {
             let (filled, _) = asked.filled(query)?;
@@ -93,16 +120,19 @@ impl Explaining<'_> {
         };
         let parsed = text.request(Action::Read)?;
         let schema = self.in_force.config.default_schema();
-        let all = context(self.in_force, self.snapshot, schema);
-        let narrowing = query.map(|query| &query.narrowing);
-        let narrowed = thalweg_plan::Context { narrowing, is_flat_allowed: query.is_none(), ..all };
-        let (whole, plan) = (plan(&parsed, None, all)?, plan(&parsed, None, narrowed)?);
+        let context = context_for((self.in_force, self.snapshot, schema), self.who, &parsed, query);
+        let whole = plan(&parsed, None, Context { narrowing: None, ..context })?;
+        let plan = plan(&parsed, None, context)?;
         self.text.push('\n');
         self.line(0, if name.is_empty() { "request" } else { name }, request);
-        let mut columns = Columns { fetched: Vec::new(), left_out: Vec::new() };
+        let mut columns = Columns::default();
         columns.level("", (&whole.read, Some(&plan.read)), need);
+        columns.unselected("", &whole.read);
         self.block("fetched", &columns.fetched);
         self.block("left out", &columns.left_out);
+        if !columns.unselected.is_empty() {
+            self.line(1, "not selected", &columns.unselected.join(", "));
+        }
         if let Some(whole) = need.and_then(|need| need.whole.as_ref()) {
             self.line(1, "all columns", &format!("{}, {}", whole.why, whole.place));
         }
@@ -111,44 +141,17 @@ impl Explaining<'_> {
     }
 
     async fn statements(&mut self, plan: &Plan<'_>, schema: &str) {
+        let function = plan.call().map(|call| call.function);
+        let facts =
+            RequestFacts { method: "GET", path: self.uri.path(), headers: self.headers, timezone: None, function };
+        let session = Session::anew(self.in_force, self.snapshot, schema, self.who, facts);
         let statements = thalweg_sql::statements(plan, self.in_force.config.db_max_rows);
         for (_, statement) in &statements.main {
             let params = statement.params.iter().enumerate().map(|(at, param)| format!("\n${} = {param}", at + 1));
             self.line(1, "SQL", &format!("{}{}", statement.text, params.collect::<String>()));
-            let run = self.run_by_postgres(statement, schema).await;
-            let run = run.unwrap_or_else(|error| error.to_string());
-            let label = self.role.map_or("plan".to_owned(), |role| format!("plan for {role}"));
-            self.line(1, &label, &run);
+            let run = run_by_postgres(&mut self.connection, &session, statement).await;
+            self.line(1, &format!("plan for {}", self.who.role()), &run.unwrap_or_else(|error| error.words()));
         }
-    }
-
-    /// How PostgreSQL would run a statement.
-    async fn run_by_postgres(
-        &mut self,
-        statement: &Statement<'_>,
-        schema: &str,
-    ) -> Result<String, thalweg_wire::Error> {
-        let mut role = String::from("SET LOCAL ROLE ");
-        quote(&mut role, self.role.unwrap_or("none"));
-        let path = format!("SET LOCAL search_path = {}", self.snapshot.search_path(schema));
-        let before = ["BEGIN READ ONLY", if self.role.is_some() { &role } else { "SET LOCAL ROLE none" }, &path];
-        let text = match statement.text.starts_with("EXPLAIN") {
-            true => statement.text.clone(),
-            false => format!("EXPLAIN {}", statement.text),
-        };
-        let params = texts(&statement.params);
-        let mut lines = Lines::default();
-        let mut explained = self.connection.execute(&before).await;
-        if explained.is_ok() {
-            let query = Query { params: &params, ..Query::bare(&text) };
-            explained = match self.connection.run(&[query], &mut lines).await {
-                Ok(_) => Ok(()),
-                Err(StepError::Wire(error)) => Err(error),
-                Err(StepError::Sink(_)) => Ok(()),
-            };
-        }
-        self.connection.execute(&["ROLLBACK"]).await?;
-        explained.map(|()| lines.0.join("\n"))
     }
 
     fn block(&mut self, label: &str, columns: &[(String, String)]) {
@@ -174,10 +177,29 @@ impl Explaining<'_> {
     }
 }
 
+/// How PostgreSQL would run a statement.
+async fn run_by_postgres(
+    connection: &mut Connection,
+    session: &Session<'_>,
+    statement: &Statement<'_>,
+) -> Result<String, ApiError> {
+    let text = match statement.text.starts_with("EXPLAIN") {
+        true => statement.text.clone(),
+        false => format!("EXPLAIN {}", statement.text),
+    };
+    let params = texts(&statement.params);
+    let explained = run_alone(connection, session, Query { params: &params, ..Query::bare(&text) }).await?;
+    let lines: Vec<String> = explained.rows.into_iter().flatten().flatten().collect();
+    Ok(lines.join("\n"))
+}
+
 /// The columns of a read by their paths, each with why it is fetched or not.
+#[derive(Default)]
 struct Columns {
     fetched: Vec<(String, String)>,
     left_out: Vec<(String, String)>,
+    /// Those that the request itself does not ask for.
+    unselected: Vec<String>,
 }
 
 impl Columns {
@@ -202,6 +224,22 @@ impl Columns {
             }
         }
     }
+
+    /// The columns of a level, and of what it embeds, that its request does not select.
+    fn unselected(&mut self, prefix: &str, read: &Read<'_>) {
+        let is_of = |output: &Output<'_>, name: &str| matches!(&output.value, Value::Column { column, .. } if column.name == name);
+        let columns = read.from.relation().map_or(&[][..], |relation| &relation.columns);
+        let unselected = columns.iter().filter(|known| !read.outputs.iter().any(|output| is_of(output, &known.name)));
+        self.unselected.extend(unselected.map(|known| format!("{prefix}{}", known.name)));
+        for (index, embed) in read.embeds.iter().enumerate() {
+            let is_it = |output: &&Output<'_>| matches!(output.value, Value::Embed(known) if known == index);
+            let key = read.outputs.iter().find(is_it).map(|output| &*output.key);
+            // what is there for its rows alone selects nothing
+            if let Some(name) = key.or(embed.spread.then_some(&*embed.target.name)) {
+                self.unselected(&format!("{prefix}{name}."), &embed.read);
+            }
+        }
+    }
 }
 
 fn why_not(output: &Output<'_>, need: Option<&Need>) -> String {
@@ -212,23 +250,4 @@ fn why_not(output: &Output<'_>, need: Option<&Need>) -> String {
         "no template names it"
     };
     why.to_owned()
-}
-
-/// The lines of a plan.
-#[derive(Default)]
-struct Lines(Vec<String>);
-
-impl RowSink for Lines {
-    type Error = Malformed;
-
-    fn row(&mut self, row: RowView<'_>) -> Result<Demand, Malformed> {
-        let line = row.columns().column()?.unwrap_or_default();
-        self.0.push(String::from_utf8_lossy(line).into_owned());
-        Ok(Demand::More)
-    }
-
-    fn restart(&mut self) -> bool {
-        self.0.clear();
-        true
-    }
 }

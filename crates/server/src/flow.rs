@@ -8,7 +8,7 @@ mod page;
 mod text;
 mod wanted;
 
-pub(crate) use going::context;
+pub(crate) use going::{context, context_for};
 pub(crate) use text::RequestText;
 
 use crate::answer::{Body, cors};

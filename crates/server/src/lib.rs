@@ -48,7 +48,7 @@ pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret,
     Sources,
 };
-pub use explain::explain;
+pub use explain::{Visitor, explain};
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
 pub use routes::ClientBody;

@@ -30,7 +30,7 @@ use preamble::Preamble;
 use std::task::{Context, Poll, ready};
 use thalweg_catalog::Runs;
 use thalweg_rows::RowSink;
-use thalweg_wire::{Connection, Pooled, Progress, Query, SessionState, StepError};
+use thalweg_wire::{Connection, Error, Pooled, Progress, Query, SessionState, StepError, Texts};
 
 /// What PostgreSQL answers to a role that may not do something. The role itself may have been dropped and made anew, which a
 /// session that is kept in it cannot see.
@@ -75,6 +75,23 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
         _ => (before.clone(), before.clone()),
     };
     Ok(Entered { connection, preamble, rolls_back: false, after, after_rollback })
+}
+
+/// Runs a statement of a request on a connection that is nobody else's, and leaves nothing behind; its rows.
+pub(crate) async fn run_alone(
+    connection: &mut Connection,
+    session: &Session<'_>,
+    query: Query<'_>,
+) -> Result<Texts, ApiError> {
+    if session.role == LOGIN_ROLE {
+        return Err(ApiError::no_such_role(session.role));
+    }
+    let preamble = Preamble::of(session, None, connection);
+    let mut rows = Texts::of_statement(preamble.len());
+    let mut all = preamble.before(&[query]);
+    all.push(Query::unnamed(ROLLBACK));
+    let run = connection.run(&all, &mut rows).await.map_err(Error::from);
+    run.map(|_| rows).map_err(|error| ApiError::wire(&error, session.is_anonymous()))
 }
 
 impl Entered {

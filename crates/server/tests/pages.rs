@@ -8,7 +8,7 @@ use crate::signed::{token, with_secret};
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
-use thalweg_server::{Config, Server};
+use thalweg_server::{Config, Server, Visitor};
 use thalweg_testkit::{Database, Proxy};
 
 const SCHEMA: &str = "
@@ -708,7 +708,7 @@ fn what_a_page_reads_is_explained() {
     ]);
     let config = Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let explain = |address| runtime.block_on(thalweg_server::explain(&config, address, None));
+    let explain = |address| runtime.block_on(thalweg_server::explain(&config, address, Visitor::default()));
     let of_page = explain("/flights/1").unwrap();
     for line in [
         "page       flights/[id].html",
@@ -729,6 +729,7 @@ fn what_a_page_reads_is_explained() {
     assert!(whole.contains("track  binary, and no template names it"), "{whole}");
     let of_api = explain("/api/flights?select=id&id=eq.1").unwrap();
     assert!(of_api.contains("request    /flights?select=id&id=eq.1") && of_api.contains("Index"), "{of_api}");
+    assert!(of_api.contains("not selected title, pilot_id,"), "{of_api}");
     for (address, wrong) in [
         ("/nothing", "There is no such page."),
         ("/api/nothing", "Could not find the table"),

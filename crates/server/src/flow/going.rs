@@ -171,21 +171,8 @@ impl<'a> Going<'a> {
 
     /// What the plan depends on besides the request.
     pub(super) fn context(&self, request: &ApiRequest<'_>) -> Context<'a> {
-        const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
-        let Self { in_force, snapshot, .. } = *self;
-        let of_role = snapshot.catalog.session().role_settings.get(self.who.role());
-        let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
-        Context {
-            formats_are_changed: request.preferences.timezone.is_some()
-                || in_force.pre_request.is_some()
-                || FORMATS.iter().any(|format| in_force.hoists(format))
-                || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
-            is_flat_allowed: self.is_flat_allowed,
-            narrowing: self.of_page.map(|query| &query.narrowing),
-            // what a page shows is its author's to limit
-            rows_max: in_force.config.db_max_rows.filter(|_| self.of_page.is_none()),
-            ..context(in_force, snapshot, self.schema)
-        }
+        let Self { in_force, snapshot, who, schema, is_flat_allowed, of_page, .. } = *self;
+        Context { is_flat_allowed, ..context_for((in_force, snapshot, schema), who, request, of_page) }
     }
 
     /// The cookie that is to be put, if the request signs in or out. That is not for others' pages to do.
@@ -329,6 +316,29 @@ impl<'a> Going<'a> {
             respond::set_by_sql(&mut response, outcome.set_by_sql)?;
         }
         Ok((response, Some(outcome.rows)))
+    }
+}
+
+/// What the plan of a request depends on besides it, and of one that a page makes on what that needs.
+pub(crate) fn context_for<'a>(
+    (in_force, snapshot, schema): (&'a InForce, &'a Snapshot, &'a str),
+    who: &Who<'_>,
+    request: &ApiRequest<'_>,
+    of_page: Option<&'a BoundQuery>,
+) -> Context<'a> {
+    const FORMATS: [&str; 4] = ["timezone", "intervalstyle", "bytea_output", "extra_float_digits"];
+    let of_role = snapshot.catalog.session().role_settings.get(who.role());
+    let changes = |name: &str| FORMATS.iter().any(|format| format.eq_ignore_ascii_case(name));
+    Context {
+        formats_are_changed: request.preferences.timezone.is_some()
+            || in_force.pre_request.is_some()
+            || FORMATS.iter().any(|format| in_force.hoists(format))
+            || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
+        is_flat_allowed: of_page.is_none(),
+        narrowing: of_page.map(|query| &query.narrowing),
+        // what a page shows is its author's to limit
+        rows_max: in_force.config.db_max_rows.filter(|_| of_page.is_none()),
+        ..context(in_force, snapshot, schema)
     }
 }
 

@@ -37,7 +37,28 @@ pub(crate) struct RequestFacts<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session that only reads, for a request of `who` in `schema` whose plan runs this.
+    /// A session that only reads, for a request of `who` in `schema`, which may run anything.
+    pub(crate) fn anew(
+        in_force: &'a InForce,
+        snapshot: &'a Snapshot,
+        schema: &'a str,
+        who: &'a Who<'a>,
+        facts: RequestFacts<'a>,
+    ) -> Self {
+        Self {
+            who,
+            role: who.role(),
+            search_path: snapshot.search_path(schema),
+            snapshot,
+            in_force,
+            facts,
+            is_read_only: true,
+            one_snapshot: false,
+            runs: Runs::Anything,
+        }
+    }
+
+    /// The same for a plan that runs this.
     pub(crate) fn of(
         state: &'a State,
         in_force: &'a InForce,
@@ -49,17 +70,8 @@ impl<'a> Session<'a> {
     ) -> Self {
         // what relations run may have changed
         let is_certain = in_force.pre_request.is_none() && !state.reloader.is_behind();
-        Self {
-            who,
-            role: who.role(),
-            search_path: snapshot.search_path(schema),
-            snapshot,
-            in_force,
-            facts,
-            is_read_only: true,
-            one_snapshot: false,
-            runs: if is_certain { runs } else { Runs::Anything },
-        }
+        let runs = if is_certain { runs } else { Runs::Anything };
+        Self { runs, ..Self::anew(in_force, snapshot, schema, who, facts) }
     }
 
     /// The same for one that may write, unless it says that it does not.
