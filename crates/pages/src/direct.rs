@@ -15,7 +15,7 @@ mod bind;
 mod read;
 mod write;
 
-pub(crate) use read::read;
+pub(crate) use read::{Called, read};
 pub(crate) use write::Direct;
 
 use crate::rows::Rows;

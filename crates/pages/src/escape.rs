@@ -133,7 +133,14 @@ fn entity(byte: u8) -> Option<&'static str> {
 }
 
 pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    replaced(out, text, entity)
+    if is_plain(text.as_bytes()) { out.write_str(text) } else { replaced(out, text, entity) }
+}
+
+/// Whether nothing is to be replaced, which is most often so: many bytes are looked at together.
+fn is_plain(bytes: &[u8]) -> bool {
+    let is_special = |any, byte: &u8| any | matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    !chunks.iter().any(|chunk| chunk.iter().fold(false, is_special)) && !rest.iter().fold(false, is_special)
 }
 
 /// The same without the control characters that no document may hold (XML 1.0 section 2.2).

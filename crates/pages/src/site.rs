@@ -1,7 +1,7 @@
 //! A folder of templates as a site: its pages, their paths, and what they need.
 
 use crate::analysis::{self, Rows, Templates};
-use crate::direct::{self, Loops};
+use crate::direct::{self, Called, Loops};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::messages::{self, Messages};
@@ -20,7 +20,7 @@ pub struct Site {
     routes: Routes,
     templates: BTreeMap<String, String>,
     /// The templates again, with calls of these loops before them.
-    called: BTreeMap<String, String>,
+    called: BTreeMap<String, Called>,
     loops: Loops,
     messages: Arc<Messages>,
 }
@@ -36,6 +36,8 @@ pub struct Page {
     pub needs: BTreeMap<String, Need>,
     /// The names that its path binds, in order.
     pub bound: Vec<String>,
+    /// Whether it takes as long as its rows are large: it has no loop within a loop but over what a row holds.
+    pub is_linear: bool,
 }
 
 /// The page of a path.
@@ -107,7 +109,9 @@ impl Site {
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
             let (file, text) = &templates.sources[number];
             let (head, body) = (front_as_comment(begin.1), &text[begin.0..]);
-            site.called.insert(file.clone(), format!("{head}{}", direct::read(file, body, &mut site.loops)));
+            let mut called = direct::read(file, body, &mut site.loops);
+            called.text.insert_str(0, &head);
+            site.called.insert(file.clone(), called);
             site.templates.insert(file.clone(), format!("{head}{body}"));
             if file.split('/').any(|part| part.starts_with('_')) {
                 let form = (!front.forms.is_empty()).then_some("[form]");
@@ -120,6 +124,9 @@ impl Site {
             let queries: Vec<(&str, Rows)> = front.queries.iter().map(|(name, query)| (&**name, rows(query))).collect();
             let needs = analysis::needs(&templates, number as u32, &queries)?;
             site.add(file, front, needs)?;
+        }
+        for number in 0..site.pages.len() {
+            site.pages[number].is_linear = site.is_direct(&site.pages[number].template);
         }
         Ok(site)
     }
@@ -158,7 +165,7 @@ impl Site {
 
     /// All templates by name, with calls of loops that are written without the engine, and these loops.
     pub(crate) fn called(&self) -> (impl Iterator<Item = (&str, &str)>, &Loops) {
-        (self.called.iter().map(|(name, source)| (&**name, &**source)), &self.loops)
+        (self.called.iter().map(|(name, called)| (&**name, &*called.text)), &self.loops)
     }
 
     /// The messages of all languages.
@@ -184,8 +191,23 @@ impl Site {
                 Error::of_file(ErrorKind::Name, file, message)
             })?;
         }
-        self.pages.push(Page { template: file.to_owned(), front, needs, bound });
+        self.pages.push(Page { template: file.to_owned(), front, needs, bound, is_linear: false });
         Ok(())
+    }
+
+    /// Whether all loops of a template and of those that it is made of are direct.
+    fn is_direct(&self, template: &str) -> bool {
+        let mut reached = vec![template];
+        let mut at = 0;
+        while let Some(template) = reached.get(at) {
+            let Some(Called { is_direct: true, others: Some(others), .. }) = self.called.get(*template) else {
+                return false;
+            };
+            let new: Vec<&str> = others.iter().map(String::as_str).filter(|other| !reached.contains(other)).collect();
+            reached.extend(new);
+            at += 1;
+        }
+        true
     }
 }
 

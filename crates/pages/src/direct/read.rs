@@ -94,16 +94,42 @@ const NO_TARGETS: [&str; 6] = ["locale", "zone", "loop", "self", "super", "calle
 /// What is no value, or is known where it stands only.
 const NO_NAMES: [&str; 5] = ["loop", "self", "super", "caller", "debug"];
 
-/// The template with a call before each of its loops that can be written directly. It has been parsed before.
-pub(crate) fn read(file: &str, text: &str, loops: &mut Loops) -> String {
-    let Ok(ast::Stmt::Template(tree)) = parse(text, file, Default::default()) else { return text.to_owned() };
-    let mut found = Vec::new();
-    find(&tree.children, &mut |each| {
+/// A template that calls loops.
+#[derive(Debug, Default)]
+pub(crate) struct Called {
+    /// With a call before each loop that can be written directly.
+    pub(crate) text: String,
+    /// Whether no loop is the engine's.
+    pub(crate) is_direct: bool,
+    /// The templates that it extends, includes and imports, if their names are known.
+    pub(crate) others: Option<Vec<String>>,
+}
+
+/// Puts calls into a template, which has been parsed before.
+pub(crate) fn read(file: &str, text: &str, loops: &mut Loops) -> Called {
+    let Ok(ast::Stmt::Template(tree)) = parse(text, file, Default::default()) else { return Called::default() };
+    let (mut found, mut is_direct, mut others) = (Vec::new(), true, Some(Vec::new()));
+    let mut called = |each: &ast::Spanned<ast::ForLoop<'_>>| {
         let ast::Expr::Var(over) = &each.iter else { return None };
         let read = Reader::default().outermost(each)?;
-        found.push((over.id, Tags::of(text, each.span())?, loops.len()));
+        found.push((over.id.to_owned(), Tags::of(text, each.span())?, loops.len()));
         loops.push(Arc::new(read));
         Some(())
+    };
+    find(&tree.children, &mut |sought| match sought {
+        Sought::Loop(each) => {
+            let is_called = called(each).is_some();
+            is_direct &= is_called;
+            is_called
+        }
+        Sought::Other(name) => {
+            let name = name.as_const().and_then(|name| name.as_str().map(str::to_owned));
+            others = others.take().zip(name).map(|(mut others, name)| {
+                others.push(name);
+                others
+            });
+            false
+        }
     });
     found.sort_unstable_by_key(|(_, tags, _)| tags.begin);
     let (mut called, mut at) = (String::with_capacity(text.len()), 0);
@@ -115,7 +141,7 @@ pub(crate) fn read(file: &str, text: &str, loops: &mut Loops) -> String {
         at = end;
     }
     called.push_str(&text[at..]);
-    called
+    Called { text: called, is_direct, others }
 }
 
 /// The tags of a loop: where they begin and end, and how they treat the white space around them.
@@ -139,12 +165,19 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// Looks for loops. Within one that is taken there is none to be looked for.
-fn find<'a>(statements: &[ast::Stmt<'a>], take: &mut impl FnMut(&ast::Spanned<ast::ForLoop<'a>>) -> Option<()>) {
+/// What is looked for in a template.
+enum Sought<'t, 'a> {
+    Loop(&'t ast::Spanned<ast::ForLoop<'a>>),
+    /// The name of another template.
+    Other(&'t ast::Expr<'a>),
+}
+
+/// Looks for loops and other templates, but within a loop that is taken.
+fn find<'a>(statements: &[ast::Stmt<'a>], take: &mut impl FnMut(Sought<'_, 'a>) -> bool) {
     for statement in statements {
         match statement {
             ast::Stmt::ForLoop(each) => {
-                if take(each).is_none() {
+                if !take(Sought::Loop(each)) {
                     find(&each.body, take);
                     find(&each.else_body, take);
                 }
@@ -161,13 +194,13 @@ fn find<'a>(statements: &[ast::Stmt<'a>], take: &mut impl FnMut(&ast::Spanned<as
             ast::Stmt::Block(block) => find(&block.body, take),
             ast::Stmt::Macro(made) => find(&made.body, take),
             ast::Stmt::CallBlock(block) => find(&block.macro_decl.body, take),
+            ast::Stmt::Import(import) => _ = take(Sought::Other(&import.expr)),
+            ast::Stmt::FromImport(import) => _ = take(Sought::Other(&import.expr)),
+            ast::Stmt::Extends(extends) => _ = take(Sought::Other(&extends.name)),
+            ast::Stmt::Include(include) => _ = take(Sought::Other(&include.name)),
             ast::Stmt::EmitExpr(_)
             | ast::Stmt::EmitRaw(_)
             | ast::Stmt::Set(_)
-            | ast::Stmt::Import(_)
-            | ast::Stmt::FromImport(_)
-            | ast::Stmt::Extends(_)
-            | ast::Stmt::Include(_)
             | ast::Stmt::Continue(_)
             | ast::Stmt::Break(_)
             | ast::Stmt::Do(_) => {}

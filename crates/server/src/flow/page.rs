@@ -338,11 +338,12 @@ impl<'a> Making<'a> {
     async fn written(&self, bound: Arc<Bound>, number: usize, filled: Filled) -> Result<Page, ApiError> {
         let Filled { values, rows_bytes, .. } = filled;
         let (state, values, block) = (self.state, Arc::new(values), fragment(&self.parts.headers));
-        // a template may do much with few rows: those who wait for this thread go to another meanwhile
+        let is_linear = bound.loaded.pages.pages()[number].is_linear;
         let work = match rows_bytes {
-            ..QUICK_BYTES_MIN => Work::Quick,
-            QUICK_BYTES_MIN..BUSY_BYTES_MIN => Work::Busy,
-            _ => Work::Long,
+            BUSY_BYTES_MIN.. => Work::Long,
+            // a template may do much with few rows: those who wait for this thread go to another meanwhile
+            QUICK_BYTES_MIN.. if !is_linear => Work::Busy,
+            _ => Work::Quick,
         };
         made(state, work, move |out| render(&bound, (number, block.as_deref()), &values, out)).await
     }
