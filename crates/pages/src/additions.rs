@@ -40,6 +40,11 @@ impl Additions {
         self.filters.push((name.to_owned(), Value::from_function(filter)));
     }
 
+    /// The names of the functions.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().map(|(name, _)| &**name)
+    }
+
     /// Says what is wrong with their names. One that templates have already means to the analysis what it has always meant, so
     /// that it cannot be replaced; `taken` are functions of whoever serves the site.
     ///

@@ -10,9 +10,11 @@
 mod calls;
 mod expressions;
 mod filters;
+mod names;
 mod paths;
 mod predicates;
 mod scope;
+mod set;
 mod statements;
 mod tree;
 mod value;
@@ -20,9 +22,12 @@ mod value;
 use crate::error::{Error, ErrorKind, Place};
 use crate::need::{Column, Need, Whole, Why};
 use crate::syntax::{At, For, Macro, Name, Program};
+use names::Check;
+pub(crate) use names::Words;
 use scope::{Blocks, Names, Scope, Visit};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 use tree::Tree;
 use value::{Atom, Contents, Node, Object, Value};
 
@@ -55,13 +60,15 @@ pub(crate) enum Rows {
     Any,
 }
 
-/// What a page needs of each query.
+/// What a page needs of each query. Its names are held against words, besides the queries' and those that its path binds.
 pub(crate) fn needs(
     templates: &Templates,
     page: u32,
-    queries: &[(&str, Rows)],
+    (queries, bound): (&[(&str, Rows)], &[String]),
+    words: Option<&Words>,
 ) -> Result<BTreeMap<String, Need>, Error> {
-    let mut analysis = Analysis::new(templates);
+    let mut analysis = Analysis::new(templates, words);
+    analysis.give(page, bound);
     let mut roots = Vec::new();
     for (name, rows) in queries {
         let root = analysis.tree.root();
@@ -77,20 +84,39 @@ pub(crate) fn needs(
     if let Some((kind, message, at)) = analysis.fault {
         return Err(Error::new(kind, templates.place(at), message));
     }
-    Ok(roots.into_iter().map(|(name, root)| (name, need(templates, &analysis.tree, root))).collect())
+    if let Some((at, message)) = analysis.check.fault() {
+        return Err(Error::new(ErrorKind::Template, templates.place(at), message));
+    }
+    let mut found = Found { templates, tree: &analysis.tree, places: BTreeMap::new() };
+    Ok(roots.into_iter().map(|(name, root)| (name, found.need(root))).collect())
 }
 
-fn need(templates: &Templates, tree: &Tree, node: Node) -> Need {
-    let entry = tree.entry(node);
-    let whole = |known: &Option<(Why, At)>| known.clone().map(|(why, at)| Whole { why, place: templates.place(at) });
-    let column = |(name, node): (&Name, &Node)| {
-        let place = templates.place(tree.entry(*node).at);
-        (name.to_string(), Column { place, need: need(templates, tree, *node) })
-    };
-    Need {
-        columns: entry.columns.iter().map(column).collect(),
-        whole: whole(&entry.whole),
-        whole_if_one: whole(&entry.whole_if_one),
+/// The needs that were found, with their places.
+struct Found<'a> {
+    templates: &'a Templates,
+    tree: &'a Tree,
+    places: BTreeMap<At, Arc<Place>>,
+}
+
+impl Found<'_> {
+    fn need(&mut self, node: Node) -> Need {
+        let entry = self.tree.entry(node);
+        let place = |at| self.templates.place(at);
+        let whole = |known: &Option<(Why, At)>| known.clone().map(|(why, at)| Whole { why, place: place(at) });
+        let (whole, whole_if_one) = (whole(&entry.whole), whole(&entry.whole_if_one));
+        let columns = entry.columns.iter().map(|(name, node)| (name.to_string(), self.column(*node)));
+        Need { columns: columns.collect(), whole, whole_if_one }
+    }
+
+    fn column(&mut self, node: Node) -> Column {
+        let entry = self.tree.entry(node);
+        let place = self.place(entry.at).as_ref().clone();
+        let named = entry.named.iter().map(|at| self.place(*at)).collect();
+        Column { place, named, need: self.need(node) }
+    }
+
+    fn place(&mut self, at: At) -> Arc<Place> {
+        self.places.entry(at).or_insert_with(|| Arc::new(self.templates.place(at))).clone()
     }
 }
 
@@ -102,8 +128,9 @@ enum Visited {
 struct Analysis<'a> {
     templates: &'a Templates,
     tree: Tree,
-    /// The queries, which every scope begins with.
+    /// The queries and what else every page has, which every scope begins with.
     names: Names,
+    check: Check<'a>,
     scope: Scope,
     numbers: BTreeMap<(At, &'static str), Object>,
     contents: Vec<Contents>,
@@ -123,11 +150,12 @@ struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    fn new(templates: &'a Templates) -> Analysis<'a> {
+    fn new(templates: &'a Templates, words: Option<&'a Words>) -> Analysis<'a> {
         Analysis {
             templates,
             tree: Tree::default(),
             names: BTreeMap::new(),
+            check: Check::new(words),
             scope: Scope::default(),
             numbers: BTreeMap::new(),
             contents: Vec::new(),
@@ -146,6 +174,7 @@ impl<'a> Analysis<'a> {
     fn run(&mut self, page: u32) {
         loop {
             self.has_grown = false;
+            self.check.begin();
             self.visited.clear();
             self.visits.clear();
             self.scope = Scope { names: self.names.clone(), ..Scope::default() };
@@ -155,8 +184,14 @@ impl<'a> Analysis<'a> {
             }
         }
         if self.is_exhausted() {
-            self.tree.all_whole(&Why::TooMuch, At { template: page, offset: 0 });
+            self.all_whole(&Why::TooMuch, At { template: page, offset: 0 });
         }
+    }
+
+    /// Not all is looked at: any column may be needed, and any name may be set.
+    fn all_whole(&mut self, why: &Why, at: At) {
+        self.check.give_up();
+        self.tree.all_whole(why, at);
     }
 
     fn is_exhausted(&self) -> bool {
@@ -167,7 +202,7 @@ impl<'a> Analysis<'a> {
     fn descend(&mut self, at: Option<At>) -> bool {
         self.steps += 1;
         if self.nesting >= NESTING_MAX {
-            self.tree.all_whole(&Why::TooDeep, at.unwrap_or(At { template: 0, offset: 0 }));
+            self.all_whole(&Why::TooDeep, at.unwrap_or(At { template: 0, offset: 0 }));
         }
         !self.is_exhausted() && self.nesting < NESTING_MAX
     }
@@ -197,6 +232,12 @@ impl<'a> Analysis<'a> {
             self.contents.push(Contents::default());
         }
         object
+    }
+
+    /// An object that no template makes.
+    fn new_object(&mut self, contents: Contents) -> Object {
+        self.contents.push(contents);
+        Object(self.contents.len() as u32 - 1)
     }
 
     fn contents(&self, object: Object) -> &Contents {

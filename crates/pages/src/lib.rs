@@ -34,6 +34,7 @@ mod front;
 mod messages;
 mod need;
 mod pager;
+mod provided;
 mod query;
 mod render;
 mod route;
@@ -53,6 +54,7 @@ pub use messages::{
 };
 pub use need::{Column, Need, Whole, Why};
 pub use pager::Pager;
+pub use provided::{Fields, Provided, Vocabulary};
 pub use query::{QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Value};
 pub use render::{Renderer, Values, of_engine};
 pub use route::{PATH_BYTES_MAX, PATH_PARTS_MAX, PathError};

@@ -3,6 +3,7 @@
 use crate::error::Place;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// What a page can touch of a query's rows, of an embed's, or of a value.
 ///
@@ -23,6 +24,9 @@ pub struct Need {
 pub struct Column {
     /// Where it is named first.
     pub place: Place,
+    /// Everywhere where it is meant. It must be there, unless each of these places finds the name in other rows too: a macro may be given
+    /// rows of several kinds. What a template only asks for (`"title" in flight`) need not be there.
+    pub named: Vec<Arc<Place>>,
     /// What is needed of it.
     pub need: Need,
 }

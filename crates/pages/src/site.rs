@@ -1,11 +1,12 @@
 //! A folder of templates as a site: its pages, their paths, and what they need.
 
-use crate::analysis::{self, Rows, Templates};
+use crate::analysis::{self, Rows, Templates, Words};
 use crate::direct::{self, Called, Loops};
 use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::messages::{self, Messages};
 use crate::need::Need;
+use crate::provided::Vocabulary;
 use crate::query::{Query, Shows};
 use crate::route::{self, Part, PathError, Routes};
 use crate::{escape, folder, syntax};
@@ -65,16 +66,17 @@ impl Site {
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
     pub fn load(folder: &Path) -> Result<Site, Error> {
-        Site::load_in(folder, None)
+        Site::load_in(folder, None, None)
     }
 
-    /// Reads a folder, in whose messages a language has what others do not. It is English where several have messages and none is named.
+    /// Reads a folder, in whose messages a language has what others do not. It is English where several have messages and none is named. A
+    /// name in a template that nothing defines is an error if it is said what there is to be found.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
-    pub fn load_in(folder: &Path, language: Option<&str>) -> Result<Site, Error> {
-        Site::of_in(folder::read(folder)?, language)
+    pub fn load_in(folder: &Path, language: Option<&str>, vocabulary: Option<&Vocabulary>) -> Result<Site, Error> {
+        Site::of_in(folder::read(folder)?, language, vocabulary)
     }
 
     /// Makes a site of templates by name.
@@ -83,15 +85,19 @@ impl Site {
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
     pub fn of(files: impl IntoIterator<Item = (String, String)>) -> Result<Site, Error> {
-        Site::of_in(files, None)
+        Site::of_in(files, None, None)
     }
 
-    /// Makes a site of templates and messages by name, with its language as by [`Site::load_in`].
+    /// Makes a site of templates and messages by name, with its language and what there is to be found as by [`Site::load_in`].
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, with its file, and the line where there is one.
-    pub fn of_in(files: impl IntoIterator<Item = (String, String)>, language: Option<&str>) -> Result<Site, Error> {
+    pub fn of_in(
+        files: impl IntoIterator<Item = (String, String)>,
+        language: Option<&str>,
+        vocabulary: Option<&Vocabulary>,
+    ) -> Result<Site, Error> {
         let (catalogues, files) = files.into_iter().partition(|(file, _)| messages::is_catalogue(file));
         let messages = Arc::new(Messages::read(catalogues, language)?);
         let (mut templates, mut fronts) = (Templates::default(), Vec::new());
@@ -106,6 +112,7 @@ impl Site {
         }
         messages_are_known(&templates, &messages)?;
         let mut site = Site { messages, ..Site::default() };
+        let mut heads = Vec::new();
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
             let (file, text) = &templates.sources[number];
             let (head, body) = (front_as_comment(begin.1), &text[begin.0..]);
@@ -121,12 +128,14 @@ impl Site {
                 }
                 continue;
             }
-            let queries: Vec<(&str, Rows)> = front.queries.iter().map(|(name, query)| (&**name, rows(query))).collect();
-            let needs = analysis::needs(&templates, number as u32, &queries)?;
-            site.add(file, front, needs)?;
+            heads.push(Head::of(number as u32, file, front)?);
         }
-        for number in 0..site.pages.len() {
-            site.pages[number].is_linear = site.is_direct(&site.pages[number].template);
+        let words = vocabulary.map(|vocabulary| Words::of(&templates, heads.iter().flat_map(Head::names), vocabulary));
+        for head in heads {
+            let queries: Vec<(&str, Rows)> =
+                head.front.queries.iter().map(|(name, query)| (&**name, rows(query))).collect();
+            let needs = analysis::needs(&templates, head.number, (&queries, &head.bound), words.as_ref())?;
+            site.add(&templates.sources[head.number as usize].0, head, needs)?;
         }
         Ok(site)
     }
@@ -173,17 +182,8 @@ impl Site {
         &self.messages
     }
 
-    fn add(&mut self, file: &str, front: Front, needs: BTreeMap<String, Need>) -> Result<(), Error> {
-        let parts = parts(file)?;
-        let mut bound = Vec::new();
-        for part in &parts {
-            if let Part::Bound { name, .. } = part {
-                if bound.contains(name) || front.queries.iter().any(|(known, _)| known == name) {
-                    return Err(Error::of_file(ErrorKind::Name, file, format!("{name} would have two meanings")));
-                }
-                bound.push(name.clone());
-            }
-        }
+    fn add(&mut self, file: &str, head: Head, needs: BTreeMap<String, Need>) -> Result<(), Error> {
+        let Head { front, parts, bound, .. } = head;
         let number = self.pages.len();
         if !matches!(file, "404.html" | "error.html") {
             self.routes.add(&parts, number).map_err(|other| {
@@ -191,7 +191,8 @@ impl Site {
                 Error::of_file(ErrorKind::Name, file, message)
             })?;
         }
-        self.pages.push(Page { template: file.to_owned(), front, needs, bound, is_linear: false });
+        let is_linear = self.is_direct(file);
+        self.pages.push(Page { template: file.to_owned(), front, needs, bound, is_linear });
         Ok(())
     }
 
@@ -208,6 +209,35 @@ impl Site {
             at += 1;
         }
         true
+    }
+}
+
+/// A page before its template is looked at.
+struct Head {
+    number: u32,
+    front: Front,
+    parts: Vec<Part>,
+    bound: Vec<String>,
+}
+
+impl Head {
+    fn of(number: u32, file: &str, front: Front) -> Result<Head, Error> {
+        let parts = parts(file)?;
+        let mut bound = Vec::new();
+        for part in &parts {
+            if let Part::Bound { name, .. } = part {
+                if bound.contains(name) || front.queries.iter().any(|(known, _)| known == name) {
+                    return Err(Error::of_file(ErrorKind::Name, file, format!("{name} would have two meanings")));
+                }
+                bound.push(name.clone());
+            }
+        }
+        Ok(Head { number, front, parts, bound })
+    }
+
+    /// The names that its template has of it.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.front.queries.iter().map(|(name, _)| name).chain(&self.bound).map(String::as_str)
     }
 }
 

@@ -123,7 +123,7 @@ pub(crate) enum Expr {
     Constant,
     /// What a filter block takes.
     Captured,
-    Name(Name),
+    Name(Name, At),
     Attribute(Box<Expr>, Name, At),
     Item(Box<Expr>, Box<Expr>, At),
     Slice {
@@ -387,7 +387,7 @@ impl Reader<'_> {
         }
         match expr {
             ast::Expr::Const(constant_) => constant(&constant_.value, self.at(constant_.span())),
-            ast::Expr::Var(name) => Expr::Name(name.id.into()),
+            ast::Expr::Var(name) => Expr::Name(name.id.into(), self.at(name.span())),
             ast::Expr::Slice(slice) => Expr::Slice {
                 of: self.boxed(&slice.expr),
                 bounds: [&slice.start, &slice.stop, &slice.step].into_iter().flatten().map(|e| self.expr(e)).collect(),

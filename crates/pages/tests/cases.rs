@@ -5,7 +5,7 @@
 //! below is needed, if it is. `INSTA_UPDATE=always cargo test -p thalweg-pages` writes them anew.
 
 use std::fmt::Write;
-use thalweg_pages::{Need, Site};
+use thalweg_pages::{Additions, Need, Provided, Site, Vocabulary};
 
 const HEAD: &str = "+++\nflights = \"/flights\"\nflight = { one = \"/flights?id=eq.1\" }\n+++\n";
 
@@ -14,12 +14,36 @@ fn cases_are_as_they_were() {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::glob!("cases", "*.txt", |path| {
             let text = std::fs::read_to_string(path).unwrap();
-            insta::assert_snapshot!(shown(&text));
+            insta::assert_snapshot!(shown(&text, None));
         });
     });
 }
 
-fn shown(case: &str) -> String {
+/// Cases of which nothing may be said that is not certain: under `tests/cases/names`, with what a server gives its pages.
+#[test]
+fn names_are_as_they_were() {
+    const PROVIDED: [Provided; 4] = [
+        Provided::any("locale"),
+        Provided::any("is_signed_in"),
+        Provided::of("request", &[Provided::any("path"), Provided::any("query")]),
+        Provided::of(
+            "form",
+            &[Provided::any("values"), Provided::each("errors", &FAULT), Provided::of("error", &FAULT)],
+        ),
+    ];
+    const FAULT: [Provided; 2] = [Provided::any("message"), Provided::any("code")];
+    let mut additions = Additions::default();
+    additions.function("glide_ratio", |value: i64| value);
+    let vocabulary = Vocabulary::of(&PROVIDED, &["static"], &additions);
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::glob!("cases/names", "*.txt", |path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            insta::assert_snapshot!(shown(&text, Some(&vocabulary)));
+        });
+    });
+}
+
+fn shown(case: &str, vocabulary: Option<&Vocabulary>) -> String {
     let mut files = Vec::new();
     for (number, text) in case.trim_end().split("--- ").enumerate() {
         match (number, text.split_once('\n')) {
@@ -29,7 +53,7 @@ fn shown(case: &str) -> String {
             (_, None) => files.push((text.to_owned(), String::new())),
         }
     }
-    match Site::of(files) {
+    match Site::of_in(files, None, vocabulary) {
         Err(error) => format!("error: {error}"),
         Ok(site) => {
             let mut shown = String::new();

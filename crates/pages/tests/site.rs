@@ -264,7 +264,7 @@ fn catalogues_of_messages_are_no_pages() {
         fs::write(folder.path().join(name), text).unwrap();
     }
     fs::write(folder.path().join("index.html"), "{{ t('hello') }}").unwrap();
-    let site = Site::load_in(folder.path(), Some("fr")).unwrap();
+    let site = Site::load_in(folder.path(), Some("fr"), None).unwrap();
     assert_eq!(found(&site, "/").as_deref(), Some("index.html"));
     assert_eq!(found(&site, "/messages/de.ftl"), None);
     assert_eq!(site.templates().count(), 1);

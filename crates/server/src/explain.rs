@@ -15,7 +15,7 @@ use crate::transaction::{RequestFacts, Session, run_alone, texts};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt::Write;
-use thalweg_pages::{Additions, Need};
+use thalweg_pages::Need;
 use thalweg_plan::{Context, Output, Plan, Read, Value, plan};
 use thalweg_request::Action;
 use thalweg_rows::oid;
@@ -58,7 +58,7 @@ pub async fn explain(config: &Config, address: &str, visitor: Visitor<'_>) -> Re
     let who = Who::said(&in_force, visitor.claims, visitor.token).map_err(|error| {
         ServerError::Explain(format!("{} (--role, --claims or --token says who visits)", error.words()))
     })?;
-    let site = Site::of(config, false, Additions::default()).map_err(|error| ServerError::Pages(error.to_string()))?;
+    let site = Site::of(config, false, None).map_err(|error| ServerError::Pages(error.to_string()))?;
     let connection = connect(config).await.map_err(|error| failed(error.into()))?;
     let is_of_page = site.as_ref().is_some_and(|site| site.route(&mut uri) == Route::Page);
     let (headers, text) = (HeaderMap::new(), String::new());

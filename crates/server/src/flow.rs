@@ -9,6 +9,7 @@ mod text;
 mod wanted;
 
 pub(crate) use going::{context, context_for};
+pub(crate) use page::PROVIDED;
 pub(crate) use text::RequestText;
 
 use crate::answer::{Body, cors};

@@ -376,7 +376,7 @@ impl ServerBuilder {
             lifetime: config.db_pool_max_lifetime,
             ..PoolLimits::default()
         };
-        let site = Site::of(&config, self.is_development, self.additions)
+        let site = Site::of(&config, self.is_development, Some(self.additions))
             .map_err(|error| ServerError::Pages(error.with_lines(&config)))?
             .map(Arc::new);
         let pool = Pool::new(wire, limits);

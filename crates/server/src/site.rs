@@ -25,6 +25,7 @@ pub(crate) use respond::{Page, respond};
 
 use crate::config::{Config, InForce};
 use crate::error::ApiError;
+use crate::flow::PROVIDED;
 use crate::schema::Snapshot;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
@@ -36,7 +37,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::{Additions, Renderer};
+use thalweg_pages::{Additions, Renderer, Vocabulary};
 
 /// A site that is served.
 pub(crate) struct Site {
@@ -47,6 +48,7 @@ pub(crate) struct Site {
     language: String,
     /// What templates have besides.
     additions: Additions,
+    vocabulary: Vocabulary,
     loaded: ArcSwap<Loaded>,
     bound: ArcSwapOption<Bound>,
     /// Of one that is being written.
@@ -113,10 +115,16 @@ pub(crate) enum Route {
 pub(crate) const STATIC: &str = "static";
 
 impl Site {
-    /// The site of a configuration, if it has one. One that is being written may be wrong.
-    pub(crate) fn of(config: &Config, is_written: bool, additions: Additions) -> Result<Option<Self>, SiteError> {
+    /// The site of a configuration, if it has one. One that is being written may be wrong. Without additions, it is not known what these are.
+    pub(crate) fn of(
+        config: &Config,
+        is_written: bool,
+        additions: Option<Additions>,
+    ) -> Result<Option<Self>, SiteError> {
         let Some(folder) = &config.pages_dir else { return Ok(None) };
-        let (loaded, wrong) = match Loaded::of(folder, &config.pages_language, &additions, None) {
+        let vocabulary = vocabulary(additions.as_ref());
+        let additions = additions.unwrap_or_default();
+        let (loaded, wrong) = match Loaded::of(folder, &config.pages_language, (&additions, &vocabulary), None) {
             Ok(loaded) => (loaded, None),
             Err(error) if is_written => (Loaded::nothing(), Some(error)),
             Err(error) => return Err(error),
@@ -130,6 +138,7 @@ impl Site {
             prefix: config.pages_api_prefix.clone(),
             language: config.pages_language.clone(),
             additions,
+            vocabulary,
             loaded: ArcSwap::from_pointee(loaded),
             bound: ArcSwapOption::empty(),
             development,
@@ -165,7 +174,7 @@ impl Site {
     /// Reads the folder again. What is wrong with it leaves the site as it was.
     pub(crate) fn reload(&self) -> Result<(), SiteError> {
         let known = self.loaded();
-        let loaded = Loaded::of(&self.folder, &self.language, &self.additions, Some(&known.files));
+        let loaded = Loaded::of(&self.folder, &self.language, (&self.additions, &self.vocabulary), Some(&known.files));
         let read = loaded.map(|loaded| self.loaded.store(Arc::new(loaded)));
         match &self.development {
             Some(development) => {
@@ -223,11 +232,11 @@ impl Loaded {
     fn of(
         folder: &Path,
         language: &str,
-        additions: &Additions,
+        (additions, vocabulary): (&Additions, &Vocabulary),
         known: Option<&StaticFiles>,
     ) -> Result<Self, SiteError> {
         static LOADS: AtomicU64 = AtomicU64::new(1);
-        let pages = thalweg_pages::Site::load_in(folder, Some(language))?;
+        let pages = thalweg_pages::Site::load_in(folder, Some(language), Some(vocabulary))?;
         let of_files = folder.join(STATIC);
         let files = Arc::new(match known {
             Some(known) => known.load_again(&of_files)?,
@@ -236,6 +245,14 @@ impl Loaded {
         let mut renderer = Renderer::of(&pages, [(STATIC, url_of(files.clone()))], additions)?;
         renderer.add_missing(browse::TEMPLATES)?;
         Ok(Self { number: LOADS.fetch_add(1, Ordering::Relaxed), pages, renderer, files })
+    }
+}
+
+/// What templates may name.
+fn vocabulary(additions: Option<&Additions>) -> Vocabulary {
+    match additions {
+        Some(additions) => Vocabulary::of(&PROVIDED, &[STATIC], additions),
+        None => Vocabulary::of(&PROVIDED, &[STATIC], &Additions::default()).with_any_function(),
     }
 }
 

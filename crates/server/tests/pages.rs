@@ -1,6 +1,7 @@
 //! Pages of a site: what they show, what they fetch, and whose rows they are.
 
 mod hostile;
+mod names;
 
 use crate::round_trips::transactions;
 use crate::served::{GRANTS, Served, config, eventually};
@@ -325,12 +326,12 @@ fn what_is_not_there_is_404() {
     // the site's own, with a query of its own
     drop(served);
     let own = "+++\nsites = \"/sites?order=id\"\n+++\n{{ error.status }} {{ error.message }} {{ request.path }} {{ sites[0].name }}";
-    write(folder.path(), &[("404.html", own), ("error.html", "{{ error.code }}|{{ sites }}|{{ role }}")]);
+    write(folder.path(), &[("404.html", own), ("error.html", "{{ error.code }}|{{ sites|default('-') }}|{{ role }}")]);
     let served = Served::start(Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) });
     let absent = served.get("/nothing/%3Cb%3E");
     assert_eq!((absent.status, absent.text()), (404, "404 There is no such page. /nothing/%3Cb%3E Fiesch"));
     let missing = served.get("/a/b");
-    assert_eq!((missing.status, missing.text()), (400, "TWG11||test_reader"));
+    assert_eq!((missing.status, missing.text()), (400, "TWG11|-|test_reader"));
 }
 
 #[test]

@@ -119,7 +119,10 @@ impl Analysis<'_> {
                 }
                 called
             }
-            None => self.call_function(name, arguments, at),
+            None => {
+                self.function(name, at);
+                self.call_function(name, arguments, at)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Expressions: what they can be.
 
+use super::names::Question;
 use super::value::{Atom, Value};
 use super::{Analysis, At};
 use crate::need::Why;
@@ -23,7 +24,7 @@ impl Analysis<'_> {
             Expr::Integer(number) => Atom::Integer(*number).into(),
             Expr::Constant => Value::plain(),
             Expr::Captured => Value::other(),
-            Expr::Name(name) => self.lookup(name),
+            Expr::Name(name, at) => self.name(name, *at),
             Expr::Attribute(of, name, at) => {
                 let of = self.expr(of);
                 self.attribute(&of, name, *at)
@@ -38,12 +39,12 @@ impl Analysis<'_> {
                 self.same_elements(&of, *at, "slice")
             }
             Expr::Not(of) => {
-                self.expr(of);
+                self.condition(of);
                 Value::plain()
             }
-            Expr::OneOf(operands) => self.one_of(operands.iter()),
+            Expr::OneOf(operands) => self.first_of(operands),
             Expr::If { test, then, otherwise } => {
-                self.expr(test);
+                self.condition(test);
                 let value = self.one_of([Some(then), otherwise.as_ref()].into_iter().flatten().map(|way| &**way));
                 if otherwise.is_none() { value.or(&Value::plain()) } else { value }
             }
@@ -51,12 +52,15 @@ impl Analysis<'_> {
             Expr::Join(operands, at) => self.join(operands, *at),
             Expr::Compute(operands, at) => self.computed(operands, *at),
             Expr::Filter { name, input, arguments, at } => {
-                let input = self.expr(input);
+                let question = if matches!(&**name, "default" | "d") { Question::Whether } else { Question::None };
+                let input = self.asked(question, input);
                 let arguments = self.arguments(arguments, *at);
                 self.filter(name, &input, &arguments, *at)
             }
             Expr::Test { name, value, arguments, at } => {
-                let value = self.expr(value);
+                let is_of_being = matches!(&**name, "defined" | "undefined");
+                let question = if is_of_being { Question::Whether } else { Question::What };
+                let value = self.asked(question, value);
                 let arguments = self.arguments(arguments, *at);
                 self.test(name, &value, &arguments, *at);
                 Value::plain()
@@ -72,6 +76,13 @@ impl Analysis<'_> {
 
     fn one_of<'e>(&mut self, ways: impl Iterator<Item = &'e Expr>) -> Value {
         ways.fold(Value::nothing(), |value, way| value.or(&self.expr(way)))
+    }
+
+    /// `and`, `or`: all but the last are asked what they are.
+    fn first_of(&mut self, operands: &[Expr]) -> Value {
+        let Some((last, others)) = operands.split_last() else { return Value::nothing() };
+        let value = others.iter().fold(Value::nothing(), |value, operand| value.or(&self.condition(operand)));
+        value.or(&self.expr(last))
     }
 
     /// A number or a text of these. Of numbers that are known to be such, a number.
@@ -107,9 +118,9 @@ impl Analysis<'_> {
     }
 
     fn chain(&mut self, first: &Expr, others: &[(bool, Expr)], at: At) -> Value {
-        let mut before = self.expr(first);
+        let mut before = self.condition(first);
         for (contains, other) in others {
-            let other = self.expr(other);
+            let other = self.condition(other);
             if *contains {
                 self.contained(&before, &other, at)
             } else {
@@ -137,9 +148,13 @@ impl Analysis<'_> {
         }
         for atom in container.atoms() {
             match atom {
-                // a row contains the names of its columns
-                Atom::Row(_) => {
-                    self.item(&atom.clone().into(), value, at);
+                // a row contains the names of its columns, and not that of any other
+                Atom::Row(node) => {
+                    for key in value.atoms() {
+                        if let Atom::Text(name) = key {
+                            self.tree.perhaps(*node, name, at);
+                        }
+                    }
                 }
                 Atom::Value(node) => self.tree.whole(*node, Why::Compared, at),
                 Atom::List(list) => {

@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 impl Analysis<'_> {
     /// `value.name`
     pub(crate) fn attribute(&mut self, of: &Value, name: &Name, at: At) -> Value {
+        self.field(of, name, at);
+        let may_be_other = !of.atoms().all(|atom| matches!(atom, Atom::Rows(_) | Atom::Plain));
         let mut found = Value::nothing();
         for atom in of.atoms() {
             match atom {
@@ -24,7 +26,7 @@ impl Analysis<'_> {
                     found.join(&self.contents(*object).rest);
                 }
                 Atom::Macro(_) | Atom::Other => found.add(Atom::Other),
-                Atom::Rows(_) if !pager::NAMES.contains(&&**name) => {
+                Atom::Rows(_) if !may_be_other && !pager::NAMES.contains(&&**name) => {
                     let message = format!(
                         "{name} is asked of a list of rows, which has {}; a row is found by a loop, or as the query of {{ one = … }}",
                         pager::NAMES.join(", ")

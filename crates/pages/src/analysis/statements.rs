@@ -76,7 +76,7 @@ impl Analysis<'_> {
             return;
         }
         self.nesting += 1;
-        self.one_statement(statement);
+        self.unasked(|analysis| analysis.one_statement(statement));
         self.nesting -= 1;
     }
 
@@ -88,7 +88,7 @@ impl Analysis<'_> {
             }
             Statement::For(each) => self.each(each),
             Statement::If { test, then, otherwise } => {
-                self.expr(test);
+                self.condition(test);
                 let before = self.scope.clone();
                 self.statements(then);
                 let after = std::mem::replace(&mut self.scope, before);
@@ -125,7 +125,7 @@ impl Analysis<'_> {
             Statement::Extends { from, at } => {
                 let value = self.expr(from);
                 self.whole(&value, &Why::Included, *at);
-                self.tree.all_whole(&Why::Included, *at);
+                self.all_whole(&Why::Included, *at);
             }
             Statement::Include { from, ignore_missing, at } => self.include(from, *ignore_missing, *at),
             Statement::Macro(made) => {
@@ -187,7 +187,7 @@ impl Analysis<'_> {
         if let Some(filter) = &each.filter {
             let outer = self.begin_frame();
             self.assign(&each.target, &items, each.at);
-            self.expr(filter);
+            self.condition(filter);
             self.scope = outer;
         }
         let object = self.object(each.at, "loop");
@@ -350,7 +350,7 @@ impl Analysis<'_> {
                 },
                 Atom::Integer(_) | Atom::Plain | Atom::List(_) | Atom::Macro(_) | Atom::Loop(_) => {}
                 Atom::Other | Atom::Rows(_) | Atom::Row(_) | Atom::Value(_) | Atom::Map(_) => {
-                    self.tree.all_whole(&Why::Included, at);
+                    self.all_whole(&Why::Included, at);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::value::Node;
 use crate::need::Why;
 use crate::syntax::{At, Name};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How deep names are followed: `a.b.c` is 3. What is deeper is taken whole.
 pub(crate) const NEED_DEPTH_MAX: usize = 10;
@@ -14,6 +14,8 @@ pub(crate) const NEED_NAMES_MAX: usize = 10_000;
 pub(crate) struct Entry {
     pub(crate) columns: BTreeMap<Name, Node>,
     pub(crate) at: At,
+    /// Where a template means it, and not only asks whether it is there.
+    pub(crate) named: BTreeSet<At>,
     pub(crate) whole: Option<(Why, At)>,
     pub(crate) whole_if_one: Option<(Why, At)>,
     depth: usize,
@@ -38,6 +40,15 @@ impl Tree {
 
     /// A column of what a node is, or the node itself where that is followed no further.
     pub(crate) fn column(&mut self, of: Node, name: &Name, at: At) -> Node {
+        let node = self.perhaps(of, name, at);
+        if node != of {
+            self.entries[node.0 as usize].named.insert(at);
+        }
+        node
+    }
+
+    /// The same of a column that need not be there.
+    pub(crate) fn perhaps(&mut self, of: Node, name: &Name, at: At) -> Node {
         let entry = self.entry(of);
         if let Some(known) = entry.columns.get(name) {
             return *known;
@@ -67,7 +78,8 @@ impl Tree {
     }
 
     fn push(&mut self, at: At, depth: usize) -> Node {
-        let entry = Entry { columns: BTreeMap::new(), at, whole: None, whole_if_one: None, depth };
+        let named = BTreeSet::new();
+        let entry = Entry { columns: BTreeMap::new(), at, named, whole: None, whole_if_one: None, depth };
         self.entries.push(entry);
         Node(self.entries.len() as u32 - 1)
     }

@@ -1,5 +1,7 @@
 //! For random sites and random data, a page made of the columns that its analysis found is the page made of all.
 //!
+//! And a name for which a site is refused is nothing whenever the page comes to it.
+//!
 //! `THALWEG_RANDOM_PAGES` says how many sites, `THALWEG_PAGES_SEED` the first one's seed.
 
 mod random;
@@ -9,7 +11,8 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use random::Random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_pages::{Need, Site};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use thalweg_pages::{Need, Place, Site, Vocabulary};
 
 /// A row as a page gets it: a map that is true, whichever columns it has.
 #[derive(Debug)]
@@ -107,8 +110,11 @@ struct Made {
     error: Option<String>,
 }
 
-fn made(site: &Site, data: &Names, undefined: UndefinedBehavior) -> Made {
+fn made(site: &Site, data: &Names, undefined: UndefinedBehavior, probe: Option<Value>) -> Made {
     let mut engine = Environment::new();
+    if let Some(probe) = probe {
+        engine.add_global("probe", probe);
+    }
     engine.set_undefined_behavior(undefined);
     for (name, source) in site.templates() {
         engine.add_template(name, source).unwrap();
@@ -135,7 +141,11 @@ fn attempt(files: &Files, full: &Names, undefined: UndefinedBehavior) -> Option<
     let needs = &site.page("page.html")?.needs;
     let mut removed = 0;
     let narrow = full.iter().map(|(name, data)| (*name, data.narrowed(&needs[*name], &mut removed))).collect();
-    Some(Tried { of_all: made(&site, full, undefined), of_needed: made(&site, &narrow, undefined), removed })
+    Some(Tried {
+        of_all: made(&site, full, undefined, None),
+        of_needed: made(&site, &narrow, undefined, None),
+        removed,
+    })
 }
 
 /// A random site and its data.
@@ -192,6 +202,59 @@ fn check(seed: u64) -> Option<Tried> {
         panic!("seed {seed}\n{shown}\nof all columns: {:?}\nof those needed: {:?}", tried.of_all, tried.of_needed);
     }
     Some(tried)
+}
+
+/// The name of a site that nothing defines, as the loader says it, and its place: the file, the line and the column.
+fn undefined_name(files: &Files) -> Option<(String, Place)> {
+    let vocabulary = Vocabulary { provided: &[], functions: Some(Vec::new()) };
+    let error = Site::of_in(files.clone(), None, Some(&vocabulary)).err()?;
+    let (_, name) = error.message().split_once(" has no ")?;
+    let name = name.split([';', ',']).next()?.to_owned();
+    Some((name, error.place().clone()))
+}
+
+/// The files with the name at a place given to a function, or as they are where no name stands there.
+fn probed(files: &Files, name: &str, place: &Place) -> Option<Files> {
+    let mut files = files.clone();
+    let (_, text) = files.iter_mut().find(|(file, _)| *file == place.file)?;
+    let line: usize = text.split_inclusive('\n').take(place.line - 1).map(str::len).sum();
+    let at = line + text[line..].char_indices().nth(place.column - 1)?.0;
+    let rest = text[at..].strip_prefix(name)?;
+    *text = format!("{}probe({name}){rest}", &text[..at]);
+    Some(files)
+}
+
+/// Of a site that is refused for a name, whether that is nothing indeed whenever the page comes to it.
+fn check_name(seed: u64) -> Option<usize> {
+    let (files, full, undefined) = case(seed);
+    let (name, place) = undefined_name(&files)?;
+    let probed = probed(&files, &name, &place)?;
+    let site = Site::of(probed.clone()).ok()?;
+    let (come, found) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (come.clone(), found.clone());
+    let probe = Value::from_function(move |value: &Value| {
+        counts.0.fetch_add(1, Ordering::Relaxed);
+        counts.1.fetch_add(usize::from(!value.is_undefined()), Ordering::Relaxed);
+        value.clone()
+    });
+    made(&site, &full, undefined, Some(probe));
+    assert_eq!(found.load(Ordering::Relaxed), 0, "seed {seed}: {name} at {place}: {probed:?}");
+    Some(come.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_name_that_is_refused_is_nothing() {
+    let tries = || {
+        let (count, first) = (setting("THALWEG_RANDOM_PAGES", 500), setting("THALWEG_PAGES_SEED", 1));
+        let come: Vec<usize> = (first..first + count).filter_map(check_name).collect();
+        let reached = come.iter().filter(|times| **times > 0).count();
+        println!("{count} tried, {} refused, {reached} of them come to the name", come.len());
+        assert!(count < 100 || reached > count as usize / 20, "{reached} of {count}");
+    };
+    let tries = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(tries).unwrap();
+    if let Err(panic) = tries.join() {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 fn setting(name: &str, default: u64) -> u64 {

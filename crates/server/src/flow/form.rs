@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_gauge::Bill;
-use thalweg_pages::{Does, Source, Value, Values};
+use thalweg_pages::{Does, Provided, Source, Value, Values};
 use thalweg_plan::plan;
 use thalweg_request::{ApiRequest, Form, Payload};
 
@@ -71,13 +71,18 @@ pub(super) fn untouched() -> minijinja::Value {
     state("", Values::default(), Values::default(), None)
 }
 
+/// What a template finds of a form.
+pub(super) const STATE: [Provided; 4] = [
+    Provided::any("name"),
+    Provided::any("values"),
+    Provided::each("errors", &faults::FIELDS),
+    Provided::of("error", &faults::FIELDS),
+];
+
 fn state(name: &str, values: Values, errors: Values, error: Option<minijinja::Value>) -> minijinja::Value {
-    let mut state = Values::default();
-    state.insert("name", name);
-    state.insert("values", minijinja::Value::from_object(values));
-    state.insert("errors", minijinja::Value::from_object(errors));
-    state.insert("error", error.unwrap_or(minijinja::Value::from(())));
-    minijinja::Value::from_object(state)
+    let (values, errors) = (minijinja::Value::from_object(values), minijinja::Value::from_object(errors));
+    let error = error.unwrap_or(minijinja::Value::from(()));
+    minijinja::Value::from_object(Provided::values(&STATE, [name.into(), values, errors, error]))
 }
 
 /// A form that was sent.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use thalweg_catalog::Function;
 use thalweg_encode::Zone;
 use thalweg_gauge::{Bill, Stage};
-use thalweg_pages::{Pager, Renderer, Shows, Values, is_stale};
+use thalweg_pages::{Pager, Provided, Renderer, Shows, Values, is_stale};
 use thalweg_plan::{Form, plan};
 use thalweg_request::Action;
 use thalweg_sql::Param;
@@ -39,6 +39,35 @@ pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 
 /// Below this size, nobody is held up by what a template does with them, in bytes.
 const QUICK_BYTES_MIN: usize = 4 * 1024;
+
+/// What every page finds besides the rows of its queries and what its path binds, or may find: `error` is on those that tell of one.
+pub(crate) const PROVIDED: [Provided; 8] = [
+    COMMON[0],
+    COMMON[1],
+    COMMON[2],
+    COMMON[3],
+    COMMON[4],
+    COMMON[5],
+    Provided::of("form", &form::STATE),
+    Provided::of("error", &ERROR),
+];
+const COMMON: [Provided; 6] = [
+    Provided::any("locale"),
+    Provided::any("zone"),
+    Provided::of("request", &REQUEST),
+    Provided::any("claims"),
+    Provided::any("role"),
+    Provided::any("is_signed_in"),
+];
+const REQUEST: [Provided; 4] =
+    [Provided::any("path"), Provided::any("address"), Provided::any("method"), Provided::any("query")];
+const ERROR: [Provided; 5] = [
+    Provided::any("status"),
+    Provided::any("message"),
+    Provided::any("code"),
+    Provided::any("details"),
+    Provided::any("hint"),
+];
 
 /// path → page → rows → response.
 pub(super) async fn attempt<'a>(
@@ -193,26 +222,31 @@ pub(super) struct Filled {
 impl<'a> Making<'a> {
     /// What every template finds besides the rows of its queries.
     fn common(&self, pages: &thalweg_pages::Site) -> Filled {
-        let mut values = Values::default();
-        // what a path binds is not looked at where these are
-        values.insert("locale", self.asked.locale(pages, self.in_force));
-        values.insert("zone", self.zone());
-        for (name, value) in &self.asked.bound {
-            values.insert(*name, *value);
-        }
         let mut query = Values::default();
         for (name, value) in self.asked.params.iter() {
             query.insert(name, value);
         }
-        let mut request = Values::default();
-        request.insert("path", self.parts.uri.path());
-        request.insert("address", self.address());
-        request.insert("method", self.parts.method.as_str());
-        request.insert("query", minijinja::Value::from_object(query));
-        values.insert("request", minijinja::Value::from_object(request));
-        values.insert("claims", minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)));
-        values.insert("role", self.who.role());
-        values.insert("is_signed_in", self.who.has_token());
+        let request = [
+            self.parts.uri.path().into(),
+            self.address().into(),
+            self.parts.method.as_str().into(),
+            minijinja::Value::from_object(query),
+        ];
+        let mut values = Provided::values(
+            &COMMON,
+            [
+                self.asked.locale(pages, self.in_force).into(),
+                self.zone().into(),
+                minijinja::Value::from_object(Provided::values(&REQUEST, request)),
+                minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)),
+                self.who.role().into(),
+                self.who.has_token().into(),
+            ],
+        );
+        // the first of a name is looked at: what a path binds as locale is chosen from
+        for (name, value) in &self.asked.bound {
+            values.insert(*name, *value);
+        }
         Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
     }
 

@@ -5,9 +5,10 @@ use crate::config::InForce;
 use crate::error::{ApiError, Fault};
 use crate::flow::{RequestText, context};
 use crate::schema::Snapshot;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::{Error, ErrorKind, Need, Place, Query};
+use thalweg_pages::{Column, Error, ErrorKind, Need, Place, Query};
 use thalweg_plan::{EmbedRead, Form, Narrowing, Output, Plan, Read, Value, plan};
 use thalweg_request::Action;
 use thalweg_rows::{Codec, Scalar};
@@ -42,14 +43,14 @@ pub(crate) struct BoundQuery {
 impl Bound {
     pub(super) fn of(loaded: Arc<Loaded>, in_force: &InForce, snapshot: &Snapshot) -> Self {
         let page = |page: &thalweg_pages::Page| {
-            let query = |(name, query): &(String, Query)| bind(page, name, query, in_force, snapshot);
+            let mut names = Names::default();
+            let query = |(name, query): &(String, Query)| bind(page, name, query, (in_force, snapshot), &mut names);
+            let queries = page.front.queries.iter().map(query).collect::<Result<_, _>>()?;
+            names.are_known()?;
             let form = |(name, form): (&String, &thalweg_pages::Form)| {
                 Ok((name.clone(), BoundForm::of(page, form, in_force, snapshot)?))
             };
-            Ok(BoundPage {
-                queries: page.front.queries.iter().map(query).collect::<Result<_, _>>()?,
-                forms: page.front.forms.iter().map(form).collect::<Result<_, _>>()?,
-            })
+            Ok(BoundPage { queries, forms: page.front.forms.iter().map(form).collect::<Result<_, _>>()? })
         };
         let pages = loaded.pages.pages().iter().map(page).collect();
         Self { loaded, snapshot: snapshot.load, in_force: in_force.number, pages }
@@ -87,12 +88,12 @@ impl Bound {
 }
 
 /// Holds a query against the schema cache, with values that stand for any.
-fn bind(
-    page: &thalweg_pages::Page,
+fn bind<'p>(
+    page: &'p thalweg_pages::Page,
     name: &str,
     query: &Query,
-    in_force: &InForce,
-    snapshot: &Snapshot,
+    (in_force, snapshot): (&InForce, &Snapshot),
+    names: &mut Names<'p>,
 ) -> Result<BoundQuery, Error> {
     let file = || Place { file: page.template.clone(), line: 0, column: 0 };
     let wrong = |error: ApiError| Error::new(ErrorKind::Query, file(), format!("{name}: {}", error.words()));
@@ -105,16 +106,19 @@ fn bind(
     if let Some(column) = plan.read.unknown_column() {
         return Err(of_columns(format!("no column is called {column}, by which it filters or orders")));
     }
-    let need = page.needs.get(name).cloned().unwrap_or_default();
-    if matches!(plan.form, Form::Rows | Form::Row) {
-        check(&plan.read, &need, name)?;
+    let nothing = Need::default();
+    let need = page.needs.get(name);
+    match plan.form {
+        Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, name)),
+        Form::Values | Form::Value | Form::Nothing => need.into_iter().for_each(|need| names.may_all_be(need)),
     }
+    let need = need.unwrap_or(&nothing);
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     let whole = need.whole.as_ref().filter(|_| has_more_than_is_shown(&plan));
     Ok(BoundQuery {
         name: name.into(),
         query: query.clone(),
-        narrowing: narrowing(&need),
+        narrowing: narrowing(need),
         number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         whole: whole.map(|whole| format!("{} at {}", whole.why, whole.place)),
     })
@@ -133,28 +137,62 @@ fn narrowing(need: &Need) -> Narrowing {
     }
 }
 
-/// Whether each name is that of something which is selected, here and in what is embedded.
-fn check(read: &Read<'_>, need: &Need, of: &str) -> Result<(), Error> {
-    // what a function returns may be known to the database only
-    if read.outputs.is_empty() && read.from.relation().is_none() {
-        return Ok(());
+/// The places where a page names columns: of several kinds of rows that come to a place, one must have it.
+#[derive(Default)]
+struct Names<'p> {
+    found: BTreeSet<&'p Place>,
+    missing: BTreeMap<&'p Place, String>,
+}
+
+impl<'p> Names<'p> {
+    fn are_known(self) -> Result<(), Error> {
+        match self.missing.into_iter().find(|(place, _)| !self.found.contains(place)) {
+            Some((place, message)) => Err(Error::new(ErrorKind::Query, place.clone(), message)),
+            None => Ok(()),
+        }
     }
-    for (name, column) in &need.columns {
-        let Some(output) = read.outputs.iter().find(|output| *output.key == **name) else {
-            return Err(Error::new(ErrorKind::Query, column.place.clone(), unknown(read, name, of)));
-        };
-        match embedded(read, output) {
-            Some(embed) => check(&embed.read, &column.need, name)?,
-            None if holds_members(&output.codec) => {}
-            None => {
-                if let Some((inner, column)) = column.need.columns.first_key_value() {
-                    let message = format!("{name} of {of} is a column, which has no {inner}");
-                    return Err(Error::new(ErrorKind::Query, column.place.clone(), message));
+
+    /// Looks each name up in what is selected, here and in what is embedded.
+    fn check(&mut self, read: &Read<'_>, need: &'p Need, of: &str) {
+        // what a function returns may be known to the database only
+        if read.outputs.is_empty() && read.from.relation().is_none() {
+            return self.may_all_be(need);
+        }
+        for (name, column) in &need.columns {
+            let Some(output) = read.outputs.iter().find(|output| *output.key == **name) else {
+                self.miss(column, || unknown(read, name, of));
+                continue;
+            };
+            self.find(column);
+            match embedded(read, output) {
+                Some(embed) => self.check(&embed.read, &column.need, name),
+                None if holds_members(&output.codec) => self.may_all_be(&column.need),
+                None => {
+                    for (inner, column) in &column.need.columns {
+                        self.miss(column, || format!("{name} of {of} is a column, which has no {inner}"));
+                    }
                 }
             }
         }
     }
-    Ok(())
+
+    /// Of values whose members only the database knows, any name may be one.
+    fn may_all_be(&mut self, need: &'p Need) {
+        for column in need.columns.values() {
+            self.find(column);
+            self.may_all_be(&column.need);
+        }
+    }
+
+    fn find(&mut self, column: &'p Column) {
+        self.found.extend(column.named.iter().map(|place| &**place));
+    }
+
+    fn miss(&mut self, column: &'p Column, message: impl Fn() -> String) {
+        for place in &column.named {
+            self.missing.entry(place).or_insert_with(&message);
+        }
+    }
 }
 
 /// The embed whose rows an output is.

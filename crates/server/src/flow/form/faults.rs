@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use thalweg_catalog::Runs;
-use thalweg_pages::Does;
+use thalweg_pages::{Does, Provided};
 use thalweg_wire::{DbError, Error, Format, Param, Query, Texts};
 
 /// How many fields are tried alone to find out which holds no value of its type.
@@ -86,6 +86,10 @@ impl Fault {
         Self { message: MISSING.to_owned(), code: NOT_NULL_VIOLATION.to_owned(), constraint: None, hint: None }
     }
 }
+
+/// What a template finds of one.
+pub(super) const FIELDS: [Provided; 4] =
+    [Provided::any("message"), Provided::any("code"), Provided::any("constraint"), Provided::any("hint")];
 
 impl Object for Fault {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
