@@ -1,7 +1,7 @@
 //! What the form of a page does: a row is inserted, rows are updated or deleted, a function is called; and where its visitor goes then.
 
 use crate::error::Place;
-use crate::query::{Piece, QUERY_BYTES_MAX, Query, Shows, Value, encode, pieces};
+use crate::query::{Absent, Piece, QUERY_BYTES_MAX, Query, Shows, Value, encode, pieces};
 use std::borrow::Cow;
 use thalweg_request::{Action, ApiRequest, Headers, Params, Resource, Target};
 use toml::Spanned;
@@ -122,6 +122,12 @@ fn set(value: &Spanned<DeValue<'_>>) -> Result<Vec<(String, Text)>, Wrong> {
 /// Reads what a form does something to, and holds it to what can be said of that.
 fn request(does: Does, text: &str) -> Result<Query, String> {
     let query = Query::parse(text, Shows::All, None).map_err(|(_, message)| message)?;
+    if let Some(value) = query.values().find(|value| value.absent == Absent::LeftOut) {
+        return Err(format!(
+            "{{{}?}} would leave a filter out: what is written is always what all filters find",
+            value.name
+        ));
+    }
     let sample = query.sample();
     let (path, parameters) = sample.split_once('?').unwrap_or((&sample, ""));
     let resource = Resource::parse(path).map_err(|error| error.to_string())?;
@@ -182,7 +188,7 @@ impl Text {
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(text) => filled.push_str(text),
-                Piece::Value(value, ()) => match (find(value), &value.default) {
+                Piece::Value(value, ()) => match (find(value), value.default()) {
                     (Some(found), _) => filled.push_str(&found),
                     (None, Some(default)) => filled.push_str(default),
                     (None, None) => return Err(value),
@@ -220,7 +226,7 @@ impl Location {
             match piece {
                 Piece::Literal(text) => filled.push_str(text),
                 Piece::Value(value, ()) => {
-                    let found = find(value).or(value.default.as_deref().map(Cow::Borrowed));
+                    let found = find(value).or(value.default().map(Cow::Borrowed));
                     encode(&mut filled, &found.unwrap_or_default());
                 }
             }

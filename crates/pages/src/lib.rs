@@ -55,7 +55,7 @@ pub use messages::{
 pub use need::{Column, Need, Whole, Why};
 pub use pager::Pager;
 pub use provided::{Fields, Provided, Vocabulary};
-pub use query::{QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Value};
+pub use query::{Absent, ORDERS_MAX, QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Unfilled, Value};
 pub use render::{Renderer, Values, of_engine};
 pub use route::{PATH_BYTES_MAX, PATH_PARTS_MAX, PathError};
 pub use rows::{Table, is_stale};

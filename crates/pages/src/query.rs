@@ -2,7 +2,7 @@
 //!
 //! A value stands where the grammar reads nothing out of it: as the operand of a filter, as `limit` and `offset`, as the argument of a
 //! function. In a list, in `and` and `or`, or in an array it is put in quotes. So whatever it holds, the query has the structure that its
-//! page gave it.
+//! page gave it: one of its orders where the visitor chooses among several, and less a parameter that is left out where its value is absent.
 
 use std::fmt::Write;
 use thalweg_request::Count;
@@ -11,6 +11,8 @@ use thalweg_request::Count;
 pub const QUERY_BYTES_MAX: usize = 8 * 1024;
 /// How many values it may have.
 pub const QUERY_VALUES_MAX: usize = 64;
+/// How many orders a page may list for its visitors to choose from.
+pub const ORDERS_MAX: usize = 32;
 
 /// A request whose values are known when the page is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +23,12 @@ pub struct Query {
     pub shows: Shows,
     /// How the rows are counted that there are in all.
     pub count: Option<Count>,
-    pieces: Vec<Piece<Standing>>,
+    path: String,
+    parameters: Vec<Parameter>,
 }
+
+/// A parameter with its name.
+type Parameter = Vec<Piece<Standing>>;
 
 /// What a page shows of the rows that there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,15 +53,35 @@ pub(crate) enum Piece<S> {
     Value(Value, S),
 }
 
-/// A value in braces: `{id}`, `{page=1}`, `{cookie.theme=light}`, `{claims.sub}`.
+/// A value in braces: `{id}`, `{site?}`, `{page=1}`, `{cookie.theme=light}`, `{claims.sub}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// Where it comes from.
     pub source: Source,
     /// Its name there.
     pub name: String,
-    /// What it is where it is absent. Without a default, the page cannot be made.
-    pub default: Option<String>,
+    /// What is done where it is absent.
+    pub absent: Absent,
+}
+
+/// What is done where a value is absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The page cannot be made: `{id}`.
+    Refused,
+    /// Another stands there: `{page=1}`.
+    Default(String),
+    /// The parameter that it stands in is left out: `{site?}`.
+    LeftOut,
+}
+
+/// Why a query cannot be filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfilled<'q> {
+    /// A value is absent, and nothing else can stand there.
+    Absent(&'q Value),
+    /// A value is none of those that the page lists.
+    NotListed(&'q Value, &'q [String]),
 }
 
 /// Where a value comes from.
@@ -70,7 +96,7 @@ pub enum Source {
 }
 
 /// What a value stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
     /// Alone, up to the end of the parameter.
     Operand,
@@ -80,6 +106,8 @@ enum Standing {
     Quoted,
     /// What a function is given, up to the end of the parameter; or a filter, of which a value must be no part.
     Argument,
+    /// One of these, as the page has written them.
+    OneOf(Vec<String>),
 }
 
 impl Query {
@@ -94,16 +122,10 @@ impl Query {
         if let Some(at) = text.find(|c: char| c.is_control() || c == '#') {
             return Err((at, "control characters and # are written percent-encoded".to_owned()));
         }
-        let mut reader = Reader {
-            arguments: Vec::new(),
-            text,
-            at: 0,
-            pieces: Vec::new(),
-            literal: String::new(),
-            place: InQuery::default(),
-        };
+        let mut reader = Reader { text, ..Reader::default() };
         reader.read()?;
-        let query = Query { arguments: reader.arguments, shows, count, pieces: reader.pieces };
+        let Reader { arguments, path, parameters, .. } = reader;
+        let query = Query { arguments, shows, count, path, parameters };
         if matches!(query.shows, Shows::Some { .. }) && query.has_window() {
             return Err((0, "per_page says which rows there are: limit and offset cannot".to_owned()));
         }
@@ -120,47 +142,103 @@ impl Query {
 
     /// Whether it calls a function.
     pub fn calls(&self) -> bool {
-        matches!(self.pieces.first(), Some(Piece::Literal(text)) if text.starts_with("/rpc/"))
+        self.path.starts_with("/rpc/")
     }
 
     /// Whether it says itself which of its rows there are.
     fn has_window(&self) -> bool {
-        let sample = self.fill(|_| Some("1")).unwrap_or_default();
+        let sample = self.sample();
         let (_, parameters) = sample.split_once('?').unwrap_or_default();
         parameters.split('&').any(|parameter| parameter.starts_with("limit=") || parameter.starts_with("offset="))
     }
 
-    /// The same request with values that stand for any, as far as what is read out of it is concerned.
+    /// The same request with values that stand for any, as far as what is read out of it is concerned: the first of [`Query::samples`].
     pub fn sample(&self) -> String {
-        self.fill(|value| value.default.is_none().then_some("1")).unwrap_or_default()
+        self.nth_sample(Some(0))
+    }
+
+    /// One for each structure that the request may have: with each of the orders that it lists, and without what may be left out.
+    pub fn samples(&self) -> impl Iterator<Item = String> {
+        let lists = self.pieces().filter_map(|piece| match piece {
+            Piece::Value(_, Standing::OneOf(listed)) => Some(listed.len()),
+            Piece::Value(..) | Piece::Literal(_) => None,
+        });
+        let has_optional = self.values().any(|value| value.absent == Absent::LeftOut);
+        let whole = 0..lists.max().unwrap_or(1);
+        whole.map(Some).chain(has_optional.then_some(None)).map(|n| self.nth_sample(n))
+    }
+
+    /// With the nth of orders, or the first if there are fewer; or without what may be left out.
+    fn nth_sample(&self, n: Option<usize>) -> String {
+        let value = |value: &Value, standing: &Standing| match (standing, &value.absent) {
+            (Standing::OneOf(listed), _) => listed.get(n?).cloned(),
+            (_, Absent::Default(_)) => None,
+            (_, Absent::LeftOut) if n.is_none() => None,
+            (_, Absent::LeftOut | Absent::Refused) => Some("1".to_owned()),
+        };
+        self.filled(value).unwrap_or_default()
     }
 
     /// The values it needs.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.pieces.iter().filter_map(|piece| match piece {
+        self.pieces().filter_map(|piece| match piece {
             Piece::Literal(_) => None,
             Piece::Value(value, _) => Some(value),
         })
     }
 
-    /// The request, or the value that is absent and has no default.
+    fn pieces(&self) -> impl Iterator<Item = &Piece<Standing>> {
+        self.parameters.iter().flatten()
+    }
+
+    /// The request, or why there is none.
     ///
     /// # Errors
     ///
-    /// The first value that `find` has not, and whose braces give no default.
-    pub fn fill<'v>(&self, find: impl Fn(&Value) -> Option<&'v str>) -> Result<String, &Value> {
-        let mut request = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Literal(text) => request.push_str(text),
-                Piece::Value(value, standing) => {
-                    let found = find(value).or(value.default.as_deref()).ok_or(value)?;
-                    standing.write(&mut request, found);
-                }
+    /// The first value that `find` has not, though its braces need one, or that is none of those that they list.
+    pub fn fill<'v>(&self, find: impl Fn(&Value) -> Option<&'v str>) -> Result<String, Unfilled<'_>> {
+        self.filled(|value, _| find(value))
+    }
+
+    fn filled<T: AsRef<str>>(&self, find: impl Fn(&Value, &Standing) -> Option<T>) -> Result<String, Unfilled<'_>> {
+        let mut request = self.path.clone();
+        let mut mark = '?';
+        for parameter in &self.parameters {
+            let begin = request.len();
+            request.push(mark);
+            match write(&mut request, parameter, &find)? {
+                Written::Whole => mark = '&',
+                Written::LeftOut => request.truncate(begin),
             }
         }
         Ok(request)
     }
+}
+
+/// What has been written of a parameter.
+enum Written {
+    Whole,
+    /// As much as is to be taken away again.
+    LeftOut,
+}
+
+fn write<'q, T: AsRef<str>>(
+    request: &mut String,
+    parameter: &'q Parameter,
+    find: &impl Fn(&Value, &Standing) -> Option<T>,
+) -> Result<Written, Unfilled<'q>> {
+    for piece in parameter {
+        match piece {
+            Piece::Literal(text) => request.push_str(text),
+            Piece::Value(value, standing) => match (find(value, standing), &value.absent) {
+                (Some(found), _) => standing.write(request, value, found.as_ref())?,
+                (None, Absent::Default(default)) => standing.write(request, value, default)?,
+                (None, Absent::LeftOut) => return Ok(Written::LeftOut),
+                (None, Absent::Refused) => return Err(Unfilled::Absent(value)),
+            },
+        }
+    }
+    Ok(Written::Whole)
 }
 
 /// The operators that compare with one value (PostgREST's, and what they may have behind them).
@@ -206,12 +284,29 @@ fn is_behind_operator(value: &str) -> bool {
 }
 
 impl Standing {
-    fn write(self, request: &mut String, value: &str) {
+    fn write<'q>(&'q self, request: &mut String, of: &'q Value, value: &str) -> Result<(), Unfilled<'q>> {
         match self {
             Standing::Operand | Standing::Argument => encode(request, value),
             Standing::Element => encode(request, &format!("\"{}\"", escape(value))),
             Standing::Quoted => encode(request, &escape(value)),
+            Standing::OneOf(listed) => {
+                let known = listed.iter().find(|known| *known == value).ok_or(Unfilled::NotListed(of, listed))?;
+                request.push_str(known);
+            }
         }
+        Ok(())
+    }
+
+    /// The orders that a value in braces lists, of which the first is the default.
+    fn one_of(value: &Value) -> Result<Self, &'static str> {
+        const LISTED: &str = "an order is one of those that the page lists, the first of which is the default: \
+                              order={sort=title|launched_at.desc}";
+        let (Source::Address, Absent::Default(orders)) = (value.source, &value.absent) else { return Err(LISTED) };
+        let listed: Vec<String> = orders.split('|').map(str::to_owned).collect();
+        if listed.iter().any(|order| order.is_empty() || order.contains(['&', ';', '%', '+'])) {
+            return Err(LISTED);
+        }
+        if listed.len() > ORDERS_MAX { Err("there are too many orders") } else { Ok(Standing::OneOf(listed)) }
     }
 }
 
@@ -276,7 +371,7 @@ impl InQuery {
     }
 
     /// What a value stands in here, with the text that follows it.
-    fn standing(&self, rest: &str) -> Result<Standing, &'static str> {
+    fn standing(&self, value: &Value, rest: &str) -> Result<Standing, &'static str> {
         let Some(parameter) = &self.parameter else {
             return Err("a value stands behind the = of a parameter, and names no relation and no column");
         };
@@ -285,7 +380,8 @@ impl InQuery {
         }
         let ends = rest.is_empty() || rest.starts_with(['&', ';']);
         match parameter.rsplit('.').next().unwrap_or_default() {
-            "select" | "order" | "columns" | "on_conflict" => Err("no value can stand in select, order or columns"),
+            "order" => Standing::one_of(value),
+            "select" | "columns" | "on_conflict" => Err("no value can stand in select or columns"),
             "limit" | "offset" if self.value.is_empty() && ends => Ok(Standing::Operand),
             "limit" | "offset" => Err("limit and offset are a value alone"),
             _ if self.in_quotes => Ok(Standing::Quoted),
@@ -308,13 +404,16 @@ impl InQuery {
     }
 }
 
+#[derive(Default)]
 struct Reader<'a> {
-    arguments: Vec<String>,
     text: &'a str,
     at: usize,
-    pieces: Vec<Piece<Standing>>,
-    literal: String,
     place: InQuery,
+    literal: String,
+    arguments: Vec<String>,
+    path: String,
+    parameters: Vec<Parameter>,
+    values: usize,
 }
 
 impl Reader<'_> {
@@ -338,29 +437,49 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, c: char) {
+        let was_in_parameters = self.place.in_parameters;
         self.place.push(c);
-        self.literal.push(c);
+        match (was_in_parameters, self.place.in_parameters) {
+            (false, false) => self.path.push(c),
+            (false, true) => self.parameters.push(Vec::new()),
+            (true, _) if matches!(c, '&' | ';') => {
+                self.end_literal();
+                self.parameters.push(Vec::new());
+            }
+            (true, _) => self.literal.push(c),
+        }
     }
 
     fn end_literal(&mut self) {
         if !self.literal.is_empty() {
-            self.pieces.push(Piece::Literal(std::mem::take(&mut self.literal)));
+            let literal = std::mem::take(&mut self.literal);
+            self.push_piece(Piece::Literal(literal));
+        }
+    }
+
+    fn push_piece(&mut self, piece: Piece<Standing>) {
+        if let Some(parameter) = self.parameters.last_mut() {
+            parameter.push(piece);
         }
     }
 
     fn value(&mut self) -> Result<(), (usize, String)> {
         let begin = self.at;
         let wrong = |message: &str| (begin, message.to_owned());
-        let (value, rest) = Value::begin(&self.text[begin..]).map_err(|message| wrong(&message))?;
-        let standing = self.place.standing(rest).map_err(wrong)?;
+        let (mut value, rest) = Value::begin(&self.text[begin..]).map_err(|message| wrong(&message))?;
+        let standing = self.place.standing(&value, rest).map_err(wrong)?;
         if standing == Standing::Argument {
             self.arguments.extend(self.place.parameter.clone());
         }
-        if self.pieces.len() >= 2 * QUERY_VALUES_MAX {
+        self.values += 1;
+        if self.values > QUERY_VALUES_MAX {
             return Err(wrong("there are too many values"));
         }
         self.end_literal();
-        self.pieces.push(Piece::Value(value, standing));
+        if let Standing::OneOf(listed) = &standing {
+            value.absent = Absent::Default(listed.first().cloned().unwrap_or_default());
+        }
+        self.push_piece(Piece::Value(value, standing));
         self.place.value.push('v');
         self.at = self.text.len() - rest.len();
         Ok(())
@@ -378,6 +497,9 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<()>>, String> {
             let (value, behind) = Value::begin(rest)?;
             if pieces.len() >= 2 * QUERY_VALUES_MAX {
                 return Err("there are too many values".to_owned());
+            }
+            if value.absent == Absent::LeftOut {
+                return Err(format!("{{{}?}} leaves a parameter of a query out, and there is none", value.name));
             }
             pieces.extend([Piece::Literal(std::mem::take(&mut literal)), Piece::Value(value, ())]);
             rest = behind;
@@ -402,10 +524,19 @@ impl Value {
         Ok((Value::parse(inner)?, rest))
     }
 
+    /// What stands there where it is absent, if something can.
+    pub fn default(&self) -> Option<&str> {
+        match &self.absent {
+            Absent::Default(default) => Some(default),
+            Absent::Refused | Absent::LeftOut => None,
+        }
+    }
+
     fn parse(text: &str) -> Result<Value, String> {
-        let (name, default) = match text.split_once('=') {
-            Some((name, default)) => (name, Some(default.to_owned())),
-            None => (text, None),
+        let (name, absent) = match (text.split_once('='), text.strip_suffix('?')) {
+            (Some((name, default)), _) => (name, Absent::Default(default.to_owned())),
+            (None, Some(name)) => (name, Absent::LeftOut),
+            (None, None) => (text, Absent::Refused),
         };
         let (source, name) = match name.split_once('.') {
             Some(("cookie", name)) => (Source::Cookie, name),
@@ -415,10 +546,10 @@ impl Value {
         };
         if !is_name(name) {
             return Err(format!(
-                "{{{text}}} needs a name: {{id}}, {{page=1}}, {{cookie.theme}}; a brace itself is written twice"
+                "{{{text}}} needs a name: {{id}}, {{site?}}, {{page=1}}, {{cookie.theme}}; a brace itself is written twice"
             ));
         }
-        Ok(Value { source, name: name.to_owned(), default })
+        Ok(Value { source, name: name.to_owned(), absent })
     }
 }
 
@@ -457,7 +588,16 @@ mod tests {
             ("/f?{column}=eq.1", "names no relation and no column"),
             ("/f?id={id}", "behind an operator"),
             ("/f?select={columns}", "no value can stand in select"),
-            ("/f?pilot.order={order}", "no value can stand in select"),
+            ("/f?pilot.order={order}", "one of those that the page lists"),
+            ("/f?order={order?}", "one of those that the page lists"),
+            ("/f?order={cookie.order=a|b}", "one of those that the page lists"),
+            ("/f?order={order=a||b}", "one of those that the page lists"),
+            ("/f?order={order=a|b&limit=1}", "one of those that the page lists"),
+            ("/f?%6Frder={order=a|b}", "written as it is"),
+            ("/f?select={columns=a|b}", "no value can stand in select"),
+            ("/{table?}", "names no relation"),
+            ("/f?id=eq.{x?=1}", "needs a name"),
+            ("/f?id=eq.{?}", "needs a name"),
             ("/f?limit=1{n}", "a value alone"),
             ("/f?id=in.(a{b},2)", "in quotes"),
             ("/f?id=not.{x}", "behind an operator"),
@@ -488,6 +628,40 @@ mod tests {
         let query = Query::parse("/f?a=eq.{a=1 & 2}&b=eq.{cookie.b=}&c=eq.{claims.sub}", Shows::One, None).unwrap();
         let value = |value: &Value| (value.source == Source::Claims).then_some("me");
         assert_eq!(query.fill(value).unwrap(), "/f?a=eq.1%20%26%202&b=eq.&c=eq.me");
-        assert_eq!(query.fill(|_| None).unwrap_err().name, "sub");
+        let Err(Unfilled::Absent(value)) = query.fill(|_| None) else { panic!("the claim is absent") };
+        assert_eq!(value.name, "sub");
+    }
+
+    #[test]
+    fn a_parameter_is_left_out_where_a_value_in_it_is_absent() {
+        let text = "/f?site=eq.{site?}&or=(a.like.\"*{q?}*\",b.eq.{q?})&c=in.({c?},{d?});limit=1";
+        let query = Query::parse(text, Shows::All, None).unwrap();
+        let with = |names: &[&str]| query.fill(|value| names.contains(&&*value.name).then_some("x&y")).unwrap();
+        assert_eq!(with(&[]), "/f?limit=1");
+        assert_eq!(with(&["site"]), "/f?site=eq.x%26y&limit=1");
+        assert_eq!(with(&["q", "c"]), "/f?or=(a.like.\"*x%26y*\",b.eq.%22x%26y%22)&limit=1");
+        assert_eq!(with(&["c", "d"]), "/f?c=in.(%22x%26y%22,%22x%26y%22)&limit=1");
+        let all = "/f?site=eq.1&or=(a.like.\"*1*\",b.eq.%221%22)&c=in.(%221%22,%221%22)&limit=1";
+        assert_eq!(query.samples().collect::<Vec<_>>(), [all, "/f?limit=1"]);
+        let alone = Query::parse("/rpc/find?q={q?}", Shows::All, None).unwrap();
+        assert_eq!(alone.fill(|_| None), Ok("/rpc/find".to_owned()));
+    }
+
+    #[test]
+    fn an_order_is_one_of_those_that_are_listed() {
+        let text = "/f?order={sort=title|km.desc,id},id&pilot.order={of=name|id}";
+        let query = Query::parse(text, Shows::All, None).unwrap();
+        let by = |sort: &'static str| query.fill(|value| (value.name == "sort").then_some(sort));
+        assert_eq!(by("km.desc,id").unwrap(), "/f?order=km.desc,id,id&pilot.order=name");
+        assert_eq!(query.fill(|_| None).unwrap(), "/f?order=title,id&pilot.order=name");
+        for free in ["", "km", "title|km.desc,id", "title,id", "title&limit=1", "TITLE"] {
+            let Err(Unfilled::NotListed(value, listed)) = by(free) else { panic!("{free} is not listed") };
+            assert_eq!((&*value.name, listed.len()), ("sort", 2));
+        }
+        let samples = ["/f?order=title,id&pilot.order=name", "/f?order=km.desc,id,id&pilot.order=id"];
+        assert_eq!(query.samples().collect::<Vec<_>>(), samples);
+        let many = |count: usize| format!("/f?order={{a={}}}", vec!["b"; count].join("|"));
+        assert!(Query::parse(&many(ORDERS_MAX), Shows::All, None).is_ok());
+        assert_eq!(Query::parse(&many(ORDERS_MAX + 1), Shows::All, None).unwrap_err().1, "there are too many orders");
     }
 }

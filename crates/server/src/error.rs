@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use thalweg_decode::DecodeError;
 use thalweg_files::MultipartError;
 use thalweg_json::write_string;
-use thalweg_pages::{Place, Source};
+use thalweg_pages::{Place, Source, Unfilled};
 use thalweg_wire::DbError;
 
 /// An error on its way to the client.
@@ -365,6 +365,17 @@ impl ApiError {
             Source::Claims => {
                 let message = format!("One must be signed in for this, by a token that says {name}.");
                 Self::new(401, "TWG11", message).header(WWW_AUTHENTICATE, "Bearer")
+            }
+        }
+    }
+
+    /// A query of a page, some of whose values the visitor must say otherwise.
+    pub(crate) fn of_unfilled(unfilled: Unfilled<'_>) -> Self {
+        match unfilled {
+            Unfilled::Absent(value) => Self::value_of_page(value),
+            Unfilled::NotListed(value, listed) => {
+                let message = format!("The address says {} otherwise than this page has it.", value.name);
+                Self::new(400, "TWG11", message).hint(format!("It is one of {}.", listed.join(" | ")))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Pages of a site: what they show, what they fetch, and whose rows they are.
 
+mod asked;
 mod hostile;
 mod names;
 

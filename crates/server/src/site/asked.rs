@@ -52,7 +52,7 @@ impl<'a> Asked<'a> {
         let values: Vec<Option<Cow<'_, str>>> = query.values().map(|value| self.value(value)).collect();
         let at = |wanted: &Value| query.values().position(|value| std::ptr::eq(value, wanted));
         let filled = query.fill(|value| at(value).and_then(|at| values[at].as_deref()));
-        filled.map_err(ApiError::value_of_page)
+        filled.map_err(ApiError::of_unfilled)
     }
 
     pub(crate) fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {

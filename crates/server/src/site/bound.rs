@@ -95,26 +95,31 @@ fn bind<'p>(
     (in_force, snapshot): (&InForce, &Snapshot),
     names: &mut Names<'p>,
 ) -> Result<BoundQuery, Error> {
-    let file = || Place { file: page.template.clone(), line: 0, column: 0 };
-    let wrong = |error: ApiError| Error::new(ErrorKind::Query, file(), format!("{name}: {}", error.words()));
-    let sample = query.sample();
-    let text = RequestText::of_query(&sample, query).map_err(wrong)?;
-    let request = text.request(Action::Read).map_err(|error| wrong(error.into()))?;
-    let schema = in_force.config.default_schema();
-    let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
-    let of_columns = |message: String| Error::new(ErrorKind::Query, file(), format!("{name}: {message}"));
-    if let Some(column) = plan.read.unknown_column() {
-        return Err(of_columns(format!("no column is called {column}, by which it filters or orders")));
-    }
     let nothing = Need::default();
     let need = page.needs.get(name);
-    match plan.form {
-        Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, name)),
-        Form::Values | Form::Value | Form::Nothing => need.into_iter().for_each(|need| names.may_all_be(need)),
+    let mut has_more = false;
+    for sample in query.samples() {
+        let of_query = |message: String| {
+            let place = Place { file: page.template.clone(), line: 0, column: 0 };
+            Error::new(ErrorKind::Query, place, format!("{name}: {message}"))
+        };
+        let wrong = |error: ApiError| of_query(error.words());
+        let text = RequestText::of_query(&sample, query).map_err(wrong)?;
+        let request = text.request(Action::Read).map_err(|error| wrong(error.into()))?;
+        let schema = in_force.config.default_schema();
+        let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
+        if let Some(column) = plan.read.unknown_column() {
+            return Err(of_query(format!("no column is called {column}, by which it filters or orders")));
+        }
+        match plan.form {
+            Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, name)),
+            Form::Values | Form::Value | Form::Nothing => need.into_iter().for_each(|need| names.may_all_be(need)),
+        }
+        has_more = has_more_than_is_shown(&plan);
     }
     let need = need.unwrap_or(&nothing);
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    let whole = need.whole.as_ref().filter(|_| has_more_than_is_shown(&plan));
+    let whole = need.whole.as_ref().filter(|_| has_more);
     Ok(BoundQuery {
         name: name.into(),
         query: query.clone(),

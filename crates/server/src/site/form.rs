@@ -129,7 +129,7 @@ impl BoundForm {
             let is_of_row = self.row.contains(&value.name);
             if is_of_row {
                 shown.push(value.name.clone());
-            } else if !page.bound.contains(&value.name) && value.default.is_none() {
+            } else if !page.bound.contains(&value.name) && value.default().is_none() {
                 return Err(unknown("then", &value.name, self.row.iter().map(String::as_str)));
             }
         }

@@ -1,0 +1,106 @@
+//! What an address says to a page: filters that it may leave out, and orders that it may choose among.
+
+use super::{SCHEMA, database, serve, site};
+use crate::served::{GRANTS, config};
+use thalweg_server::{Config, Server};
+use thalweg_testkit::Database;
+
+/// What the start of a server says that has a page of this head.
+fn refused(database: &Database, head: &str) -> String {
+    let folder = site(&[("a.html", &format!("+++\n{head}\n+++\n"))]);
+    let config = Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let ended = runtime.block_on(async { Server::builder(config).start().await?.serve(std::future::pending()).await });
+    ended.unwrap_err().to_string()
+}
+
+#[test]
+fn a_filter_is_there_where_there_is_a_value() {
+    let text = "+++\nflights = \"/flights?site_id=eq.{site?}&or=(title.ilike.\\\"*{q?}*\\\",id.eq.3)&pilots.id=eq.{p?}\
+                &id=in.({a?},{b?})&select=id,pilots(id)&order=id\"\n\
+                found = \"/rpc/titled?wanted={q?}&order=id\"\n\
+                list = { rows = \"/flights?pilot_id=eq.{pilot?}&order=id\", per_page = 1, count = \"exact\" }\n+++\n\
+                {% for f in flights %}{{ f.id }}{% if f.pilots.id %}p{% endif %}{% endfor %};\
+                {% for f in found %}{{ f.id }}{% endfor %};\
+                {% for f in list %}{{ f.id }}{% endfor %} of {{ list.total }}";
+    let database = Database::new(&format!(
+        "{SCHEMA}
+         create function api.titled(wanted text default null) returns setof api.flights language sql stable
+           as $$ select * from api.flights where flights.title ilike '%' || wanted || '%' or wanted is null $$;
+         {GRANTS}grant execute on all functions in schema api to test_reader;"
+    ));
+    let (served, _folder) = serve(&database, &[("index.html", text)]);
+    for (query, said) in [
+        ("", "1p2p3p;123;1 of 3"),
+        ("?site=&q=&pilot=&a=1&b=", "1p2p3p;123;1 of 3"),
+        ("?site=2", "3p;123;1 of 3"),
+        ("?site=1&q=sec", ";2;1 of 3"),
+        ("?q=sec", "2p3p;2;1 of 3"),
+        ("?a=1&b=2", "1p2p;123;1 of 3"),
+        ("?p=2", "123p;123;1 of 3"),
+        ("?pilot=2", "1p2p3p;123;3 of 1"),
+        // what is said says nothing but a value, and the first of several counts
+        ("?q=x*)%22,id.gt.0)", "3p;;1 of 3"),
+        ("?q=%22,id.gt.0,title.eq.%22", "3p;;1 of 3"),
+        ("?site=2&site=1", "3p;123;1 of 3"),
+        ("?pilot=2%26pilot_id=eq.1", "404"),
+        ("?site=1;2", "1p;123;1 of 3"),
+        ("?site=not.is.null", "404"),
+        ("?site=%20", "404"),
+    ] {
+        let response = served.get(&format!("/{query}"));
+        let shown = if response.status == 200 { response.text() } else { "404" };
+        assert_eq!(shown, said, "{query}: {} {}", response.status, response.text());
+    }
+}
+
+#[test]
+fn a_visitor_chooses_among_the_orders_of_a_page() {
+    let text = "+++\nflights = \"/flights?select=id,pilots(name)&order={sort=distance_km.desc.nullslast|pilots(name).desc,title|title.desc},id\"\n\
+                pilots = \"/pilots?select=id,flights(id)&flights.order={of=id|id.desc}&order=id\"\n+++\n\
+                {% for f in flights %}{{ f.id }}{{ f.pilots.name|first|lower }}{% endfor %};{% for p in pilots %}{% for f in p.flights %}{{ f.id }}{% endfor %},{% endfor %}\
+                {{ request.query.sort }}";
+    let database = database();
+    let (served, _folder) = serve(
+        &database,
+        &[("index.html", text), ("error.html", "{{ error.code }} {{ error.message }} {{ error.hint }}")],
+    );
+    for (query, said) in [
+        ("/", "2a1a3b;12,3,,"),
+        ("/?sort=", "2a1a3b;12,3,,"),
+        ("/?sort=title.desc", "3b1a2a;12,3,,title.desc"),
+        ("/?sort=pilots(name).desc,title", "3b2a1a;12,3,,pilots(name).desc,title"),
+        ("/?sort=pilots%28name%29.desc%2Ctitle&of=id.desc", "3b2a1a;21,3,,pilots(name).desc,title"),
+    ] {
+        assert_eq!(served.get(query).text(), said, "{query}");
+    }
+    for free in
+        ["title", "TITLE.DESC", "title.desc,id", "title.desc%26limit=1", "track", "%20title.desc", "title.desc|title"]
+    {
+        let response = served.get(&format!("/?sort={free}"));
+        let said = "TWG11 The address says sort otherwise than this page has it. \
+                    It is one of distance_km.desc.nullslast | pilots(name).desc,title | title.desc.";
+        assert_eq!((response.status, response.text()), (400, said), "{free}");
+    }
+}
+
+#[test]
+fn what_an_address_may_say_is_held_against_the_database() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    for (head, wrong) in [
+        ("f = \"/flights?titel=eq.{t?}\"", "a.html: f: no column is called titel"),
+        ("f = \"/flights?order={sort=title|titel}\"", "a.html: f: no column is called titel"),
+        ("f = \"/flights?order={sort=title|title.down}\"", "a.html: f: \"failed to parse order"),
+        ("f = \"/rpc/of_pilot?pilot={p?}\"", "a.html: f: Could not find the function api.of_pilot"),
+        ("\nf = \"/flights?order={sort}\"", "a.html:3:5: f: an order is one of those that the page lists"),
+        ("f = \"/flights?select={s?}\"", "a.html:2:5: f: no value can stand in select"),
+        ("f = \"/{s?}\"", "a.html:2:5: f: a value stands behind the ="),
+        ("f = { rows = \"/flights?limit={n?}\", per_page = 2 }", "a.html:2:14: f: per_page says which rows there are"),
+        ("[form]\nupdate = \"/flights?id=eq.{id?}\"", "a.html:3:10: {id?} would leave a filter out"),
+        ("[form]\ndelete = \"/flights?id=eq.1&title=eq.{t?}\"", "a.html:3:10: {t?} would leave a filter out"),
+        ("[form]\ninsert = \"/flights\"\nthen = \"/{id?}\"", "a.html:4:8: {id?} leaves a parameter of a query out"),
+    ] {
+        let said = refused(&database, head);
+        assert!(said.contains(wrong), "{head}: {said}");
+    }
+}
