@@ -52,6 +52,9 @@ const ONE_ACTION: &str = "a form says one thing that it does: insert = \"/flight
 /// What of a request says nothing about which rows are written.
 const NO_FILTERS: [&str; 6] = ["select", "columns", "on_conflict", "order", "limit", "offset"];
 
+/// The parameter of a sign-in page's address that says where its visitor wanted to go.
+pub const BACK: &str = "back";
+
 /// What is wrong with a form, and at which byte of the head.
 type Wrong = (usize, String);
 
@@ -204,6 +207,15 @@ impl Text {
 pub struct Location(Text);
 
 impl Location {
+    /// Where one signs in: a path whose parameter [`BACK`] says where its visitor wanted to go.
+    pub(crate) fn of_sign_in(text: &str) -> Result<Location, String> {
+        const SIGN_IN: &str = "sign_in is the path of a page, without values: /sign_in";
+        if !text.starts_with('/') || text.starts_with("//") || text.contains(['{', '}', '#', '?']) {
+            return Err(SIGN_IN.to_owned());
+        }
+        Location::parse(&format!("{text}?{BACK}={{{BACK}=}}"))
+    }
+
     fn parse(text: &str) -> Result<Location, String> {
         if !text.starts_with('/') || text.starts_with("//") {
             return Err("then is a path of the site: /flights/{id}".to_owned());

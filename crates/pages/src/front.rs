@@ -1,7 +1,7 @@
 //! The head of a page: the data it reads, in TOML between two lines of `+++`.
 
 use crate::error::{Error, ErrorKind, Place};
-use crate::form::{FORMS_MAX, Form};
+use crate::form::{FORMS_MAX, Form, Location};
 use crate::messages;
 use crate::query::{Query, Shows, is_name};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const FORMS: &str = "a form is a table: [form], or [forms.delete] of one with a 
 const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
 const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
 /// Names that mean something in templates already, or to their filters.
-const RESERVED: [&str; 23] = [
+const RESERVED: [&str; 25] = [
     messages::FUNCTION,
     "static",
     "range",
@@ -36,6 +36,8 @@ const RESERVED: [&str; 23] = [
     "forms",
     "request",
     "error",
+    "origin",
+    "sign_in",
     "claims",
     "role",
     "is_signed_in",
@@ -65,6 +67,8 @@ pub struct Front {
     pub queries: Vec<(String, Query)>,
     /// The forms: `[form]` without a name, and `[forms.name]`.
     pub forms: BTreeMap<String, Form>,
+    /// Where who has not signed in is sent, if the page is for others only.
+    pub sign_in: Option<Location>,
 }
 
 /// A page's head read, and where its template begins: the byte, and the lines before it.
@@ -116,6 +120,10 @@ impl Head<'_> {
                     self.forms(&mut front.forms, value, at)?;
                     continue;
                 }
+                "sign_in" => {
+                    front.sign_in = Some(self.sign_in(value)?);
+                    continue;
+                }
                 _ => {}
             }
             if !is_free(name) {
@@ -155,6 +163,11 @@ impl Head<'_> {
     fn form(&self, value: &Spanned<DeValue<'_>>, at: usize) -> Result<Form, Error> {
         let DeValue::Table(table) = value.get_ref() else { return Err(self.error(at, FORMS)) };
         Form::read(table, at, self.place(at)).map_err(|(at, message)| self.error(at, message))
+    }
+
+    fn sign_in(&self, value: &Spanned<DeValue<'_>>) -> Result<Location, Error> {
+        let text = if let DeValue::String(text) = value.get_ref() { text } else { "" };
+        Location::of_sign_in(text).map_err(|message| self.error(value.span().start, message))
     }
 
     fn query(&self, name: &str, value: &DeValue<'_>, at: usize) -> Result<Query, Error> {

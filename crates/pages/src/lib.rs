@@ -46,7 +46,7 @@ pub use additions::Additions;
 pub use address::address_without;
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
-pub use form::{Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};
+pub use form::{BACK, Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};
 pub use format::{DATE_PATTERN_BYTES_MAX, FRACTION_DIGITS_MAX, LOCALE_BYTES_MAX, LOCALES_MAX};
 pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX};
 pub use messages::{

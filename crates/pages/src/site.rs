@@ -122,7 +122,8 @@ impl Site {
             site.templates.insert(file.clone(), format!("{head}{body}"));
             if file.split('/').any(|part| part.starts_with('_')) {
                 let form = (!front.forms.is_empty()).then_some("[form]");
-                if let Some(name) = front.queries.first().map(|(name, _)| name.as_str()).or(form) {
+                let sign_in = front.sign_in.as_ref().map(|_| "sign_in");
+                if let Some(name) = front.queries.first().map(|(name, _)| name.as_str()).or(form).or(sign_in) {
                     let message = format!("only pages have queries and forms, and what begins with _ is none: {name}");
                     return Err(Error::of_file(ErrorKind::Front, file, message));
                 }
@@ -137,6 +138,7 @@ impl Site {
             let needs = analysis::needs(&templates, head.number, (&queries, &head.bound), words.as_ref())?;
             site.add(&templates.sources[head.number as usize].0, head, needs)?;
         }
+        site.signing_in_ends()?;
         Ok(site)
     }
 
@@ -180,6 +182,22 @@ impl Site {
     /// The messages of all languages.
     pub fn messages(&self) -> &Arc<Messages> {
         &self.messages
+    }
+
+    /// Where one signs in cannot be a page that sends there who has not.
+    fn signing_in_ends(&self) -> Result<(), Error> {
+        for page in &self.pages {
+            let Some(sign_in) = &page.front.sign_in else { continue };
+            let location = sign_in.fill(|_| None);
+            let found = self.find(location.split('?').next().unwrap_or_default());
+            if let Ok(Some(found)) = found
+                && found.page.front.sign_in.is_some()
+            {
+                let message = format!("nobody could sign in at {}, which has a sign_in itself", found.page.template);
+                return Err(Error::of_file(ErrorKind::Front, &page.template, message));
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, file: &str, head: Head, needs: BTreeMap<String, Need>) -> Result<(), Error> {

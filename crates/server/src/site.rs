@@ -12,7 +12,9 @@ mod collected;
 mod development;
 mod error_page;
 mod form;
+mod origin;
 mod respond;
+pub(crate) mod sign_in;
 mod static_files;
 
 pub(crate) use asked::{Asked, cookie};
@@ -21,6 +23,7 @@ pub(crate) use collected::{Collected, Found};
 pub(crate) use development::{Development, keep_read};
 pub(crate) use error_page::error_page;
 pub(crate) use form::{Blank, BoundForm, FormField, action};
+pub(crate) use origin::origin;
 pub(crate) use respond::{Page, respond};
 
 use crate::config::{Config, InForce};

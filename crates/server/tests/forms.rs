@@ -570,6 +570,11 @@ const CLUB: &[(&str, &str)] = &[
         "+++\nentries = '/logbook?order=id'\n[form]\ninsert = '/logbook'\nthen = '/logbook/{id}'\n+++\n\
          {{ claims.sub }}: {% for entry in entries %}{{ entry.title }},{% endfor %}{{ form.error }}",
     ),
+    (
+        "own.html",
+        "+++\nsign_in = '/sign_in'\nentries = '/logbook?pilot_id=eq.{claims.sub}'\n[form]\ninsert = '/logbook'\n+++\n\
+         {{ claims.sub }}: {% for entry in entries %}{{ entry.title }},{% endfor %}",
+    ),
     ("mine.html", "+++\n[form]\ninsert = '/logbook'\nset = { pilot_id = '{claims.sub}' }\n+++\n{{ form.error }}"),
     (
         "logbook/[id].html",
@@ -633,6 +638,34 @@ fn people_sign_in_write_their_own_rows_and_sign_out() {
             (403, "403 TWG06", None),
             "{path}"
         );
+    }
+    // a page for who has signed in sends others there, and they come back
+    for address in ["/own?q=a%20b&x=//y", "/own"] {
+        let sent = served.get(address);
+        let there = led(&sent).to_owned();
+        assert_eq!((sent.text(), sent.header("cache-control")), ("", Some("no-store")));
+        assert!(there.starts_with("/sign_in?back=%2Fown"), "{there}");
+        let signed_in = post(&served, &there, "email=ann@club.example&password=thermals");
+        assert_eq!(led(&signed_in), address);
+        let wrong = post(&served, &there, "email=ann@club.example&password=ridge");
+        assert_eq!((wrong.status, wrong.header("location")), (422, None));
+    }
+    assert_eq!(get("/own", &ann), "1: Mine,");
+    // whose session has ended, too, and their browser forgets it
+    let ended = served.request("GET", "/own", &[("cookie", "__Host-club=nonsense")]);
+    assert_eq!(led(&ended), "/sign_in?back=%2Fown");
+    assert!(ended.header("set-cookie").unwrap().starts_with("__Host-club=; "));
+    // a form of such a page writes nothing
+    assert_eq!(led(&post(&served, "/own", "title=x&pilot_id=1")), "/sign_in?back=%2Fown");
+    assert_eq!(get("/own", &ann), "1: Mine,");
+    let long = format!("/own?q={}", "%20".repeat(3000));
+    assert_eq!(led(&served.get(&long)), "/sign_in?back=");
+    // no other site is where one wanted to go
+    for back in
+        ["//evil.example", "/%5Cevil.example", "https:%2F%2Fevil.example", "%2F%09%2Fevil.example", "evil.example", ""]
+    {
+        let signed_in = post(&served, &format!("/sign_in?back={back}"), "email=ann@club.example&password=thermals");
+        assert_eq!(led(&signed_in), "/logbook", "{back}");
     }
     let out = send("/sign_out", &ann, "");
     assert_eq!(led(&out), "/sign_in");

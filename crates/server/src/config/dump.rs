@@ -348,6 +348,7 @@ mod tests {
         ("pages-dir", "/srv/club/pages"),
         ("pages-api-prefix", "/rest"),
         ("pages-language", "de-CH"),
+        ("pages-origin", "https://club.example"),
         ("pages-browse", "off"),
         ("server-timing-enabled", "true"),
         ("client-error-verbosity", "minimal"),

@@ -5,7 +5,7 @@
 use super::dump::{Show, Shown};
 use super::values::{
     Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, language, list, number, optional,
-    path, proxy, schemas, seconds, secret, socket_mode, text, trace_header,
+    origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
 use std::fmt;
@@ -49,6 +49,8 @@ config_of_keys! {
     "pages-api-prefix": "/api", at_start => pages_api_prefix: String = api_prefix;
     /// a key of Thalweg's own: the language of pages whose site has no messages, and of messages that others do not have.
     "pages-language": "en", at_start => pages_language: String = language;
+    /// a key of Thalweg's own: where the site is, as its absolute addresses begin.
+    "pages-origin": "" => pages_origin: Option<String> = optional(origin);
     /// a key of Thalweg's own: whether browsers get pages of the API's relations and functions.
     "pages-browse": "auto" => pages_browse: PagesBrowse = choice(&[
         ("auto", PagesBrowse::Auto),

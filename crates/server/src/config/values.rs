@@ -282,6 +282,16 @@ pub(super) fn api_prefix(given: &str) -> Result<String, String> {
     }
 }
 
+/// A scheme and a host, with a port or without: `https://club.example`.
+pub(super) fn origin(given: &str) -> Result<String, String> {
+    let host = given.strip_prefix("https://").or_else(|| given.strip_prefix("http://"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':' | b'[' | b']');
+    match crate::answer::Proxy::parse(given) {
+        Some(_) if host.is_some_and(|host| host.bytes().all(is_plain)) => text(given),
+        _ => Err("an origin is needed: https://example.com".to_owned()),
+    }
+}
+
 pub(super) fn trace_header(given: &str) -> Result<String, String> {
     match HeaderName::from_bytes(given.as_bytes()) {
         Ok(_) => text(given),
@@ -322,6 +332,18 @@ mod tests {
             ("", Err(())),
         ] {
             assert_eq!(boolean(given).map_err(drop), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        for given in ["https://club.example", "http://localhost:3000", "http://[::1]:80"] {
+            assert_eq!(origin(given).as_deref(), Ok(given));
+        }
+        for wrong in
+            ["club.example", "https://", "https://club.example/", "https://a@b", "ftp://a", "http://a b", "http://a:x"]
+        {
+            assert!(origin(wrong).is_err(), "{wrong}");
         }
     }
 

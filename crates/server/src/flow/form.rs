@@ -15,6 +15,7 @@ use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
+use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
 use crate::site::{self, Blank, Bound, BoundForm};
 use crate::upload::{Field, Received, RequestBody};
 use bytes::Bytes;
@@ -59,9 +60,6 @@ pub(super) async fn attempt(
 
 /// How much of what was typed is given back to the page, in bytes.
 const GIVEN_BACK_BYTES_MAX: usize = 1024 * 1024;
-
-/// How long an address may be that a visitor is sent to, in bytes.
-const LOCATION_BYTES_MAX: usize = 8 * 1024;
 
 /// The parameter of the address that names one of several forms.
 const NAME: &str = "form";
@@ -203,6 +201,9 @@ impl Sent<'_> {
     /// Where the visitor goes when all is done: by then it is too late for anything to go wrong.
     fn then(&self, response: &Response<Body>) -> String {
         let making = self.making;
+        if let Some(back) = sign_in::back(making.asked).filter(|_| self.form.form.session) {
+            return back.to_owned();
+        }
         let Some(then) = &self.form.form.then else { return self.page_itself() };
         let returned = if self.form.row.is_empty() { None } else { response.body().bytes() };
         let returned = returned.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();

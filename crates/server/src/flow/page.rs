@@ -14,7 +14,7 @@ use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::prepared::Prepared;
 use crate::schema::Snapshot;
-use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie};
+use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie, sign_in};
 use crate::state::State;
 use crate::transaction::Tally;
 use crate::upload::RequestBody;
@@ -41,19 +41,21 @@ pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 const QUICK_BYTES_MIN: usize = 4 * 1024;
 
 /// What every page finds besides the rows of its queries and what its path binds, or may find: `error` is on those that tell of one.
-pub(crate) const PROVIDED: [Provided; 8] = [
+pub(crate) const PROVIDED: [Provided; 9] = [
     COMMON[0],
     COMMON[1],
     COMMON[2],
     COMMON[3],
     COMMON[4],
     COMMON[5],
+    COMMON[6],
     Provided::of("form", &form::STATE),
     Provided::of("error", &ERROR),
 ];
-const COMMON: [Provided; 6] = [
+const COMMON: [Provided; 7] = [
     Provided::any("locale"),
     Provided::any("zone"),
+    Provided::any("origin"),
     Provided::of("request", &REQUEST),
     Provided::any("claims"),
     Provided::any("role"),
@@ -104,7 +106,16 @@ pub(super) async fn attempt<'a>(
     } else if !matches!(parts.method, Method::GET | Method::HEAD) {
         return Err(ApiError::method_of_page(&parts.method, has_forms));
     }
-    let who = given.who((state, in_force), parts, bill).await?;
+    let who = match (given.who((state, in_force), parts, bill).await, &found.page.front.sign_in) {
+        (Ok(who), Some(sign_in)) if !who.has_token() => return Ok((sign_in::send(sign_in, parts), None)),
+        // their session has ended
+        (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
+            let mut response = sign_in::send(sign_in, parts);
+            error.mark(response.headers_mut());
+            return Ok((response, None));
+        }
+        (who, _) => who?,
+    };
     let snapshot = state.snapshot()?;
     let bound = site.bound(&loaded, in_force, &snapshot);
     let asked = Asked::of((&parts.uri, &parts.headers), &found.bound, &who.claims())?;
@@ -237,6 +248,7 @@ impl<'a> Making<'a> {
             [
                 self.asked.locale(pages, self.in_force).into(),
                 self.zone().into(),
+                site::origin(&self.in_force.config, self.asked.headers).into(),
                 minijinja::Value::from_object(Provided::values(&REQUEST, request)),
                 minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)),
                 self.who.role().into(),

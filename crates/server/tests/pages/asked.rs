@@ -1,9 +1,9 @@
 //! What an address says to a page: filters that it may leave out, and orders that it may choose among.
 
 use super::{SCHEMA, database, serve, site};
-use crate::served::{GRANTS, config};
+use crate::served::{GRANTS, Served, config};
 use thalweg_server::{Config, Server};
-use thalweg_testkit::Database;
+use thalweg_testkit::{Client, Database};
 
 /// What the start of a server says that has a page of this head.
 fn refused(database: &Database, head: &str) -> String {
@@ -84,6 +84,37 @@ fn a_visitor_chooses_among_the_orders_of_a_page() {
     }
 }
 
+/// A `Host` that anybody can send is in no page that a cache may keep.
+#[test]
+fn the_origin_of_a_site_is_not_what_a_stranger_says() {
+    let database = database();
+    let files = [("feed.xml", "<a>{{ origin }}/flights</a>")];
+    let (served, folder) = serve(&database, &files);
+    for (host, origin) in [
+        ("localhost:3000", "http://localhost:3000"),
+        ("[::1]", "http://[::1]"),
+        ("evil.example", ""),
+        ("evil.example:80", ""),
+        ("localhost.evil.example", ""),
+    ] {
+        let mut client = Client::connect(served.address);
+        let head = format!("GET /feed.xml HTTP/1.1\r\nHost: {host}\r\nX-Forwarded-Host: evil.example\r\n\r\n");
+        client.send_bytes(head.as_bytes());
+        let response = client.receive(false);
+        assert_eq!((response.status, response.text()), (200, &*format!("<a>{origin}/flights</a>")), "{host}");
+    }
+    // the client has said another one before
+    assert_eq!(served.request("GET", "/feed.xml", &[("Host", "localhost")]).text(), "<a>/flights</a>");
+    drop(served);
+    let pages_origin = Some("https://club.example".to_owned());
+    let config = Config { pages_dir: Some(folder.path().to_owned()), pages_origin, ..config(&database.uri()) };
+    let served = Served::start(config);
+    for host in ["localhost:3000", "evil.example"] {
+        let response = served.request("GET", "/feed.xml", &[("Host", host)]);
+        assert_eq!(response.text(), "<a>https://club.example/flights</a>", "{host}");
+    }
+}
+
 #[test]
 fn what_an_address_may_say_is_held_against_the_database() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
@@ -96,6 +127,10 @@ fn what_an_address_may_say_is_held_against_the_database() {
         ("f = \"/flights?select={s?}\"", "a.html:2:5: f: no value can stand in select"),
         ("f = \"/{s?}\"", "a.html:2:5: f: a value stands behind the ="),
         ("f = { rows = \"/flights?limit={n?}\", per_page = 2 }", "a.html:2:14: f: per_page says which rows there are"),
+        ("\nsign_in = \"//evil.example\"", "a.html:3:11: sign_in is the path of a page"),
+        ("sign_in = true", "a.html:2:11: sign_in is the path of a page"),
+        ("sign_in = \"/{x}\"", "a.html:2:11: sign_in is the path of a page"),
+        ("sign_in = \"/a\"", "a.html: nobody could sign in at a.html, which has a sign_in itself"),
         ("[form]\nupdate = \"/flights?id=eq.{id?}\"", "a.html:3:10: {id?} would leave a filter out"),
         ("[form]\ndelete = \"/flights?id=eq.1&title=eq.{t?}\"", "a.html:3:10: {t?} would leave a filter out"),
         ("[form]\ninsert = \"/flights\"\nthen = \"/{id?}\"", "a.html:4:8: {id?} leaves a parameter of a query out"),
