@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod choose;
+mod own;
 mod references;
 mod unparsable;
 
@@ -58,6 +59,22 @@ impl Messages {
     pub fn choose(&self, path: Option<&str>, cookie: Option<&str>, accept_language: Option<&str>) -> Option<&str> {
         let available: Vec<&str> = self.languages().collect();
         choose(&available, path, cookie, accept_language).or(self.default_language())
+    }
+
+    /// What the program says under an id, in the words of the site where it has some, in a language or the nearest that has it.
+    pub fn own(&self, locale: &str, id: &str, arguments: &[(&str, Value)]) -> Option<String> {
+        let mut given = FluentArgs::with_capacity(arguments.len());
+        for (name, value) in arguments {
+            given.set(*name, argument(name, value).ok()?);
+        }
+        let of_site = |tag: &str| self.catalogues.iter().find(|known| known.language.eq_ignore_ascii_case(tag));
+        let of_tag = |tag| of_site(tag).into_iter().chain(own::catalogue(tag));
+        let locale = Some(locale).filter(|locale| locale.len() <= LOCALE_BYTES_MAX);
+        let nearest_first = locale.into_iter().flat_map(choose::shorter).flat_map(of_tag);
+        let default = self.default_language().into_iter().flat_map(choose::shorter).flat_map(of_tag);
+        // words of the site that ask for what is not given say nothing
+        let text = |catalogue: &Catalogue| catalogue.text(catalogue.pattern(id)?, &given).ok();
+        nearest_first.chain(default).chain(own::english()).find_map(text)
     }
 
     /// Reads the catalogues, by the names of their files.
@@ -353,6 +370,24 @@ flights = { $count ->
         let many: Vec<(String, String)> =
             (0..=LANGUAGES_MAX).map(|n| (format!("messages/en-x{n:04}.ftl"), String::new())).collect();
         assert_eq!(Messages::read(many, None).unwrap_err().kind(), ErrorKind::TooMuch);
+    }
+
+    #[test]
+    fn a_site_says_otherwise_what_the_program_says() {
+        let said = |files: &[(&str, &str)], locale: &str, id: &str| {
+            messages(files).unwrap().own(locale, id, &[("most", Value::from(80))]).unwrap()
+        };
+        let (german, english) = ("Hier fehlt eine Angabe.", "This must be filled in.");
+        for (locale, text) in [("de", german), ("de-CH", german), ("en", english), ("fr", english), ("", english)] {
+            assert_eq!(said(&[], locale, "form-missing"), text);
+        }
+        let site =
+            [("messages/de.ftl", "form-missing = Fehlt.\nform-taken = { $other }\n"), ("messages/fr.ftl", "a = b\n")];
+        assert_eq!(said(&site, "de-AT", "form-missing"), "Fehlt.");
+        assert_eq!(said(&site, "de", "form-taken"), "Das gibt es schon.");
+        assert_eq!(said(&site, "de", "form-too-long"), "Das ist zu lang: Höchstens 80 Zeichen sind möglich.");
+        // the first is what the site speaks by default
+        assert_eq!(said(&site, "fr", "form-missing"), "Fehlt.");
     }
 
     #[test]

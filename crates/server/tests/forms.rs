@@ -1,5 +1,7 @@
 //! Forms of pages: what they write and call, where their visitors go then, and what the page says when something is wrong.
 
+mod words;
+
 use crate::served::{GRANTS, Served, config};
 use crate::signed::{SECRET, token, with_secret};
 use serde_json::json;
@@ -280,13 +282,13 @@ fn what_is_wrong_is_said_at_its_field_and_nothing_is_lost() {
     has(
         &text,
         &[
-            "error.title=22001:value too long for type character varying(20)",
-            "error.km=22003:numeric field overflow",
+            "error.title=22001:This is too long: it has at most 20 characters.",
+            "error.km=22003:This number is too large or too small.",
             "error.altitude=23514:Between 0 and 9000 m, please.",
-            "error.is_public=22P02:invalid input syntax for type boolean: &quot;perhaps&quot;",
-            "error.seats=22P02:",
+            "error.is_public=22P02:This is not valid.",
+            "error.seats=22P02:This must be a whole number.",
             "error.meta=22P02:",
-            "error.places=22P02:invalid input syntax for type integer: &quot;here&quot;",
+            "error.places=22P02:This is not valid.",
             "error.launched=23502:This must be filled in.",
             "other=:: ",
             "[title=much too long for a title]",
@@ -307,12 +309,15 @@ fn what_is_wrong_is_said_at_its_field_and_nothing_is_lost() {
         &said("/flights", &format!("title=x&{day}&km=-1")),
         &["error.km=23514:Kilometres &lt;b&gt;cannot&lt;/b&gt; be negative.", "other=::"],
     );
-    has(&said("/flights", &format!("title=x&{day}&code=a-1")), &["error.code=23505:duplicate key", "[code=a-1]"]);
-    has(&said("/flights", &format!("title=x&{day}&site_id=9")), &["error.site_id=23503:insert or update"]);
+    has(
+        &said("/flights", &format!("title=x&{day}&code=a-1")),
+        &["error.code=23505:This is there already.", "[code=a-1]"],
+    );
+    has(&said("/flights", &format!("title=x&{day}&site_id=9")), &["error.site_id=23503:There is no such thing."]);
     has(&said("/flights", &format!("title=x&{day}&altitude=-1")), &["error.altitude=23514:Between 0", "other=::"]);
     // and of several
-    has(&said("/flights", &format!("title=First&{day}")), &["other=23505:duplicate key value"]);
-    has(&said("/flights", &format!("title=x&{day}&landed=2026-04-01")), &["other=23514:new row"]);
+    has(&said("/flights", &format!("title=First&{day}")), &["other=23505:This is there already."]);
+    has(&said("/flights", &format!("title=x&{day}&landed=2026-04-01")), &["other=23514:This is not allowed."]);
     // a constraint of one field where the other is not the visitor's
     database.execute("update api.flights set title = 'First' where id = 2");
     has(&said("/flights/2", day), &["error.launched=23505"]);
@@ -753,7 +758,7 @@ fn the_examples_of_the_documents_work_as_written() {
     assert!(get("/flights/new").contains("<input name=\"title\" value=\"\">"));
     let wrong = send("/flights/new", "title=Over+the+ridge&distance_km=far");
     assert_eq!(wrong.status, 422);
-    let (typed, said) = ("value=\"Over the ridge\"", "</label> invalid input syntax for type numeric: &quot;far&quot;");
+    let (typed, said) = ("value=\"Over the ridge\"", "</label> This must be a number.");
     assert!(wrong.text().contains(typed) && wrong.text().contains(said), "{}", wrong.text());
     assert_eq!(led(&send("/flights/new", "title=Over+the+ridge&distance_km=")), "/flights/1");
     assert!(get("/flights/1").contains(typed));

@@ -77,6 +77,11 @@ impl Catalogue {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
     pub(super) fn missing(&self, id: &str) -> String {
         let likeness = |name: &str| strsim::normalized_damerau_levenshtein(id, name);
         let names = self.names.iter().filter(|name| name.len().max(id.len()) <= NEAREST_BYTES_MAX);

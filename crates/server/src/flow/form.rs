@@ -19,14 +19,14 @@ use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
 use crate::site::{self, Blank, Bound, BoundForm};
 use crate::upload::{Field, Received, RequestBody};
 use bytes::Bytes;
-use faults::Faults;
+use faults::{Faults, MISSING};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_gauge::Bill;
-use thalweg_pages::{Does, Provided, Source, Value, Values};
+use thalweg_pages::{Does, Messages, Provided, Source, Value, Values};
 use thalweg_plan::plan;
 use thalweg_request::{ApiRequest, Form, Payload};
 
@@ -41,7 +41,9 @@ pub(super) async fn attempt(
     let name = making.asked.of_address(NAME).unwrap_or_default();
     let forms = &bound.page(number)?.forms;
     let found = forms.iter().find(|(known, _)| known == name).ok_or_else(|| ApiError::no_such_form(name))?;
-    let sent = Sent { making, name, form: &found.1 };
+    let pages = &bound.loaded.pages;
+    let locale = making.asked.locale(pages, making.in_force);
+    let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale };
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
     body.receive_form(&making.parts.headers, arrays, &sent.set()?).await?;
     let faults = match sent.carry_out(body, cookie, bill).await {
@@ -88,6 +90,9 @@ struct Sent<'a> {
     making: &'a Making<'a>,
     name: &'a str,
     form: &'a BoundForm,
+    messages: &'a Messages,
+    /// The language of the page.
+    locale: String,
 }
 
 /// Why nothing was done.
@@ -181,12 +186,15 @@ impl Sent<'_> {
         match self.form.form.does {
             Does::Call => {
                 let missing = self.form.fields.iter().filter(|field| field.is_required && !is_there(&field.name));
-                let faults = Faults::missing(missing.map(|field| &*field.name));
+                let faults = Faults::missing(missing.map(|field| &*field.name), &self.says(MISSING, &[]));
                 if let Some(faults) = faults {
                     return Err(Failure::Faults(Box::new(faults)));
                 }
             }
-            Does::Update if payload.keys.is_empty() => return Err(Failure::Faults(Box::new(Faults::nothing_sent()))),
+            Does::Update if payload.keys.is_empty() => {
+                let faults = Faults::nothing_sent(self.says("form-nothing-sent", &[]));
+                return Err(Failure::Faults(Box::new(faults)));
+            }
             Does::Insert | Does::Update | Does::Delete => {}
         }
         Ok(Some(payload))

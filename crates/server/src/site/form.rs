@@ -38,6 +38,8 @@ pub(crate) struct FormField {
     pub(crate) probe: Option<(String, bool)>,
     /// The type of its values, below any domains.
     base: Oid,
+    /// How many characters it may have, where that is known.
+    pub(crate) most: Option<i32>,
 }
 
 /// What it means that nothing was typed into a field.
@@ -210,7 +212,10 @@ impl FormField {
         let is_required = column.not_null && (!has_default || does == Does::Update);
         let is_array = is_array(catalog, column.type_oid);
         let base = catalog.base_type(column.type_oid);
-        Self { name: column.name.to_string(), blank, is_array, is_required, probe, base }
+        // PostgreSQL counts the four bytes of a length with it
+        let is_of_length = matches!(column.type_oid, oid::VARCHAR | oid::BPCHAR) && column.type_modifier > 4;
+        let most = is_of_length.then_some(column.type_modifier.saturating_sub(4));
+        Self { name: column.name.to_string(), blank, is_array, is_required, probe, base, most }
     }
 
     fn of_parameter(catalog: &Catalog, parameter: &Parameter) -> Self {
@@ -225,7 +230,15 @@ impl FormField {
             .map(|known| (thalweg_sql::value_of_type(&known.schema, &known.name), false));
         let is_array = is_array(catalog, parameter.type_oid);
         let base = catalog.base_type(parameter.type_oid);
-        Self { name: parameter.name.to_string(), blank, is_array, is_required: parameter.required, probe, base }
+        Self {
+            name: parameter.name.to_string(),
+            blank,
+            is_array,
+            is_required: parameter.required,
+            probe,
+            base,
+            most: None,
+        }
     }
 }
 
@@ -233,6 +246,18 @@ impl FormField {
     /// Whether files are written into it.
     pub(crate) fn is_of_bytes(&self) -> bool {
         self.base == oid::BYTEA
+    }
+
+    /// What kind of value is needed, as messages tell them apart.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.base {
+            oid::INT2 | oid::INT4 | oid::INT8 => "integer",
+            oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8 => "number",
+            oid::DATE => "date",
+            oid::TIME | oid::TIMETZ => "time",
+            oid::TIMESTAMP | oid::TIMESTAMPTZ => "moment",
+            _ => "other",
+        }
     }
 
     /// What was typed as a template is to see it: as it sees what the database has, if it is such a value, so that both can be compared.

@@ -44,7 +44,10 @@ pub(super) struct Fault {
     hint: Option<String>,
 }
 
-const MISSING: &str = "This must be filled in.";
+/// The message of a field that must be filled in.
+pub(super) const MISSING: &str = "form-missing";
+/// The routine of PostgreSQL that reports what `RAISE` says: in words that somebody has chosen.
+const RAISED: &str = "exec_stmt_raise";
 const NOT_NULL_VIOLATION: &str = "23502";
 const CHECK_VIOLATION: &str = "23514";
 
@@ -54,16 +57,15 @@ impl Faults {
     }
 
     /// Of fields without which nothing can be done, if there are any.
-    pub(super) fn missing<'n>(names: impl Iterator<Item = &'n str>) -> Option<Self> {
+    pub(super) fn missing<'n>(names: impl Iterator<Item = &'n str>, message: &str) -> Option<Self> {
         let mut faults = Self::new(StatusCode::UNPROCESSABLE_ENTITY);
-        names.for_each(|name| faults.add(name, Fault::missing()));
+        names.for_each(|name| faults.add(name, Fault::missing(message.to_owned())));
         (!faults.of_fields.is_empty()).then_some(faults)
     }
 
     /// Of a form of which no field is a column.
-    pub(super) fn nothing_sent() -> Self {
-        let other = Fault { message: "Nothing was sent that can be written.".to_owned(), ..Fault::missing() };
-        Self { other: Some(other), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY) }
+    pub(super) fn nothing_sent(message: String) -> Self {
+        Self { other: Some(Fault::missing(message)), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY) }
     }
 
     /// Of a status that SQL has chosen.
@@ -82,8 +84,8 @@ impl Faults {
 }
 
 impl Fault {
-    fn missing() -> Self {
-        Self { message: MISSING.to_owned(), code: NOT_NULL_VIOLATION.to_owned(), constraint: None, hint: None }
+    fn missing(message: String) -> Self {
+        Self { message, code: NOT_NULL_VIOLATION.to_owned(), constraint: None, hint: None }
     }
 }
 
@@ -152,14 +154,43 @@ impl Sent<'_> {
         Ok(faults)
     }
 
-    /// What was reported, in the words of a constraint's comment if it has one.
-    fn fault(&self, reported: &DbError, comment: Option<String>) -> Fault {
+    /// A message of the program's or the site's own, in the language of the page.
+    pub(super) fn says(&self, id: &str, arguments: &[(&str, Value)]) -> String {
+        self.messages.own(&self.locale, id, arguments).unwrap_or_default()
+    }
+
+    /// What was reported, in the words of a constraint's comment if it has one, or else in those of a message if PostgreSQL found its own.
+    fn fault(&self, reported: &DbError, comment: Option<String>, field: Option<&FormField>) -> Fault {
+        let is_raised = reported.routine.as_deref() == Some(RAISED);
+        let of_catalogue = || {
+            let kind = field.map_or("other", FormField::kind);
+            let most = field.and_then(|field| field.most).unwrap_or(0);
+            let arguments = [("type", Value::from(kind)), ("most", Value::from(most))];
+            Some(self.says(self.message(reported).filter(|_| !is_raised)?, &arguments))
+        };
         let message = match &*reported.code {
-            NOT_NULL_VIOLATION => MISSING.to_owned(),
-            _ => comment.unwrap_or_else(|| reported.message.clone()),
+            NOT_NULL_VIOLATION => self.says(MISSING, &[]),
+            _ => comment.or_else(of_catalogue).unwrap_or_else(|| reported.message.clone()),
         };
         let hint = reported.hint.clone().filter(|_| self.making.in_force.config.client_errors_are_verbose);
         Fault { message, code: reported.code.clone(), constraint: reported.constraint.clone(), hint }
+    }
+
+    /// The message that tells of an error of PostgreSQL's own.
+    fn message(&self, reported: &DbError) -> Option<&'static str> {
+        match (&*reported.code, self.form.form.does) {
+            ("22P02" | "22007" | "22008", _) => Some("form-invalid"),
+            ("22003", _) => Some("form-out-of-range"),
+            ("22001", _) => Some("form-too-long"),
+            ("23505", _) => Some("form-taken"),
+            (CHECK_VIOLATION, _) => Some("form-refused"),
+            ("23P01", _) => Some("form-overlaps"),
+            // of which side it is, nothing says
+            ("23503", Does::Call) => None,
+            ("23503", Does::Insert | Does::Update) if self.is_about_the_form(reported) => Some("form-unknown"),
+            ("23503", _) => Some("form-in-use"),
+            _ => None,
+        }
     }
 
     /// Puts what PostgreSQL reported where it belongs.
@@ -173,7 +204,7 @@ impl Sent<'_> {
             (Some(error), "PGRST") => error.parts(false).find(|(name, _)| *name == "message").map(|(_, text)| text),
             _ => constraint.comment,
         };
-        let mut fault = self.fault(reported, message);
+        let mut fault = self.fault(reported, message, None);
         if let Some(error) = faults.error.as_ref().filter(|_| reported.code == "PGRST") {
             fault.code = error.code.to_string();
         }
@@ -215,7 +246,8 @@ impl Sent<'_> {
         };
         let required = self.form.fields.iter().filter(|field| field.is_required && self.is_typed(&field.name));
         let missing: Vec<&str> = required.filter(is_missing).map(|field| &*field.name).collect();
-        missing.into_iter().for_each(|name| faults.add(name, Fault::missing()));
+        let message = self.says(MISSING, &[]);
+        missing.into_iter().for_each(|name| faults.add(name, Fault::missing(message.clone())));
     }
 
     /// Tries what was typed into each field alone.
@@ -238,7 +270,7 @@ impl Sent<'_> {
                     Some(constraint) => self.constraint(&error, constraint).await?.comment,
                     None => None,
                 };
-                faults.add(name, self.fault(&error, comment));
+                faults.add(name, self.fault(&error, comment, self.form.field(name)));
             }
         }
         Ok(())
