@@ -127,7 +127,8 @@ impl Sources<'_> {
 }
 
 fn is_code(file: &str) -> bool {
-    file.starts_with("crates/") && Path::new(file).components().nth(2).is_some_and(|part| part.as_os_str() == "src")
+    let is_room = ["crates/", "apps/"].iter().any(|rooms| file.starts_with(rooms));
+    is_room && Path::new(file).components().nth(2).is_some_and(|part| part.as_os_str() == "src")
 }
 
 #[cfg(test)]
