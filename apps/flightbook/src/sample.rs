@@ -1,6 +1,6 @@
 //! Three seasons of a club.
 
-use crate::igc::{Air, Header, Track, fly};
+use crate::fly::{Air, Header, Track, fly};
 use crate::random::Random;
 
 /// Name, country, elevation, latitude, longitude, winds.
