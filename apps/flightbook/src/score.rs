@@ -1,10 +1,10 @@
 //! What a flight scores by the rules of XContest: free flight over three turnpoints, free triangle and FAI triangle, found exactly.
 //!
-//! The rules, as the open scorer igc-xc-score 1.8 has them too: a kilometre is worth 1.0 points in a free flight, 1.2 in
-//! a free and 1.4 in an FAI triangle whose start and finish are apart by at most 20 % of the perimeter, and 1.4 and 1.6 where that
-//! is at most 5 %. This closing distance is subtracted. Start and finish are any two fixes before the first and after the
-//! last turnpoint. Distances are those of the FAI sphere, of a radius of 6371 km: scores that XContest has published for tracks come
-//! out so to within 10 m, and not on the ellipsoid.
+//! The rules, as the open scorer igc-xc-score 1.8 has them too: a kilometre is worth 1.0 points in a free flight, 1.2 in a free and 1.4 in
+//! an FAI triangle whose start and finish are apart by at most 20 % of the perimeter, and 1.4 and 1.6 where that is at most 5 %. This
+//! closing distance is subtracted. Start and finish are any two fixes before the first and after the last turnpoint. Distances are those
+//! of the FAI sphere, of a radius of 6371 km: scores that XContest has published for tracks come out so to within 10 m, and not on
+//! the ellipsoid.
 //!
 //! ```text
 //! fixes → points on a sphere → tree of boxes → free_flight │ triangle + closing → Scores
@@ -25,10 +25,11 @@ use triangle::Shape;
 pub const TOLERANCE_M: f64 = 1.0;
 
 /// Boxes compared in one search at most.
-const SEARCH_STEPS_MAX: u64 = 1_000_000;
+const SEARCH_STEPS_MAX: u64 = 2_000_000;
 
-/// A triangle that is worth less than this part of the free flight is not looked for: every circle in a thermal is one.
-const TRIANGLE_PART_MIN: f64 = 0.1;
+/// A triangle that is worth less than this part of the free flight is not looked for: every circle in a thermal is one, and
+/// long flights hold many by chance.
+const TRIANGLE_PART_MIN: f64 = 0.25;
 
 const FREE_FLIGHT_FACTOR: f64 = 1.0;
 const FREE_TRIANGLE: Shape = Shape { side_min: 0.0, closings: [(0.05, 1.4), (0.2, 1.2)] };
@@ -39,7 +40,7 @@ const FAI_TRIANGLE: Shape = Shape { side_min: 0.28, closings: [(0.05, 1.6), (0.2
 pub struct Scores {
     /// The longest way over three turnpoints.
     pub free_flight: Score,
-    /// The best triangle of any shape, if one is worth a tenth of the free flight at least.
+    /// The best triangle of any shape, if one is worth a quarter of the free flight at least.
     pub free_triangle: Option<Score>,
     /// The best triangle whose shortest side is 28 % of its perimeter or more, if one is worth as much.
     pub fai_triangle: Option<Score>,

@@ -197,15 +197,20 @@ fn climbed(tree: &Tree<'_>, mut fixes: [usize; STAGES], budget: &mut Budget) -> 
     }
 }
 
-/// Halves the parts of the stages whose boxes are largest. Returns whether there was anything to halve.
+/// Halves the parts with the largest boxes, such as one over a gap in the track. Returns whether there was anything to halve.
 fn halve(tree: &Tree<'_>, stages: &mut Stages) -> bool {
-    let size_m = |stops: &Vec<Stop>| {
-        let halvable = stops.iter().filter(|stop| stop.part.level > 0);
-        halvable.map(|stop| tree.extent(stop.part).size_m()).reduce(f64::max)
-    };
-    let Some(largest) = stages.iter().filter_map(size_m).reduce(f64::max) else { return false };
-    for stops in stages.iter_mut().filter(|stops| size_m(stops).is_some_and(|size| size * 2.0 >= largest)) {
-        *stops = stops.iter().flat_map(|stop| stop.halves(tree)).collect();
+    let size_m = |stop: &Stop| tree.extent(stop.part).size_m();
+    let is_halvable = |stop: &&Stop| stop.part.level > 0;
+    let Some(largest) = stages.iter().flatten().filter(is_halvable).map(size_m).reduce(f64::max) else { return false };
+    for stops in stages {
+        let mut halved = Vec::with_capacity(stops.len() * 2);
+        for stop in &*stops {
+            match is_halvable(&stop) && size_m(stop) * 2.0 >= largest {
+                true => halved.extend(stop.halves(tree)),
+                false => halved.push(*stop),
+            }
+        }
+        *stops = halved;
     }
     true
 }

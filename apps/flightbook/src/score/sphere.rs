@@ -12,7 +12,8 @@ pub(crate) fn distance_m(a: Point, b: Point) -> f64 {
     arc_m(chord_squared(a, b))
 }
 
-/// Degrees of latitude and longitude to points, turned such that the track lies around the third axis, where boxes fit it best.
+/// Degrees of latitude and longitude to points, turned such that the track lies around the third axis and along the first: boxes fit it
+/// best then, and those of a straight flight are slim.
 pub(crate) fn points(places: impl Iterator<Item = (f64, f64)>) -> Vec<Point> {
     let mut points: Vec<Point> = places.map(|(latitude, longitude)| point(latitude, longitude)).collect();
     let mut middle = [0.0; 3];
@@ -26,10 +27,23 @@ pub(crate) fn points(places: impl Iterator<Item = (f64, f64)>) -> Vec<Point> {
     let east = unit([-up[1], up[0], 0.0]).unwrap_or([1.0, 0.0, 0.0]);
     let north =
         [up[1] * east[2] - up[2] * east[1], up[2] * east[0] - up[0] * east[2], up[0] * east[1] - up[1] * east[0]];
+    let (sin, cos) = direction(points.iter().map(|point| (dot(east, point.0), dot(north, point.0)))).sin_cos();
     for point in &mut points {
-        *point = Point([dot(east, point.0), dot(north, point.0), dot(up, point.0)]);
+        let (x, y) = (dot(east, point.0), dot(north, point.0));
+        *point = Point([x * cos + y * sin, y * cos - x * sin, dot(up, point.0)]);
     }
     points
+}
+
+/// The angle of the axis along which places in a plane around its origin are spread most.
+fn direction(places: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in places {
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    0.5 * f64::atan2(2.0 * xy, xx - yy)
 }
 
 /// One place, not turned.

@@ -132,6 +132,23 @@ fn flights_need_a_part_of_the_budget() {
     }
 }
 
+/// A recorder that saw nothing for an hour leaves one box that is large down to the last two fixes.
+#[test]
+fn a_gap_in_a_track_costs_little() {
+    let mut random = Random(3);
+    let (mut latitude, mut longitude) = (46.0, 7.0);
+    let fixes: Vec<Fix> = (0..4000)
+        .map(|at| {
+            latitude += if at == 2001 { 0.5 } else { 0.0001 * random.normal() };
+            longitude += 0.0001 * random.normal();
+            fix(at, latitude, longitude)
+        })
+        .collect();
+    let places = points(fixes.iter().map(|fix| (fix.latitude, fix.longitude)));
+    let mut budget = Budget::new(200_000);
+    assert!(free_flight::longest(&Tree::new(&places), &mut budget).is_proven);
+}
+
 fn fix(time_s: i64, latitude: f64, longitude: f64) -> Fix {
     Fix { time_s, latitude, longitude, pressure_altitude_m: 1000, gnss_altitude_m: 1000, is_valid: true }
 }

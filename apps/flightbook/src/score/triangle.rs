@@ -11,6 +11,9 @@ use super::{Budget, TOLERANCE_M};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+/// What it costs to bound a candidate and to keep it: three pairs of boxes are compared by their sides and corners.
+const CANDIDATE_STEPS: usize = 6;
+
 /// Which triangles count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -53,7 +56,7 @@ pub(crate) fn best(tree: &Tree<'_>, shape: &Shape, more_than: f64, budget: &mut 
         for half in tree.halves(parts[widest]) {
             let mut parts = parts;
             parts[widest] = half;
-            budget.spend(1);
+            budget.spend(CANDIDATE_STEPS);
             let bound = search.bound(&parts, budget).min(bound);
             if bound > search.best_value + TOLERANCE_M {
                 search.try_middle(&parts, budget);
