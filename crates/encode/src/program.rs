@@ -124,7 +124,7 @@ pub(crate) fn node(codec: &Codec, keys: &mut Literals) -> Node {
     match codec {
         Codec::Output => Node::Output,
         Codec::Digits => Node::Digits,
-        Codec::Flag => Node::Flag,
+        Codec::Flag | Codec::Found(_) => Node::Flag,
         Codec::Scalar(scalar) => Node::Scalar(*scalar),
         Codec::Array(element) => Node::Array(Box::new(node(element, keys))),
         Codec::Row(fields) => Node::Row(slots(fields, keys)),

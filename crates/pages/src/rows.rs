@@ -88,8 +88,7 @@ impl Table {
     }
 
     fn row(self: &Arc<Self>, at: usize) -> Row {
-        let fields = self.fields.clone();
-        Row { table: self.clone(), fields, bytes: self.range(at), within: Within::Result, kept: Kept::default() }
+        Row::new(self, Fields::all(&self.fields), self.range(at), Within::Result)
     }
 
     fn first_of_row(self: &Arc<Self>, at: usize) -> Value {
@@ -108,13 +107,11 @@ impl Table {
         Ok(match codec {
             Codec::Output => text(bytes)?,
             Codec::Digits => number(bytes)?,
-            Codec::Flag => Value::from(bytes == b"t"),
+            Codec::Flag | Codec::Found(_) => Value::from(bytes == b"t"),
             Codec::Scalar(scalar) => self.scalar(*scalar, bytes)?,
             Codec::Array(element) | Codec::List(element) => self.array(element, bytes)?,
             Codec::Row(fields) => {
-                let (fields, bytes) = (fields.clone(), self.place(bytes));
-                let kept = Kept::default();
-                Value::from_object(Row { table: self.clone(), fields, bytes, within: Within::Record, kept })
+                Value::from_object(Row::new(self, Fields::all(fields), self.place(bytes), Within::Record))
             }
         })
     }
@@ -165,6 +162,12 @@ impl Table {
         elements.map(Value::from)
     }
 
+    /// The row whose columns stand behind the field at a place of the result, and begin these bytes.
+    pub(crate) fn found(self: &Arc<Self>, at: usize, columns: usize, bytes: &[u8]) -> Value {
+        let fields = Fields { all: self.fields.clone(), own: at + 1..at + 1 + columns };
+        Value::from_object(Row::new(self, fields, self.place(bytes), Within::Result))
+    }
+
     /// Where bytes of the table lie in it.
     fn place(&self, bytes: &[u8]) -> Range<usize> {
         let start = bytes.as_ptr().addr() - self.bytes.as_ptr().addr();
@@ -207,14 +210,14 @@ struct Kept(Mutex<[Option<Arc<Row>>; ROWS_KEPT]>);
 const ROWS_KEPT: usize = 4;
 
 impl Kept {
-    fn row(&self, at: usize, table: &Arc<Table>, fields: &Arc<[Field]>, bytes: Range<usize>, within: Within) -> Value {
-        let new = |bytes| Row { table: table.clone(), fields: fields.clone(), bytes, within, kept: Kept::default() };
-        let Ok(mut kept) = self.0.try_lock() else { return Value::from_object(new(bytes)) };
+    fn row(&self, at: usize, table: &Arc<Table>, fields: Fields, bytes: Range<usize>, within: Within) -> Value {
+        let new = |fields, bytes| Row::new(table, fields, bytes, within);
+        let Ok(mut kept) = self.0.try_lock() else { return Value::from_object(new(fields, bytes)) };
         let place = &mut kept[at % ROWS_KEPT];
-        let behind = place.as_mut().and_then(Arc::get_mut).filter(|row| Arc::ptr_eq(&row.fields, fields));
+        let behind = place.as_mut().and_then(Arc::get_mut).filter(|row| row.fields.are(&fields));
         match behind {
             Some(row) => row.bytes = bytes,
-            None => *place = Some(Arc::new(new(bytes))),
+            None => *place = Some(Arc::new(new(fields, bytes))),
         }
         place.clone().map_or(Value::UNDEFINED, Value::from_dyn_object)
     }
@@ -228,10 +231,10 @@ impl Object for Rows {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         match key.as_str() {
             Some(name) => self.get_value_by_str(name),
-            None => key
-                .as_usize()
-                .filter(|at| *at < self.shown)
-                .map(|at| self.kept.row(at, &self.table, &self.table.fields, self.table.range(at), Within::Result)),
+            None => key.as_usize().filter(|at| *at < self.shown).map(|at| {
+                let fields = Fields::all(&self.table.fields);
+                self.kept.row(at, &self.table, fields, self.table.range(at), Within::Result)
+            }),
         }
     }
 
@@ -248,7 +251,8 @@ impl Object for Rows {
 #[derive(Debug)]
 struct Row {
     table: Arc<Table>,
-    fields: Arc<[Field]>,
+    fields: Fields,
+    /// Its columns, and perhaps others behind them.
     bytes: Range<usize>,
     within: Within,
     /// The rows in its columns.
@@ -264,23 +268,66 @@ pub(crate) enum Within {
     Record,
 }
 
+/// The fields of a row: some that stand together. Behind one of a row that is found (`Codec::Found`) stand that row's.
+#[derive(Debug)]
+struct Fields {
+    all: Arc<[Field]>,
+    own: Range<usize>,
+}
+
+impl Fields {
+    fn all(all: &Arc<[Field]>) -> Fields {
+        Fields { all: all.clone(), own: 0..all.len() }
+    }
+
+    fn are(&self, other: &Fields) -> bool {
+        Arc::ptr_eq(&self.all, &other.all) && self.own == other.own
+    }
+
+    /// The row's own, each with its place.
+    fn iter(&self) -> impl Iterator<Item = (usize, &Field)> {
+        own_fields(&self.all[self.own.clone()])
+    }
+}
+
+/// The fields that are a row's own among these, each with its place.
+pub(crate) fn own_fields(fields: &[Field]) -> impl Iterator<Item = (usize, &Field)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (place, field) = (at, fields.get(at)?);
+        at += 1 + if let Codec::Found(columns) = field.codec { columns } else { 0 };
+        Some((place, field))
+    })
+}
+
 impl Row {
+    fn new(table: &Arc<Table>, fields: Fields, bytes: Range<usize>, within: Within) -> Row {
+        Row { table: table.clone(), fields, bytes, within, kept: Kept::default() }
+    }
+
     /// The value at a place. What cannot be read is an error where it is used.
     fn column(&self, at: usize) -> Value {
         self.read(at).unwrap_or_else(|error| Value::from(unreadable(error)))
     }
 
     fn read(&self, at: usize) -> Result<Value, EncodeError> {
-        let mut cursor = self.within.columns(&self.table.bytes[self.bytes.clone()], self.fields.len())?;
-        for field in &self.fields[..at] {
+        let fields = &self.fields.all[self.fields.own.clone()];
+        let mut cursor = self.within.columns(&self.table.bytes[self.bytes.clone()], fields.len())?;
+        for field in &fields[..at] {
             self.within.next(&mut cursor, field)?;
         }
-        let field = &self.fields[at];
+        let field = &fields[at];
         let bytes = self.within.next(&mut cursor, field)?;
         match (&field.codec, bytes) {
             (Codec::Row(fields), Some(bytes)) => {
-                Ok(self.kept.row(at, &self.table, fields, self.table.place(bytes), Within::Record))
+                Ok(self.kept.row(at, &self.table, Fields::all(fields), self.table.place(bytes), Within::Record))
             }
+            (Codec::Found(columns), Some(_)) => {
+                let begin = self.fields.own.start + at + 1;
+                let fields = Fields { all: self.fields.all.clone(), own: begin..begin + columns };
+                Ok(self.kept.row(at, &self.table, fields, self.table.place(cursor.rest()), Within::Result))
+            }
+            (Codec::Found(_), None) => Ok(Value::from(())),
             (codec, bytes) => self.table.value(codec, bytes),
         }
     }
@@ -314,16 +361,16 @@ impl Object for Row {
     }
 
     fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
-        let at = self.fields.iter().position(|field| *field.name == *name)?;
+        let (at, _) = self.fields.iter().find(|(_, field)| *field.name == *name)?;
         Some(self.column(at))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.fields.iter().map(|field| Value::from(&*field.name)).collect())
+        Enumerator::Values(self.fields.iter().map(|(_, field)| Value::from(&*field.name)).collect())
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(self.fields.len())
+        Some(self.fields.iter().count())
     }
 
     /// Whichever columns were fetched.

@@ -5,7 +5,7 @@
 use crate::call::Form;
 use crate::read::{Condition, EmbedRead, OrderKey, Output, Read, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_rows::oid;
+use thalweg_rows::{Codec, oid};
 
 /// Which columns of a level are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,42 @@ pub(crate) fn narrow(read: &mut Read<'_>, form: Form, wanted: &Narrowing) {
     if matches!(form, Form::Rows | Form::Row) {
         let all = wanted.all || (wanted.all_if_one && form == Form::Row);
         level(read, wanted, all, &BTreeSet::new());
+        if !is_grouped(read) {
+            flatten(read, wanted, all);
+        }
+    }
+}
+
+/// Has the columns of embeds to one stand in the row itself, behind whether there is such a row: PostgreSQL makes and sends a composite
+/// value for a fifth of what the whole row costs. One that is wanted as a whole stays one.
+fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
+    let Read { outputs, embeds, .. } = read;
+    for output in std::mem::take(outputs) {
+        let Value::Embed(index) = output.value else {
+            outputs.push(output);
+            continue;
+        };
+        let embed = &mut embeds[index];
+        let is_whole = wanted.columns.get(&*output.key).is_none_or(|wanted| wanted.all || wanted.all_if_one);
+        if all || is_whole || !embed.is_to_one() || embed.as_json || is_grouped(&embed.read) {
+            outputs.push(output);
+            continue;
+        }
+        embed.spread = true;
+        let lifted = embed.read.outputs.iter().enumerate().map(|(at, inner)| Output {
+            key: inner.key.clone(),
+            value: Value::Lifted(index, at),
+            aggregate: None,
+            codec: inner.codec.clone(),
+            to_json: false,
+            stripped: false,
+            abridged: None,
+            type_oid: inner.type_oid,
+            base_oid: inner.base_oid,
+        });
+        let (value, codec) = (Value::Found(index), Codec::Found(embed.read.outputs.len()));
+        outputs.push(Output { value, codec, type_oid: oid::BOOL, base_oid: oid::BOOL, ..output });
+        outputs.extend(lifted);
     }
 }
 
@@ -79,7 +115,7 @@ fn embeds(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
                     output.codec = inner.codec.lifted();
                 }
             }
-            Value::Column { .. } | Value::Row | Value::Scalar => {}
+            Value::Column { .. } | Value::Row | Value::Scalar | Value::Found(_) => {}
         }
     }
     for term in &mut read.order {
@@ -159,7 +195,7 @@ fn is_binary(output: &Output<'_>) -> bool {
     let is_column = match &output.value {
         Value::Column { column, cast, .. } => cast.is_none() && column.path.is_empty(),
         Value::Lifted(..) => true,
-        Value::Row | Value::Scalar | Value::Embed(_) => false,
+        Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(_) => false,
     };
     is_column && output.base_oid == oid::BYTEA
 }

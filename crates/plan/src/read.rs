@@ -101,6 +101,17 @@ impl Read<'_> {
         own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unknown_column()))
     }
 
+    /// The outputs but for those of rows whose columns stand behind whether there is one (`Value::Found`).
+    pub fn own_outputs(&self) -> impl Iterator<Item = &Output<'_>> {
+        let mut rest = &self.outputs[..];
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let columns = if let Codec::Found(columns) = first.codec { columns } else { 0 };
+            rest = rest.get(1 + columns..).unwrap_or_default();
+            Some(first)
+        })
+    }
+
     /// Whether the catalog knows every column that this level names. What it does not know may be an aggregate: PostgreSQL
     /// takes `album.count` for `count(album)`, which counts the rows of one outer row only where they are found for it.
     pub(crate) fn knows_its_columns(&self) -> bool {
@@ -173,6 +184,8 @@ pub enum Value<'a> {
     Scalar,
     /// The embed with this index, as one value.
     Embed(usize),
+    /// Whether a row is found for the embed with this index, whose keys come next.
+    Found(usize),
     /// An output of an embed whose keys are lifted: the embed's index and the output's.
     Lifted(usize, usize),
 }

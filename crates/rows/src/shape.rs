@@ -87,6 +87,8 @@ pub enum Codec {
     Digits,
     /// The output form of a `boolean`: `t` or `f`.
     Flag,
+    /// The same, null for `f`, of whether there is the row whose columns are the next so many fields.
+    Found(usize),
     /// A scalar in binary.
     Scalar(Scalar),
     /// An array in binary, of any number of dimensions.
@@ -101,7 +103,7 @@ impl Codec {
     /// The format that the column must be asked for in.
     pub fn format(&self) -> Format {
         match self {
-            Self::Output | Self::Digits | Self::Flag => Format::Text,
+            Self::Output | Self::Digits | Self::Flag | Self::Found(_) => Format::Text,
             _ => Format::Binary,
         }
     }
@@ -109,7 +111,7 @@ impl Codec {
     /// How much memory it takes besides itself, in bytes.
     fn size_bytes(&self) -> usize {
         match self {
-            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
+            Self::Output | Self::Digits | Self::Flag | Self::Found(_) | Self::Scalar(_) => 0,
             Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
             Self::Row(fields) => fields.iter().map(Field::size_bytes).sum(),
         }
@@ -120,7 +122,7 @@ impl Codec {
         match self {
             Self::Row(_) => true,
             Self::Array(element) | Self::List(element) => element.holds_rows(),
-            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => false,
+            Self::Output | Self::Digits | Self::Flag | Self::Found(_) | Self::Scalar(_) => false,
         }
     }
 

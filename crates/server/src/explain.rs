@@ -207,7 +207,7 @@ impl Columns {
     fn level(&mut self, prefix: &str, (whole, narrowed): (&Read<'_>, Option<&Read<'_>>), need: Option<&Need>) {
         for output in &whole.outputs {
             let path = format!("{prefix}{}", output.key);
-            let found = narrowed.and_then(|read| read.outputs.iter().find(|known| known.key == output.key));
+            let found = narrowed.and_then(|read| read.own_outputs().find(|known| known.key == output.key));
             let column = need.and_then(|need| need.columns.get(&*output.key));
             let inner = embedded(whole, output);
             match (found, inner) {

@@ -553,6 +553,10 @@ impl<'a> Writer<'a> {
                 self.text.push_str(".o");
             }
             Value::Embed(index) => self.array(scope, &read.embeds[*index]),
+            Value::Found(index) => {
+                self.embed_alias(scope, *index);
+                self.text.push_str(".found");
+            }
             Value::Lifted(index, at) => {
                 let is_once_per_key = read.embeds[*index].fetch == Fetch::OncePerKey;
                 self.text.push_str(if is_once_per_key { "coalesce(" } else { "" });

@@ -1,7 +1,7 @@
 //! Where the columns that a loop shows lie in the rows it runs over.
 
 use super::read::{Level, Loop};
-use crate::rows::{Within, dimensions};
+use crate::rows::{Within, dimensions, own_fields};
 use thalweg_encode::EncodeError;
 use thalweg_rows::{Codec, Cursor, Field};
 
@@ -14,6 +14,8 @@ pub(super) struct Bound<'a> {
 
 /// What a path leads to: a column, and names within its value.
 pub(super) struct Column<'a> {
+    /// Its place among the fields.
+    pub(super) at: usize,
     pub(super) codec: &'a Codec,
     pub(super) rest: &'a [Box<str>],
 }
@@ -42,7 +44,7 @@ pub(super) fn bind<'a>(known: &'a Loop, fields: &'a [Field]) -> Option<Vec<Bound
         let new = match level.over {
             None => Bound::new(level, fields, Within::Result)?,
             Some((around, path)) => {
-                let Column { codec: Codec::List(element), rest: [] } = &bound[around].columns[path] else {
+                let Column { codec: Codec::List(element), rest: [], .. } = &bound[around].columns[path] else {
                     return None;
                 };
                 let Codec::Row(fields) = &**element else { return None };
@@ -71,7 +73,16 @@ impl<'a> Bound<'a> {
 impl<'a> Record<'a> {
     fn take(&mut self, path: &'a [Box<str>], cell: usize) -> Option<Column<'a>> {
         let (name, rest) = path.split_first()?;
-        let at = self.fields.iter().position(|field| *field.name == **name)?;
+        let (at, field) = own_fields(self.fields).find(|(_, field)| *field.name == **name)?;
+        let (at, rest) = match (&field.codec, rest) {
+            // its columns stand behind it
+            (Codec::Found(columns), [name, rest @ ..]) => {
+                let of_row = self.fields.get(at + 1..at + 1 + columns)?;
+                let place = of_row.iter().position(|field| *field.name == **name)?;
+                (at + 1 + place, rest)
+            }
+            _ => (at, rest),
+        };
         if self.taken.len() <= at {
             self.taken.resize_with(at + 1, Taken::default);
         }
@@ -82,15 +93,28 @@ impl<'a> Record<'a> {
             }
             codec => {
                 taken.cells.push(cell);
-                Some(Column { codec, rest })
+                Some(Column { at, codec, rest })
             }
         }
     }
 
     fn read(&self, within: Within, row: &'a [u8], cells: &mut [Cell<'a>]) -> Result<(), EncodeError> {
         let mut cursor = within.columns(row, self.fields.len())?;
-        for (taken, field) in self.taken.iter().zip(self.fields) {
+        let mut missing = 0..0;
+        for (at, (taken, field)) in self.taken.iter().zip(self.fields).enumerate() {
             let bytes = within.next(&mut cursor, field)?;
+            if missing.contains(&at) {
+                taken.is_missing(cells);
+                continue;
+            }
+            let bytes = match (&field.codec, bytes) {
+                (Codec::Found(_), Some(_)) => Some(cursor.rest()),
+                (Codec::Found(columns), None) => {
+                    missing = at + 1..at + 1 + columns;
+                    None
+                }
+                (_, bytes) => bytes,
+            };
             taken.cells.iter().for_each(|cell| cells[*cell] = Some(bytes));
             match (&taken.row, bytes) {
                 (None, _) => {}
@@ -102,10 +126,15 @@ impl<'a> Record<'a> {
     }
 
     fn is_missing(&self, cells: &mut [Cell<'a>]) {
-        for taken in &self.taken {
-            taken.cells.iter().for_each(|cell| cells[*cell] = None);
-            taken.row.iter().for_each(|row| row.is_missing(cells));
-        }
+        self.taken.iter().for_each(|taken| taken.is_missing(cells));
+    }
+}
+
+impl<'a> Taken<'a> {
+    /// Is of a row that is not there.
+    fn is_missing(&self, cells: &mut [Cell<'a>]) {
+        self.cells.iter().for_each(|cell| cells[*cell] = None);
+        self.row.iter().for_each(|row| row.is_missing(cells));
     }
 }
 

@@ -161,7 +161,10 @@ impl<'a> Writer<'a> {
     fn column(&self, column: Column) -> Result<Value, Error> {
         let (cell, bound) = self.cell(column);
         let Some(bytes) = cell else { return Ok(Value::UNDEFINED) };
-        let mut value = self.table.value(bound.codec, bytes).map_err(unreadable)?;
+        let mut value = match (bound.codec, bytes) {
+            (Codec::Found(columns), Some(bytes)) => self.table.found(bound.at, *columns, bytes),
+            (codec, bytes) => self.table.value(codec, bytes).map_err(unreadable)?,
+        };
         for name in bound.rest {
             value = valid(value.get_attr(name).unwrap_or_default())?;
         }
