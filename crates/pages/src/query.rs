@@ -111,6 +111,12 @@ enum Standing {
 }
 
 impl Query {
+    /// Whether it asks for as many rows whoever asks.
+    pub fn limit_is_fixed(&self) -> bool {
+        let is_filled = |parameter: &Parameter| matches!(&parameter[..], [Piece::Literal(name), _, ..] if name.starts_with("limit="));
+        !self.parameters.iter().any(is_filled)
+    }
+
     /// Reads a query, or says at which byte of it is what is wrong.
     pub(crate) fn parse(text: &str, shows: Shows, count: Option<Count>) -> Result<Query, (usize, String)> {
         if text.len() > QUERY_BYTES_MAX {

@@ -73,6 +73,7 @@ impl Search<'_, '_> {
             order,
             offset_rows: _,
             limit_rows: _,
+            limit_is_fixed: _,
             embeds,
             found_first: _,
             streamed: _,

@@ -46,6 +46,7 @@ pub(crate) fn root<'a>(
     }
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
     read.limit_rows = capped(context, request.window.limit_rows.map(as_sql));
+    read.limit_is_fixed = context.limit_is_fixed;
     Ok((read, form, deprecated))
 }
 
@@ -89,6 +90,7 @@ fn level<'a>(
         order: Vec::new(),
         offset_rows: None,
         limit_rows: None,
+        limit_is_fixed: false,
         embeds,
         found_first: None,
         streamed: None,

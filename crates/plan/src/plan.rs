@@ -43,6 +43,8 @@ pub struct Context<'a> {
     pub is_flat_allowed: bool,
     /// Which columns whoever reads the rows can touch, where that is known.
     pub narrowing: Option<&'a Narrowing>,
+    /// Whether it is the same limit each time, by which PostgreSQL may plan.
+    pub limit_is_fixed: bool,
 }
 
 /// A read, a write or a call, resolved.

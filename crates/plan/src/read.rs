@@ -23,6 +23,9 @@ pub struct Read<'a> {
     pub offset_rows: Option<i64>,
     /// How many are returned at most.
     pub limit_rows: Option<i64>,
+    /// Whether that stands in the statement itself: of a parameter PostgreSQL takes it for a tenth of the rows, once it no longer plans
+    /// for each value.
+    pub limit_is_fixed: bool,
     /// What is embedded, whether it is returned or not.
     pub embeds: Vec<EmbedRead<'a>>,
     /// Where the rows are found first, and kept by the statement while what is embedded in them is found: the columns

@@ -61,6 +61,7 @@ pub(crate) fn context(catalog: &Catalog) -> Context<'_> {
         has_pre_request: false,
         is_flat_allowed: true,
         narrowing: None,
+        limit_is_fixed: false,
     }
 }
 

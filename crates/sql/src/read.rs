@@ -600,10 +600,13 @@ impl<'a> Writer<'a> {
         if read.streamed.is_some() {
             return self.text.push_str(TENTH);
         }
-        for (word, rows) in [(" LIMIT ", read.limit_rows), (" OFFSET ", read.offset_rows)] {
-            if let Some(rows) = rows {
-                self.text.push_str(word);
-                self.param(Cow::Owned(rows.to_string()));
+        let (limit, offset) = (read.limit_rows, read.offset_rows);
+        for (word, rows, is_fixed) in [(" LIMIT ", limit, read.limit_is_fixed), (" OFFSET ", offset, false)] {
+            let Some(rows) = rows else { continue };
+            self.text.push_str(word);
+            match is_fixed {
+                true => self.text.push_str(&rows.to_string()),
+                false => self.param(Cow::Owned(rows.to_string())),
             }
         }
     }

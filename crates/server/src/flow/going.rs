@@ -336,6 +336,7 @@ pub(crate) fn context_for<'a>(
             || of_role.is_some_and(|settings| settings.iter().any(|setting| changes(&setting.name))),
         is_flat_allowed: of_page.is_none(),
         narrowing: of_page.map(|query| &query.narrowing),
+        limit_is_fixed: of_page.is_some_and(|query| query.query.limit_is_fixed()),
         // what a page shows is its author's to limit
         rows_max: in_force.config.db_max_rows.filter(|_| of_page.is_none()),
         ..context(in_force, snapshot, schema)
@@ -357,6 +358,7 @@ pub(crate) fn context<'a>(in_force: &'a InForce, snapshot: &'a Snapshot, schema:
         has_pre_request: in_force.pre_request.is_some(),
         is_flat_allowed: true,
         narrowing: None,
+        limit_is_fixed: false,
     }
 }
 
