@@ -121,7 +121,7 @@ fn replaced(out: &mut Output<'_>, text: &str, entity: impl Fn(u8) -> Option<&'st
     out.write_str(&text[begin..])
 }
 
-fn entity(byte: u8) -> Option<&'static str> {
+const fn entity(byte: u8) -> Option<&'static str> {
     match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),
@@ -133,15 +133,19 @@ fn entity(byte: u8) -> Option<&'static str> {
 }
 
 pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    if is_plain(text.as_bytes()) { out.write_str(text) } else { replaced(out, text, entity) }
+    replaced(out, text, |byte| ENTITIES[usize::from(byte)])
 }
 
-/// Whether nothing is to be replaced, which is most often so: many bytes are looked at together.
-fn is_plain(bytes: &[u8]) -> bool {
-    let is_special = |any, byte: &u8| any | matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
-    let (chunks, rest) = bytes.as_chunks::<16>();
-    !chunks.iter().any(|chunk| chunk.iter().fold(false, is_special)) && !rest.iter().fold(false, is_special)
-}
+/// Looked up for each byte of most pages.
+static ENTITIES: [Option<&str>; 256] = {
+    let mut entities = [None; 256];
+    let mut byte = 0;
+    while byte < entities.len() {
+        entities[byte] = entity(byte as u8);
+        byte += 1;
+    }
+    entities
+};
 
 /// The same without the control characters that no document may hold (XML 1.0 section 2.2).
 fn xml(out: &mut Output<'_>, text: &str) -> fmt::Result {
