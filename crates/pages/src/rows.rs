@@ -4,9 +4,10 @@
 //! texts, truth values, lists and maps. A `numeric` with more digits than a number holds is a text.
 
 use crate::pager::Pager;
-use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
+use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value};
 use minijinja::{Error, ErrorKind};
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use thalweg_encode::{EncodeError, Zone, write_scalar};
@@ -305,6 +306,10 @@ impl Row {
         Row { table: table.clone(), fields, bytes, within, kept: Kept::default() }
     }
 
+    fn bytes(&self) -> &[u8] {
+        &self.table.bytes[self.bytes.clone()]
+    }
+
     /// The value at a place. What cannot be read is an error where it is used.
     fn column(&self, at: usize) -> Value {
         self.read(at).unwrap_or_else(|error| Value::from(unreadable(error)))
@@ -312,7 +317,7 @@ impl Row {
 
     fn read(&self, at: usize) -> Result<Value, EncodeError> {
         let fields = &self.fields.all[self.fields.own.clone()];
-        let mut cursor = self.within.columns(&self.table.bytes[self.bytes.clone()], fields.len())?;
+        let mut cursor = self.within.columns(self.bytes(), fields.len())?;
         for field in &fields[..at] {
             self.within.next(&mut cursor, field)?;
         }
@@ -376,6 +381,13 @@ impl Object for Row {
     /// Whichever columns were fetched.
     fn is_true(self: &Arc<Self>) -> bool {
         true
+    }
+
+    /// The engine panics where it orders two values that cannot be read: rows that both hold one are ordered by their bytes.
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
+        let other = other.downcast_ref::<Row>()?;
+        let is_unreadable = |row: &Row| row.fields.iter().any(|(at, _)| row.read(at).is_err());
+        (is_unreadable(self) && is_unreadable(other)).then(|| self.bytes().cmp(other.bytes()))
     }
 }
 
@@ -495,5 +507,17 @@ mod tests {
         ] {
             assert_eq!(made(template), text, "{template}");
         }
+    }
+
+    #[test]
+    fn rows_that_cannot_be_read_have_an_order() {
+        let fields: Arc<[Field]> = [Field { name: "n".into(), codec: Codec::Scalar(Scalar::Int2), type_oid: 0 }].into();
+        let mut table = Table::new(fields, Zone::UTC);
+        for row in [&[0, 1, 0, 0, 0, 1, 7], &[0, 1, 0, 0, 0, 1, 8]] {
+            table.push(RowView::parse(row).unwrap());
+        }
+        let rows = table.into_rows(None);
+        let row = |at: usize| rows.get_item(&Value::from(at)).unwrap();
+        assert!(row(0) < row(1) && row(1) > row(0) && row(0) == row(0) && row(0) != row(1));
     }
 }
