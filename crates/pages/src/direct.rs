@@ -8,11 +8,13 @@
 //! ```
 //!
 //! A loop over anything but the rows of a query, and one whose body sets, includes, breaks or shows a row as a whole, is run by the
-//! engine. What is written is the same, which `tests/narrowing` holds for random templates; where it fails, the engine is asked again, since
+//! engine. What is written is the same, which `tests.rs` holds for random templates and rows; where it fails, the engine is asked again, since
 //! its errors name their lines.
 
 mod bind;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use read::{Called, read};
