@@ -442,7 +442,8 @@ fn number(digits: &[u8]) -> Result<Value, EncodeError> {
     let significant = text.bytes().filter(u8::is_ascii_digit).count();
     match text.parse::<f64>() {
         Ok(float) if significant <= DIGITS_EXACT && text.contains('.') => Ok(Value::from(float)),
-        Ok(float) if !float.is_finite() => Ok(Value::from(float)),
+        // NaN and the infinities; what is only too large for a float is its digits
+        Ok(float) if significant == 0 => Ok(Value::from(float)),
         _ => Ok(Value::from(text)),
     }
 }
@@ -519,5 +520,13 @@ mod tests {
         let rows = table.into_rows(None);
         let row = |at: usize| rows.get_item(&Value::from(at)).unwrap();
         assert!(row(0) < row(1) && row(1) > row(0) && row(0) == row(0) && row(0) != row(1));
+    }
+
+    #[test]
+    fn a_number_that_no_float_holds_is_its_digits() {
+        let large = format!("1{}.5", "0".repeat(400));
+        assert_eq!(number(large.as_bytes()).unwrap(), Value::from(&*large));
+        assert_eq!(number(b"-Infinity").unwrap(), Value::from(f64::NEG_INFINITY));
+        assert_eq!(number(b"NaN").unwrap().to_string(), "NaN");
     }
 }
