@@ -43,7 +43,7 @@ impl Direct {
         let count = self.rows.shown;
         writer.frames.push(Frame::new(&bound[0], count));
         for at in 0..count {
-            writer.row(0, at, table.row_bytes(at), out, state)?;
+            writer.row(0, at, Some(table.row_bytes(at)), out, state)?;
         }
         Ok(())
     }
@@ -75,18 +75,21 @@ impl<'a> Frame<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes a row of the innermost loop.
+    /// Writes a row of the innermost loop. One that is null has no columns.
     fn row(
         &mut self,
         level: usize,
         at: usize,
-        row: &'a [u8],
+        row: Option<&'a [u8]>,
         out: &mut Output<'_>,
         state: &mut State<'_, '_>,
     ) -> Result<(), Error> {
         if let Some(frame) = self.frames.last_mut() {
             frame.at = at;
-            frame.bound.read(row, &mut frame.cells).map_err(unreadable)?;
+            match row {
+                Some(row) => frame.bound.read(row, &mut frame.cells).map_err(unreadable)?,
+                None => frame.cells.fill(None),
+            }
         }
         let known = self.known;
         self.steps(&known.levels[level].body, out, state)
@@ -121,7 +124,7 @@ impl<'a> Writer<'a> {
     ) -> Result<(), Error> {
         self.frames.push(Frame::new(&self.bound[level], count));
         for at in 0..count {
-            let row = rows.value().map_err(|error| unreadable(error.into()))?.unwrap_or_default();
+            let row = rows.value().map_err(|error| unreadable(error.into()))?;
             self.row(level, at, row, out, state)?;
         }
         self.frames.pop();
