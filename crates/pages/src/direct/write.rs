@@ -279,14 +279,11 @@ fn valid(value: Value) -> Result<Value, Error> {
 
 /// Writes values that need no more than their bytes into HTML; of others it says no.
 fn simple(codec: &Codec, bytes: &[u8], out: &mut Output<'_>) -> Result<bool, Error> {
-    /// A number of fewer digits is an integer of 64 bits.
-    const DIGITS_MAX: usize = 18;
-    let unread = |error| unreadable(error);
     let mut cursor = Cursor::new(bytes);
     match codec {
-        Codec::Output | Codec::Scalar(Scalar::Text) => escape::html(out, utf8(bytes).map_err(unread)?)?,
-        Codec::Digits if bytes.len() <= DIGITS_MAX && bytes.iter().all(u8::is_ascii_digit) => {
-            out.write_str(utf8(bytes).map_err(unread)?)?;
+        Codec::Output | Codec::Scalar(Scalar::Text) => escape::html(out, utf8(bytes).map_err(unreadable)?)?,
+        Codec::Digits if bytes.iter().all(u8::is_ascii_digit) => {
+            out.write_str(utf8(bytes).map_err(unreadable)?)?;
         }
         Codec::Scalar(Scalar::Int2) => integer(out, cursor.i16().map(i64::from))?,
         Codec::Scalar(Scalar::Int4) => integer(out, cursor.i32().map(i64::from))?,
