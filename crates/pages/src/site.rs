@@ -37,7 +37,7 @@ pub struct Page {
     pub needs: BTreeMap<String, Need>,
     /// The names that its path binds, in order.
     pub bound: Vec<String>,
-    /// Whether it takes as long as its rows are large: it has no loop within a loop but over what a row holds.
+    /// Whether it takes as long as its rows are large: its loops are none of the engine's, and look at a row at a time.
     pub is_linear: bool,
 }
 
@@ -209,17 +209,17 @@ impl Site {
                 Error::of_file(ErrorKind::Name, file, message)
             })?;
         }
-        let is_linear = self.is_direct(file);
+        let is_linear = self.is_linear(file);
         self.pages.push(Page { template: file.to_owned(), front, needs, bound, is_linear });
         Ok(())
     }
 
-    /// Whether all loops of a template and of those that it is made of are direct.
-    fn is_direct(&self, template: &str) -> bool {
+    /// Whether a template and those that it is made of take as long as their rows are large.
+    fn is_linear(&self, template: &str) -> bool {
         let mut reached = vec![template];
         let mut at = 0;
         while let Some(template) = reached.get(at) {
-            let Some(Called { is_direct: true, others: Some(others), .. }) = self.called.get(*template) else {
+            let Some(Called { is_linear: true, others, .. }) = self.called.get(*template) else {
                 return false;
             };
             let new: Vec<&str> = others.iter().map(String::as_str).filter(|other| !reached.contains(other)).collect();

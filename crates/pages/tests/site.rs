@@ -283,3 +283,33 @@ fn catalogues_of_messages_are_no_pages() {
     fs::write(folder.path().join("messages/fr.ftl"), b"hello = \xff\n").unwrap();
     assert_eq!(Site::load(folder.path()).unwrap_err().kind(), ErrorKind::Name);
 }
+
+#[test]
+fn a_page_is_linear_if_no_loop_looks_at_more_than_a_row() {
+    let is_linear = |template: &str| {
+        let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let page = format!("+++\nflights = \"/flights?select=*,tags(*)\"\n+++\n{template}");
+        let looped = "{% for f in flights %}{% set a = 1 %}{{ f.id }}{% endfor %}";
+        let site = Site::of([file("page.html", &page), file("_part.html", "x"), file("_loop.html", looped)]).unwrap();
+        site.page("page.html").unwrap().is_linear
+    };
+    for template in [
+        "{{ flights|length }}",
+        "{% for f in flights %}{{ f.title|upper }}{% if loop.first %}{{ f.day|date }}{% endif %}{% endfor %}",
+        "{% for f in flights %}{% for t in f.tags %}{{ t.name }}{% else %}-{% endfor %}{% endfor %}",
+        "{% include '_part.html' %}{% for f in flights %}{{ f.id }}{% endfor %}",
+    ] {
+        assert!(is_linear(template), "{template}");
+    }
+    for template in [
+        "{% for f in flights %}{% for g in flights %}{{ g.id }}{% endfor %}{% endfor %}",
+        "{% for f in flights %}{{ flights|map(attribute='id')|join }}{% endfor %}",
+        "{% for f in flights %}{% for t in f.tags %}{% for u in f.tags %}{{ u.name }}{% endfor %}{% endfor %}{% endfor %}",
+        "{% for f in flights %}{% for t in f.tags %}{{ f.title|length }}{% endfor %}{% endfor %}",
+        "{% include '_loop.html' %}",
+        "{% include request.path %}",
+        "{% for f in flights|sort(attribute='id') %}{{ f.id }}{% endfor %}",
+    ] {
+        assert!(!is_linear(template), "{template}");
+    }
+}

@@ -18,6 +18,8 @@ pub(crate) struct Loop {
     pub(super) names: Vec<Name>,
     /// Filters of a column alone, each with its arguments.
     pub(super) filters: Vec<(Name, Vec<Value>)>,
+    /// Whether a row is made with a look at something else, as the rows of another list or the row around it.
+    looks_around: bool,
 }
 
 /// A loop: what it shows of each of its rows.
@@ -99,35 +101,34 @@ const NO_NAMES: [&str; 5] = ["loop", "self", "super", "caller", "debug"];
 pub(crate) struct Called {
     /// With a call before each loop that can be written directly.
     pub(crate) text: String,
-    /// Whether no loop is the engine's.
-    pub(crate) is_direct: bool,
-    /// The templates that it extends, includes and imports, if their names are known.
-    pub(crate) others: Option<Vec<String>>,
+    /// Whether no loop is the engine's or looks at more than its rows, and all templates that it extends, includes and imports are known.
+    pub(crate) is_linear: bool,
+    /// Those templates.
+    pub(crate) others: Vec<String>,
 }
 
 /// Puts calls into a template, which has been parsed before.
 pub(crate) fn read(file: &str, text: &str, loops: &mut Loops) -> Called {
     let Ok(ast::Stmt::Template(tree)) = parse(text, file, Default::default()) else { return Called::default() };
-    let (mut found, mut is_direct, mut others) = (Vec::new(), true, Some(Vec::new()));
+    let (mut found, mut is_linear, mut others) = (Vec::new(), true, Vec::new());
     let mut called = |each: &ast::Spanned<ast::ForLoop<'_>>| {
         let ast::Expr::Var(over) = &each.iter else { return None };
         let read = Reader::default().outermost(each)?;
         found.push((over.id.to_owned(), Tags::of(text, each.span())?, loops.len()));
+        let looks_around = read.looks_around;
         loops.push(Arc::new(read));
-        Some(())
+        Some(looks_around)
     };
     find(&tree.children, &mut |sought| match sought {
         Sought::Loop(each) => {
-            let is_called = called(each).is_some();
-            is_direct &= is_called;
-            is_called
+            let looks_around = called(each);
+            is_linear &= looks_around == Some(false);
+            looks_around.is_some()
         }
         Sought::Other(name) => {
             let name = name.as_const().and_then(|name| name.as_str().map(str::to_owned));
-            others = others.take().zip(name).map(|(mut others, name)| {
-                others.push(name);
-                others
-            });
+            is_linear &= name.is_some();
+            others.extend(name);
             false
         }
     });
@@ -141,7 +142,7 @@ pub(crate) fn read(file: &str, text: &str, loops: &mut Loops) -> Called {
         at = end;
     }
     called.push_str(&text[at..]);
-    Called { text: called, is_direct, others }
+    Called { text: called, is_linear, others }
 }
 
 /// The tags of a loop: where they begin and end, and how they treat the white space around them.
@@ -263,7 +264,10 @@ impl<'a> Reader<'a> {
             return Some(Expr::Constant(value));
         }
         Some(match expr {
-            ast::Expr::Var(name) => self.name(name.id)?,
+            ast::Expr::Var(name) => {
+                self.read.looks_around = true;
+                self.name(name.id)?
+            }
             ast::Expr::GetAttr(get) => return self.attribute(expr, get),
             ast::Expr::UnaryOp(unary) if matches!(unary.op, ast::UnaryOpKind::Not) => {
                 Expr::Not(self.boxed(&unary.expr)?)
@@ -343,6 +347,7 @@ impl<'a> Reader<'a> {
         if names.is_empty() {
             return None;
         }
+        self.read.looks_around |= up > 0;
         names.reverse();
         let paths = &mut self.read.levels[*level].paths;
         let path = paths.iter().position(|known| *known == names).unwrap_or_else(|| {
