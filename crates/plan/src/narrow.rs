@@ -184,10 +184,12 @@ fn leave_out(read: &mut Read<'_>, needed: &[bool]) {
     read.conditions.iter_mut().for_each(|condition| renumber(condition, &numbers));
 }
 
-/// Whether what is returned decides which rows there are: here, or where a spread lifts an aggregate into this level.
+/// Whether what is returned decides which rows there are: here, or where a spread lifts an aggregate into this level. A name that the
+/// catalog does not know may be one too: `pilots.count`.
 fn is_grouped(read: &Read<'_>) -> bool {
     let lifts = |embed: &EmbedRead<'_>| embed.spread && is_grouped(&embed.read);
-    read.is_grouped() || read.embeds.iter().any(lifts)
+    let is_unknown = |output: &Output<'_>| matches!(&output.value, Value::Column { column, .. } if !column.known);
+    read.is_grouped() || read.outputs.iter().any(is_unknown) || read.embeds.iter().any(lifts)
 }
 
 /// Whether it is a column of bytes, of which nobody shows the hexadecimal digits.

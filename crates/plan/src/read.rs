@@ -104,6 +104,15 @@ impl Read<'_> {
         own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unknown_column()))
     }
 
+    /// What is ordered by of an embed, here or below, that the embed does not select.
+    pub fn unselected_column(&self) -> Option<&str> {
+        let own = self.order.iter().find_map(|term| match term.key {
+            OrderKey::Unselected(_, name) => Some(name),
+            OrderKey::Column(_) | OrderKey::Related(..) => None,
+        });
+        own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unselected_column()))
+    }
+
     /// The outputs but for those of rows whose columns stand behind whether there is one (`Value::Found`).
     pub fn own_outputs(&self) -> impl Iterator<Item = &Output<'_>> {
         let mut rest = &self.outputs[..];

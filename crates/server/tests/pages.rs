@@ -3,6 +3,7 @@
 mod asked;
 mod hostile;
 mod names;
+mod narrowed;
 
 use crate::round_trips::transactions;
 use crate::served::{GRANTS, Served, config, eventually};
@@ -113,64 +114,6 @@ longest = { one = "/flights?order=distance_km.desc.nullslast" }
          3 Third, &quot;quoted&quot; Ben Bassano &lt;east&gt; 2026-06-01T10:30:15.5+00:00  true x \n\
          &lt;b&gt;Second&lt;/b&gt;|test_reader"
     );
-}
-
-/// Whatever narrows a read, its rows are those of the API: for each column alone, the values that the API gives.
-#[test]
-fn each_column_alone_is_what_the_api_says() {
-    let database =
-        Database::new(&format!("{SCHEMA}{GRANTS}grant execute on all functions in schema api to test_reader;"));
-    let requests = [
-        "/flights?order=id",
-        "/flights?select=*,pilot:pilots(id,name),sites(*)&order=pilot(name).desc,id.desc",
-        "/flights?select=id,pilots(name),sites(name)&pilots.name=like.A*&pilots=not.is.null&order=sites(name).nullsfirst,id",
-        "/flights?select=title,pilots!inner(name)&pilots.id=eq.1&order=id.desc",
-        "/flights?select=id,...pilots(who:name,pilot:id),sites(id)&order=id",
-        "/flights?select=id,...pilots(who:name,others:flights(id,title))&order=id&pilots.flights.order=id",
-        "/flights?select=id,...sites(where:name,near:flights(id,pilots(id,name)))&order=id",
-        "/flights?select=id,meta->class->>en,n:meta->glider,longer,is_public&order=longer.desc.nullslast",
-        "/flights?select=is_public,count()&order=is_public",
-        "/flights?select=pilots(name),distance_km.sum()",
-        "/pilots?select=*,flights(id,title,tags,sites(*))&flights.order=id&order=id",
-        "/pilots?select=name,flights(id,title)&flights.limit=1&flights.order=id.desc&flights.title=like.*ir*&flights=not.is.null&order=id",
-        "/pilots?select=id,...flights(titles:title,kms:distance_km)&flights.order=id&order=id",
-        "/pilots?select=id,flights(count)&order=id",
-        "/pilots?select=id,photo,flights(sites(name))&order=id.desc&or=(id.eq.1,flights.is.null)",
-        "/sites?select=*,flights(id,meta,pilots(name))&order=id&flights.order=id",
-        "/rpc/of_pilot?pilot=1&select=*,pilots(name)&order=id",
-        "/rpc/statistics",
-    ];
-    let config = Config { db_aggregates_enabled: true, ..config(&database.uri()) };
-    let api = Served::start(config.clone());
-    let mut files = Vec::new();
-    let mut expected = Vec::new();
-    for (number, request) in requests.iter().enumerate() {
-        let answer = api.get(request);
-        assert_eq!(answer.status, 200, "{request}: {}", answer.text());
-        let rows = answer.json();
-        let rows = rows.as_array().unwrap();
-        assert!(!rows.is_empty(), "{request}");
-        for column in rows[0].as_object().unwrap().keys() {
-            let text = format!(
-                "+++\nrows = \"{request}\"\n+++\n[{{% for row in rows %}}{{{{ row[\"{column}\"]|tojson }}}}{{{{ \",\" if not loop.last }}}}{{% endfor %}}]"
-            );
-            let values: Value = rows.iter().map(|row| row[column].clone()).collect();
-            expected.push((format!("/{number}/{column}"), request, values));
-            files.push((format!("{number}/{}.txt", column.replace('/', "_")), text));
-        }
-        // and no column at all
-        let text = format!("+++\nrows = \"{request}\"\n+++\n{{{{ rows|length }}}}");
-        expected.push((format!("/{number}/number"), request, json!(rows.len())));
-        files.push((format!("{number}/number.txt"), text));
-    }
-    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
-    let folder = site(&files);
-    let served = Served::start(Config { pages_dir: Some(folder.path().to_owned()), ..config });
-    for (path, request, values) in expected {
-        let answer = served.get(&format!("{path}.txt"));
-        assert_eq!(answer.status, 200, "{request} {path}: {}", answer.text());
-        assert!(is_same(&answer.json(), &values), "{request} {path}: {} {values}", answer.text());
-    }
 }
 
 #[test]

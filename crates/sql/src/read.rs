@@ -429,12 +429,9 @@ impl<'a> Writer<'a> {
                 self.ordered(scope, read, ordered_by, grouped);
             }
             List::Joined { lifted: false, json, ordered_by } => {
-                self.text.push_str("TRUE AS found");
-                if !read.outputs.is_empty() {
-                    self.text.push_str(", ");
-                    self.list(scope, read, List::Row { json }, grouped);
-                    self.text.push_str(if json { "" } else { " AS o" });
-                }
+                self.text.push_str("TRUE AS found, ");
+                self.list(scope, read, List::Row { json }, grouped);
+                self.text.push_str(if json { "" } else { " AS o" });
                 self.ordered(scope, read, ordered_by, grouped);
             }
         }

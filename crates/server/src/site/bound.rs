@@ -111,6 +111,9 @@ fn bind<'p>(
         if let Some(column) = plan.read.unknown_column() {
             return Err(of_query(format!("no column is called {column}, by which it filters or orders")));
         }
+        if let Some(column) = plan.read.unselected_column() {
+            return Err(of_query(format!("it orders by {column} of an embed, which its select leaves out")));
+        }
         match plan.form {
             Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, name)),
             Form::Values | Form::Value | Form::Nothing => need.into_iter().for_each(|need| names.may_all_be(need)),

@@ -122,6 +122,8 @@ fn what_an_address_may_say_is_held_against_the_database() {
         ("f = \"/flights?titel=eq.{t?}\"", "a.html: f: no column is called titel"),
         ("f = \"/flights?order={sort=title|titel}\"", "a.html: f: no column is called titel"),
         ("f = \"/flights?order={sort=title|title.down}\"", "a.html: f: \"failed to parse order"),
+        ("f = \"/flights?select=id,pilots(id)&order=pilots(name)\"", "a.html: f: it orders by name of an embed"),
+        ("f = \"/pilots?select=id,flights(id,pilots(id))&flights.order=pilots(name)\"", "a.html: f: it orders by name"),
         ("f = \"/rpc/of_pilot?pilot={p?}\"", "a.html: f: Could not find the function api.of_pilot"),
         ("\nf = \"/flights?order={sort}\"", "a.html:3:5: f: an order is one of those that the page lists"),
         ("f = \"/flights?select={s?}\"", "a.html:2:5: f: no value can stand in select"),

@@ -1,0 +1,135 @@
+//! What pages show of reads that were narrowed to it: what the API says.
+
+use super::{SCHEMA, is_same, site};
+use crate::served::{GRANTS, Served, config};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use thalweg_server::Config;
+use thalweg_testkit::Database;
+
+/// Whatever narrows a read, its rows are those of the API: for each column alone, here and in what is embedded, the values that the API
+/// gives; and for each embed alone, whether there is one.
+#[test]
+fn each_column_alone_is_what_the_api_says() {
+    let database = Database::new(&format!(
+        "{SCHEMA}
+         create table api.members (pilot_id int references api.pilots, site_id int references api.sites, primary key (pilot_id, site_id));
+         insert into api.members values (1, 1), (1, 2), (2, 2);
+         create function api.home(api.pilots) returns setof api.sites rows 1 language sql stable
+           as $$ select * from api.sites where id = $1.id $$;
+         {GRANTS}grant execute on all functions in schema api to test_reader;"
+    ));
+    let requests = [
+        "/flights?order=id",
+        "/flights?select=*,pilot:pilots(id,name),sites(*)&order=pilot(name).desc,id.desc",
+        "/flights?select=id,pilots(name),sites(name)&pilots.name=like.A*&pilots=not.is.null&order=sites(name).nullsfirst,id",
+        "/flights?select=title,pilots!inner(name)&pilots.id=eq.1&order=id.desc",
+        "/flights?select=id,...pilots(who:name,pilot:id),sites(id)&order=id",
+        "/flights?select=id,...pilots(who:name,others:flights(id,title))&order=id&pilots.flights.order=id",
+        "/flights?select=id,...sites(where:name,near:flights(id,pilots(id,name)))&order=id",
+        "/flights?select=id,meta->class->>en,n:meta->glider,longer,is_public&order=longer.desc.nullslast",
+        "/flights?select=is_public,count()&order=is_public",
+        "/flights?select=pilots(name),distance_km.sum()",
+        "/pilots?select=*,flights(id,title,tags,sites(*))&flights.order=id&order=id",
+        "/pilots?select=name,flights(id,title)&flights.limit=1&flights.order=id.desc&flights.title=like.*ir*&flights=not.is.null&order=id",
+        "/pilots?select=id,...flights(titles:title,kms:distance_km)&flights.order=id&order=id",
+        "/pilots?select=id,flights(count)&order=id",
+        "/pilots?select=count",
+        "/flights?select=id,...pilots(count)&order=id",
+        "/pilots?select=id,photo,flights(sites(name))&order=id.desc&or=(id.eq.1,flights.is.null)",
+        "/sites?select=*,flights(id,meta,pilots(name))&order=id&flights.order=id",
+        "/flights?select=id,pilots(id),sites(id)&order=id",
+        "/flights?select=id,pilots(id)&pilots.id=eq.1&order=id",
+        "/flights?select=id,pilots(id,name)&order=pilots(name).desc,id",
+        "/flights?select=id,pilots(id,flights(id,sites(id,name)))&pilots.flights.order=sites(name),id&order=id",
+        "/flights?select=id,pilots(id,home(id,flights(id)))&order=id",
+        "/flights?select=id,...pilots(who:id,home(id),flights(id,sites(id)))&pilots.flights.order=id&order=id",
+        "/flights?select=id,pilots(),sites!inner(id)&pilots=not.is.null&order=id",
+        "/flights?select=id,pilots!inner(id,home!inner(id))&pilots.home.id=eq.2&order=id",
+        "/flights?select=id,pilots(id,home(id))&pilots.home=is.null&order=id",
+        "/flights?select=pilots(id),count()",
+        "/pilots?select=id,flights(id,pilots(id,name),sites(id))&flights.order=pilots(name),id&flights.pilots.name=eq.Ben&order=id",
+        "/pilots?select=id,flights(id,sites(id))&flights.limit=1&flights.offset=1&flights.order=id&order=id",
+        "/pilots?select=id,flights!inner(id,sites!inner(id))&order=id",
+        "/pilots?select=id,sites(id,flights(id,pilots(id)))&sites.order=id&order=id",
+        "/pilots?select=id,...flights(title,sites(id))&flights.order=id&order=id",
+        "/pilots?select=id,...flights(title,sites(id,members(site_id,pilots(id))))&flights.order=id&order=id",
+        "/pilots?select=id,...flights(sites(id))&flights.order=sites(id)&order=id&limit=2",
+        "/members?select=pilots(id),sites(id,flights(id,pilots(id)))&order=pilot_id,site_id",
+        "/members?select=...pilots(home(id),flights(pilots(id,home(id)))),sites(id)&order=pilot_id,site_id",
+        "/rpc/longest?select=id,pilots(id,home(id))",
+        "/rpc/of_pilot?pilot=1&select=*,pilots(name)&order=id",
+        "/rpc/statistics",
+    ];
+    let config = Config { db_aggregates_enabled: true, ..config(&database.uri()) };
+    let api = Served::start(config.clone());
+    let mut files = Vec::new();
+    let mut expected = Vec::new();
+    for (number, request) in requests.iter().enumerate() {
+        let answer = api.get(request);
+        assert_eq!(answer.status, 200, "{request}: {}", answer.text());
+        let rows = answer.json();
+        let rows = if rows.is_object() { json!([rows]) } else { rows };
+        assert!(rows.as_array().is_some_and(|rows| !rows.is_empty()), "{request}");
+        let shows = if request.starts_with("/rpc/longest") { "[rows]" } else { "rows" };
+        // no column at all, and each alone
+        let counted = (format!("{{{{ {shows}|length }}}}"), json!(rows.as_array().unwrap().len()));
+        for (index, (text, values)) in touched(&rows, shows, 0).into_iter().chain([counted]).enumerate() {
+            files.push((format!("{number}/{index}.txt"), format!("+++\nrows = \"{request}\"\n+++\n{text}")));
+            expected.push((format!("/{number}/{index}.txt"), request, text, values));
+        }
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
+    let folder = site(&files);
+    let served = Served::start(Config { pages_dir: Some(folder.path().to_owned()), ..config });
+    let differs = |(path, request, text, values): &(String, &&str, String, Value)| {
+        let answer = served.get(path);
+        let is_same = serde_json::from_str(answer.text()).is_ok_and(|shown| is_same(&shown, values));
+        (!is_same).then(|| format!("{request} {text}: {} {} and not {values}", answer.status, answer.text()))
+    };
+    let different: Vec<String> = expected.iter().filter_map(differs).collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Templates that each touch one thing of some rows, with what it is according to the API: a column, or whether there is an embed.
+fn touched(rows: &Value, shown: &str, depth: usize) -> Vec<(String, Value)> {
+    let rows: Vec<&Value> = rows.as_array().unwrap().iter().collect();
+    let of_each = |(text, values): (String, Value)| {
+        let text = format!("[{{% for r{depth} in {shown} %}}{text}{{{{ \",\" if not loop.last }}}}{{% endfor %}}]");
+        (text, values)
+    };
+    below(&rows, &format!("r{depth}"), depth + 1).into_iter().map(of_each).collect()
+}
+
+/// The same of what stands in each of them, at a place where there may be none.
+fn below(places: &[&Value], shown: &str, depth: usize) -> Vec<(String, Value)> {
+    let keys: BTreeSet<&String> = places.iter().filter_map(|place| place.as_object()).flat_map(Map::keys).collect();
+    let mut all = Vec::new();
+    for key in keys {
+        let of_key: Vec<&Value> = places.iter().map(|place| &place[key]).collect();
+        let name = format!("{shown}[\"{key}\"]");
+        let whole: Value = of_key.iter().map(|value| (*value).clone()).collect();
+        all.push((format!("{{{{ {name}|default(none)|tojson }}}}"), whole));
+        let is_there = |value: &Value| value.is_object() || value.as_array().is_some_and(|rows| !rows.is_empty());
+        let is_many = of_key.iter().any(|value| value[0].is_object());
+        if is_many || of_key.iter().any(|value| value.is_object()) {
+            let found = of_key.iter().map(|value| u8::from(is_there(value))).collect();
+            all.push((format!("{{{{ 1 if {name} else 0 }}}}"), found));
+        }
+        if is_many {
+            let inner: Vec<Vec<&Value>> =
+                of_key.iter().map(|rows| rows.as_array().into_iter().flatten().collect()).collect();
+            let flat: Vec<&Value> = inner.iter().flatten().copied().collect();
+            for (text, values) in below(&flat, &format!("r{depth}"), depth + 1) {
+                let mut values = values.as_array().cloned().unwrap_or_default().into_iter();
+                let grouped = inner.iter().map(|rows| values.by_ref().take(rows.len()).collect::<Value>()).collect();
+                let each =
+                    format!("[{{% for r{depth} in {name} %}}{text}{{{{ \",\" if not loop.last }}}}{{% endfor %}}]");
+                all.push((each, grouped));
+            }
+        } else {
+            all.extend(below(&of_key, &name, depth));
+        }
+    }
+    all
+}
