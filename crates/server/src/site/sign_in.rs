@@ -3,7 +3,7 @@
 use super::Asked;
 use crate::answer::{Body, respond};
 use bytes::Bytes;
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::borrow::Cow;
@@ -12,17 +12,38 @@ use thalweg_pages::{BACK, Location};
 /// How long an address may be that a visitor is sent to, in bytes.
 pub(crate) const LOCATION_BYTES_MAX: usize = 8 * 1024;
 
-/// Sends a visitor to where one signs in. That page's address says where they wanted to go, unless it would be too long.
+/// Sends a visitor to where one signs in. That page's address says where they wanted to go, unless it would be too long. htmx is told to go
+/// there: a redirect it would follow, and put the page into a part of the one that is open.
 pub(crate) fn send(sign_in: &Location, parts: &Parts) -> Response<Body> {
-    let address = parts.uri.path_and_query().map_or("/", |address| address.as_str());
-    let with_back = sign_in.fill(|_| Some(Cow::Borrowed(address)));
+    let is_of_htmx = says_true(&parts.headers, "hx-request");
+    let open = || open(&parts.headers).filter(|_| is_of_htmx && !says_true(&parts.headers, "hx-boosted"));
+    let asked_for = || parts.uri.path_and_query().map_or("/", |address| address.as_str());
+    let with_back = sign_in.fill(|_| Some(Cow::Borrowed(open().unwrap_or_else(asked_for))));
     let location = if with_back.len() > LOCATION_BYTES_MAX { sign_in.fill(|_| None) } else { with_back };
+    let (status, name) = match is_of_htmx {
+        true => (StatusCode::NO_CONTENT, HeaderName::from_static("hx-redirect")),
+        false => (StatusCode::SEE_OTHER, header::LOCATION),
+    };
     let mut response = Response::new(Body::whole(Bytes::new()));
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    respond::text(response.headers_mut(), header::LOCATION, location);
-    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    *response.status_mut() = status;
+    respond::text(response.headers_mut(), name, location);
+    if !is_of_htmx {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+fn says_true(headers: &HeaderMap, name: &str) -> bool {
+    headers.get(name).is_some_and(|value| value == "true")
+}
+
+/// The page that is open where htmx asks for a part, as a path of this site.
+fn open(headers: &HeaderMap) -> Option<&str> {
+    let (_, address) = headers.get("hx-current-url")?.to_str().ok()?.split_once("://")?;
+    let address = address.split('#').next().unwrap_or_default();
+    let path = address.find('/').map_or("/", |at| &address[at..]);
+    Some(path).filter(|path| is_of_site(path))
 }
 
 /// Where a visitor wanted to go who has signed in, if that is on this site.
