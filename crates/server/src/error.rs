@@ -380,6 +380,10 @@ impl ApiError {
         }
     }
 
+    pub(crate) fn of_parameters(most: usize) -> Self {
+        Self::new(400, "TWG11", format!("The address of a page has at most {most} parameters."))
+    }
+
     pub(crate) fn of_path(error: &thalweg_pages::PathError) -> Self {
         let status = if *error == thalweg_pages::PathError::TooLong { 414 } else { 400 };
         Self::new(status, "TWG11", error.to_string())

@@ -304,7 +304,9 @@ impl<'a> Making<'a> {
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
         let request = text.request(Action::Read)?;
-        let plan = plan(&request, None, going.context(&request))?;
+        // it was planned when the page was loaded, if not with these of its parameters: its site has to mend that
+        let of_site = |error: ApiError| ApiError::of_page(error.words().into()).retried(error.retry);
+        let plan = plan(&request, None, going.context(&request)).map_err(|error| of_site(error.into()))?;
         let (prepared, params) = going.prepare(&request, &plan, question);
         let function = plan.call().map(|call| call.function.clone());
         Ok(Ready { query, prepared, params: owned(&params), function, page })

@@ -13,6 +13,9 @@ use thalweg_request::Params;
 /// The last page of a list that can be asked for.
 const PAGE_MAX: u64 = 1_000_000_000;
 
+/// How many parameters the address of a page may have: a template may look each up among all.
+const PARAMETERS_MAX: usize = 1_000;
+
 /// What the values in a page's queries come from.
 pub(crate) struct Asked<'a> {
     pub(crate) bound: Vec<(&'a str, &'a str)>,
@@ -28,9 +31,13 @@ impl<'a> Asked<'a> {
         bound: &'a [(&'a str, String)],
         claims: &str,
     ) -> Result<Self, ApiError> {
+        let params = Params::decode(uri.query().unwrap_or(""))?;
+        if params.iter().count() > PARAMETERS_MAX {
+            return Err(ApiError::of_parameters(PARAMETERS_MAX));
+        }
         Ok(Self {
             bound: bound.iter().map(|(name, value)| (*name, &**value)).collect(),
-            params: Params::decode(uri.query().unwrap_or(""))?,
+            params,
             headers,
             claims: serde_json::from_str(claims).unwrap_or_default(),
         })

@@ -94,3 +94,41 @@ fn a_role_that_is_not_there_is_refused() {
         }
     }
 }
+
+/// Which of several functions is called depends on what an address leaves out: that none takes the rest is the site's mistake, and the names
+/// of others are nobody's business.
+#[test]
+fn an_argument_that_is_left_out_tells_of_no_function() {
+    let database = Database::new(&format!(
+        "{SCHEMA}
+         create function api.found() returns int language sql immutable as $$ select 0 $$;
+         create function api.found(a int, b int) returns int language sql immutable as $$ select a + b $$;
+         create function api.listed() returns int language sql immutable as $$ select 0 $$;
+         create function api.listed(a int, c text default '') returns int language sql immutable as $$ select a $$;
+         create function api.listed(a int, d bool default true) returns int language sql immutable as $$ select a $$;
+         create function api.listed(a int, b int) returns int language sql immutable as $$ select a + b $$;
+         {GRANTS}grant execute on all functions in schema api to test_reader;"
+    ));
+    let page = |name: &str| format!("+++\nx = \"/rpc/{name}?a={{a?}}&b={{b?}}\"\n+++\n{{{{ x }}}}");
+    let (served, _folder) = serve(&database, &[("found.html", &page("found")), ("listed.html", &page("listed"))]);
+    for path in ["/found", "/listed"] {
+        assert_eq!(served.get(path).text(), "0");
+        assert_eq!(served.get(&format!("{path}?a=1&b=2")).text(), "3");
+        let response = served.get(&format!("{path}?a=1"));
+        assert_eq!(response.status, 500, "{path}: {}", response.text());
+        assert!(!response.text().contains("api."), "{path}: {}", response.text());
+    }
+}
+
+/// A template that runs over the parameters of an address looks each up among all, of which a head has room for twenty thousand.
+#[test]
+fn an_address_has_so_many_parameters() {
+    let database = database();
+    let text = "{% for name in request.query %}{{ request.query[name] }}{% endfor %}";
+    let (served, _folder) = serve(&database, &[("index.html", text)]);
+    let address = |count: usize| (0..count).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
+    assert_eq!(served.get(&format!("/?{}", address(1_000))).text(), "1".repeat(1_000));
+    let response = served.get(&format!("/?{}", address(1_001)));
+    assert_eq!(response.status, 400);
+    assert!(response.text().contains("TWG11"), "{}", response.text());
+}

@@ -107,7 +107,9 @@ fn below(places: &[&Value], shown: &str, depth: usize) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for key in keys {
         let of_key: Vec<&Value> = places.iter().map(|place| &place[key]).collect();
-        let name = format!("{shown}[\"{key}\"]");
+        // what is named by a dot may be written without the engine
+        let is_word = key.bytes().all(|byte| byte.is_ascii_lowercase());
+        let name = if is_word { format!("{shown}.{key}") } else { format!("{shown}[\"{key}\"]") };
         let whole: Value = of_key.iter().map(|value| (*value).clone()).collect();
         all.push((format!("{{{{ {name}|default(none)|tojson }}}}"), whole));
         let is_there = |value: &Value| value.is_object() || value.as_array().is_some_and(|rows| !rows.is_empty());
