@@ -49,3 +49,14 @@ fn what_is_wrong_is_said_in_the_language_of_the_page() {
         assert!(text.contains(said), "{address} {body}: {said}: {text}");
     }
 }
+
+#[test]
+fn a_page_can_ask_whether_something_is_wrong() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES}"));
+    let page = "+++\n[form]\ninsert = '/flights'\n+++\n{% if form.errors.code %}field{% endif %}{% if form.error %}form{% endif %}\
+                {% if form.errors.title %}another{% endif %}";
+    let (served, _folder) = serve(config(&database.uri()), &[("a.html", page)]);
+    assert_eq!(served.get("/a").text(), "");
+    assert_eq!(post(&served, "/a", "title=x&launched=2026-05-01&code=a-1").text(), "field");
+    assert_eq!(post(&served, "/a", "").text(), "another");
+}

@@ -104,6 +104,11 @@ impl Object for Fault {
         }
     }
 
+    /// It is there.
+    fn is_true(self: &Arc<Self>) -> bool {
+        true
+    }
+
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
