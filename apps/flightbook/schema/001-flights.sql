@@ -91,7 +91,7 @@ create table flightbook.sites (
   id          int generated always as identity primary key,
   pilot_id    int not null default flightbook_private.pilot_id() references flightbook.pilots on delete cascade,
   name        varchar(120) not null constraint site_has_name check (btrim(name) <> ''),
-  country     varchar(2) constraint country_is_code check (country ~ '^[A-Z]{2}$'),
+  country     varchar(2) not null default '' constraint country_is_code check (country ~ '^([A-Z]{2})?$'),
   elevation_m int constraint elevation_on_earth check (elevation_m between -450 and 8900),
   latitude    double precision constraint latitude_on_earth check (latitude between -90 and 90),
   longitude   double precision constraint longitude_on_earth check (longitude between -180 and 180),
@@ -104,7 +104,7 @@ comment on table flightbook.sites is 'Where a pilot launches and lands';
 comment on column flightbook.sites.id is 'Its number in addresses';
 comment on column flightbook.sites.pilot_id is 'Whose it is';
 comment on column flightbook.sites.name is 'As the pilot calls it';
-comment on column flightbook.sites.country is 'Its code of ISO 3166-1, such as CH';
+comment on column flightbook.sites.country is 'Its code of ISO 3166-1, such as CH, or nothing';
 comment on column flightbook.sites.elevation_m is 'Metres above the sea';
 comment on column flightbook.sites.latitude is 'Degrees, north of the equator above zero (WGS 84)';
 comment on column flightbook.sites.longitude is 'Degrees, east of Greenwich above zero (WGS 84)';
@@ -135,10 +135,10 @@ create table flightbook.flights (
   track_distance  numeric(7, 2) constraint track_distance_positive check (track_distance >= 0),
   hike_and_fly    boolean not null default false,
   comment         varchar(10000) not null default '',
-  xcontest_url    varchar(500) constraint xcontest_url_is_web check (xcontest_url ~ '^https?://[^\s"<>]+$'),
+  xcontest_url    varchar(500) not null default '' constraint xcontest_url_is_web check (xcontest_url ~ '^(https?://[^\s"<>]+)?$'),
   xcontest_tracktype       flightbook.track_type,
   xcontest_scored_distance numeric(7, 2) constraint scored_distance_positive check (xcontest_scored_distance >= 0),
-  video_url       varchar(500) constraint video_url_is_web check (video_url ~ '^https?://[^\s"<>]+$'),
+  video_url       varchar(500) not null default '' constraint video_url_is_web check (video_url ~ '^(https?://[^\s"<>]+)?$'),
   duration        interval(0) constraint duration_of_a_flight check (duration between '0' and '48 hours'),
   airtime         interval(0) generated always as (coalesce(duration, landing_time - launch_time
                     + case when landing_time < launch_time then interval '24 hours' else interval '0' end)) stored,
@@ -216,7 +216,7 @@ create trigger number_flight before insert on flightbook.flights
 
 -- The tracks stand apart, so that nothing that reads flights ever carries them.
 create table flightbook.tracks (
-  flight_id   int primary key,
+  flight_id   int not null,
   pilot_id    int not null default flightbook_private.pilot_id(),
   igc         bytea not null constraint igc_has_size check (octet_length(igc) between 1 and 16777216),
   igc_name    varchar(255) not null constraint igc_name_is_name check (igc_name ~ '^[^/\\[:cntrl:]]+$'),
@@ -226,6 +226,7 @@ create table flightbook.tracks (
   longitudes  double precision[] not null,
   altitudes_m int[] not null,
   climbs_dms  int[] not null,
+  primary key (pilot_id, flight_id),
   foreign key (pilot_id, flight_id) references flightbook.flights (pilot_id, id) on delete cascade,
   constraint barogram_is_whole check (cardinality(seconds) between 1 and 10000
     and cardinality(latitudes) = cardinality(seconds) and cardinality(longitudes) = cardinality(seconds)
@@ -233,7 +234,6 @@ create table flightbook.tracks (
 );
 -- flight recorders' files are text that compresses well, and are read as a whole
 alter table flightbook.tracks alter column igc set compression lz4;
-create index tracks_pilot on flightbook.tracks (pilot_id, flight_id);
 comment on table flightbook.tracks is 'The IGC file of a flight, and what is drawn of it';
 comment on column flightbook.tracks.flight_id is 'Which flight it is of';
 comment on column flightbook.tracks.pilot_id is 'Whose it is';

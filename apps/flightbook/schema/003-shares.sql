@@ -1,13 +1,13 @@
 -- Public links to single flights, which their pilots can withdraw.
 
 create table flightbook.shares (
-  flight_id int primary key,
+  flight_id int not null,
   pilot_id  int not null default flightbook_private.pilot_id(),
   token     text not null default replace(gen_random_uuid()::text, '-', '') unique,
   shared_at timestamptz not null default now(),
+  primary key (pilot_id, flight_id),
   foreign key (pilot_id, flight_id) references flightbook.flights (pilot_id, id) on delete cascade
 );
-create index shares_pilot on flightbook.shares (pilot_id, flight_id);
 comment on table flightbook.shares is 'Flights that whoever has the link may see; without the row the link leads nowhere';
 comment on column flightbook.shares.flight_id is 'Which flight';
 comment on column flightbook.shares.pilot_id is 'Whose it is';
@@ -37,7 +37,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp rows 
   left join flightbook.gliders g on g.id = f.glider_id
   left join flightbook.sites l on l.id = f.launch_site_id
   left join flightbook.sites d on d.id = f.landing_site_id
-  left join flightbook.tracks t on t.flight_id = f.id
+  left join flightbook.tracks t on (t.pilot_id, t.flight_id) = (f.pilot_id, f.id)
   where s.token = shared_flight.token
 $$;
 comment on function flightbook.shared_flight(text) is 'The flight that a link leads to';
@@ -48,7 +48,7 @@ returns table (starts_at timestamptz, seconds int[], latitudes double precision[
 language sql stable security definer set search_path = pg_catalog, pg_temp rows 1 as $$
   select t.starts_at, t.seconds, t.latitudes, t.longitudes, t.altitudes_m, t.climbs_dms
   from flightbook.shares s
-  join flightbook.tracks t on t.flight_id = s.flight_id
+  join flightbook.tracks t on (t.pilot_id, t.flight_id) = (s.pilot_id, s.flight_id)
   where s.token = shared_track.token
 $$;
 comment on function flightbook.shared_track(text) is 'What is drawn of the flight that a link leads to';

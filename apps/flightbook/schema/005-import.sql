@@ -212,8 +212,8 @@ begin
   insert into flightbook.flights (number, date, glider_id, launch_site_id, launch_time, landing_site_id, landing_time, track_distance,
     hike_and_fly, comment, xcontest_url, xcontest_tracktype, xcontest_scored_distance, video_url)
   select r.number::int, r.date::date, g.id, l.id, r.launch_time_utc::time, d.id, r.landing_time_utc::time, r.track_distance::numeric,
-    flightbook_private.is_yes(r.hikeandfly), coalesce(r.comment, ''), r.xcontest_url,
-    flightbook_private.track_type_of(r.xcontest_tracktype), r.xcontest_scored_distance::numeric, r.video_url
+    flightbook_private.is_yes(r.hikeandfly), coalesce(r.comment, ''), coalesce(r.xcontest_url, ''),
+    flightbook_private.track_type_of(r.xcontest_tracktype), r.xcontest_scored_distance::numeric, coalesce(r.video_url, '')
   from flightbook.import_rows r
   left join flightbook.gliders g on g.name = r.glider
   left join flightbook.sites l on l.name = r.launch_site
