@@ -159,7 +159,9 @@ create table flightbook.flights (
   constraint landing_site foreign key (pilot_id, landing_site_id) references flightbook.sites (pilot_id, id)
 );
 create unique index flights_number on flightbook.flights (pilot_id, number);
-create index flights_date on flightbook.flights (pilot_id, date, number);
+-- with all that the list shows, so that its last page reads no row of those before it
+create index flights_date on flightbook.flights (pilot_id, date, number)
+  include (id, glider_id, launch_site_id, landing_site_id, track_distance, hike_and_fly, airtime, points);
 create index flights_year on flightbook.flights (pilot_id, year, date, number);
 create index flights_glider on flightbook.flights (pilot_id, glider_id);
 create index flights_launch_site on flightbook.flights (pilot_id, launch_site_id);

@@ -115,5 +115,17 @@ comment on column flightbook.flights_in_all.highest_m is 'The highest altitude, 
 comment on column flightbook.flights_in_all.best_points is 'The best score';
 comment on column flightbook.flights_in_all.last_number is 'The highest number';
 
+-- From year to year along the index, of which a list of all flights would read everything.
+create view flightbook.flight_years with (security_invoker = true) as
+  with recursive years as (
+    (select year from flightbook.flights order by year desc limit 1)
+    union all
+    select (select f.year from flightbook.flights f where f.year < years.year order by f.year desc limit 1)
+    from years where years.year is not null
+  )
+  select year from years where year is not null;
+comment on view flightbook.flight_years is 'The years in which a pilot has flown';
+comment on column flightbook.flight_years.year is 'One of them';
+
 grant select on flightbook.flights_by_year, flightbook.flights_by_month, flightbook.flights_by_glider, flightbook.flights_by_site,
-  flightbook.flights_in_all to flightbook_pilot;
+  flightbook.flights_in_all, flightbook.flight_years to flightbook_pilot;
