@@ -1,0 +1,263 @@
+//! The flight book's database: who reaches what, what its statistics come to, what a CSV file becomes.
+
+use std::fs;
+use thalweg_testkit::{Database, query_at};
+
+/// Ann (1) and Bob (2), each with a glider, a site and two flights, of which the first has a track.
+const PILOTS: &str = r"
+select flightbook_private.register('Ann Arbor', 'ann@club.example', '$argon2id$v=19$ann');
+select flightbook_private.register('Bob Berg', 'bob@club.example', '$argon2id$v=19$bob');
+insert into flightbook.gliders (pilot_id, manufacturer, model) values (1, 'Aster', 'One'), (2, 'Bergwind', 'Two');
+insert into flightbook.sites (pilot_id, name) values (1, 'Alp'), (2, 'Berg');
+insert into flightbook.flights (pilot_id, date, glider_id, launch_site_id, landing_site_id)
+  select n, day, n, n, n from generate_series(1, 2) n, unnest(array['2025-05-01', '2026-05-01']::date[]) day order by n, day;
+insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+  values (1, 1, 'A', 'a.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}'), (3, 2, 'B', 'b.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}');
+insert into flightbook.shares (flight_id, pilot_id, token) values (1, 1, 'of-ann');
+";
+const TABLES: [&str; 5] = ["gliders", "sites", "flights", "tracks", "shares"];
+
+struct Book(Database);
+
+impl Book {
+    fn new(script: &str) -> Self {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schema");
+        let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let book = Self(Database::new(""));
+        files.iter().for_each(|file| book.0.execute(&fs::read_to_string(file).unwrap()));
+        book.0.execute(script);
+        book
+    }
+
+    /// The one value of a query that a pilot makes, as the server would for their token.
+    fn value_of(&self, pilot: u32, sql: &str) -> String {
+        let options = format!("-c role=flightbook_pilot -c request.jwt.claims={{\"sub\":\"{pilot}\"}}");
+        self.value_with(&options, sql)
+    }
+
+    fn value_of_anybody(&self, sql: &str) -> String {
+        self.value_with("-c role=flightbook_anon", sql)
+    }
+
+    fn value_with(&self, options: &str, sql: &str) -> String {
+        let encoded: String = options.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let uri = self.0.uri();
+        let rows = query_at(&format!("{uri}{}options={encoded}", if uri.contains('?') { '&' } else { '?' }), sql);
+        rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()).unwrap_or_default()
+    }
+
+    /// Whether the database lets a pilot do it.
+    fn lets(&self, pilot: u32, sql: &str) -> bool {
+        self.0.try_execute(&format!(
+            "set role flightbook_pilot; set request.jwt.claims = '{{\"sub\":\"{pilot}\"}}'; {sql}"
+        ))
+    }
+
+    fn lets_anybody(&self, sql: &str) -> bool {
+        self.0.try_execute(&format!("set role flightbook_anon; {sql}"))
+    }
+}
+
+#[test]
+fn pilots_reach_nothing_of_each_other() {
+    let book = Book::new(PILOTS);
+    for table in TABLES {
+        let of_ann = format!("select count(*) from flightbook.{table} where pilot_id = 1");
+        assert_ne!(book.value_of(1, &of_ann), "0", "{table}");
+        assert_eq!(book.value_of(2, &of_ann), "0", "{table}");
+        let before = book.0.value(&of_ann);
+        assert!(book.lets(2, &format!("delete from flightbook.{table} where pilot_id = 1")));
+        assert_eq!(book.0.value(&of_ann), before, "{table}");
+        assert!(!book.lets(2, &format!("update flightbook.{table} set pilot_id = 2")), "{table}");
+    }
+    assert!(book.lets(2, "update flightbook.flights set comment = 'mine'"));
+    assert_eq!(book.0.value("select count(*) from flightbook.flights where comment = 'mine' and pilot_id = 1"), "0");
+    assert_eq!(book.value_of(2, "select string_agg(name, ',') from flightbook.pilots"), "Bob Berg");
+    assert_eq!(book.value_of(2, "select string_agg(name, ',') from flightbook.flights_by_site"), "Berg");
+    assert_eq!(book.value_of(2, "select flights from flightbook.flights_in_all"), "2");
+}
+
+#[test]
+fn no_flight_refers_to_what_is_anothers() {
+    let book = Book::new(PILOTS);
+    let track = "insert into flightbook.tracks (flight_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+      values (2, 'x', 'x.igc', now(), '{0}', '{0}', '{0}', '{0}', '{0}')";
+    for refused in [
+        "insert into flightbook.flights (date, pilot_id) values ('2026-06-01', 1)",
+        "insert into flightbook.flights (date, glider_id) values ('2026-06-01', 1)",
+        "insert into flightbook.flights (date, launch_site_id) values ('2026-06-01', 1)",
+        "update flightbook.flights set landing_site_id = 1 where id = 3",
+        "insert into flightbook.shares (flight_id) values (2)",
+        track,
+    ] {
+        assert!(!book.lets(2, refused), "{refused}");
+    }
+    assert!(book.lets(1, track));
+    assert!(
+        book.lets(1, "insert into flightbook.flights (date, glider_id, launch_site_id) values ('2026-06-01', 1, 1)")
+    );
+}
+
+#[test]
+fn nobody_who_is_served_reads_a_hash_or_runs_what_does() {
+    let book = Book::new(PILOTS);
+    let passwords = "select * from flightbook_private.passwords";
+    let for_the_program = [
+        "select * from flightbook_private.credentials('ann@club.example')",
+        "select * from flightbook_private.credentials_of(2)",
+        "select flightbook_private.set_password(2, '$x$')",
+        "select flightbook_private.register('C', 'c@club.example', '$x$')",
+    ];
+    for refused in for_the_program.iter().chain(&[passwords]) {
+        assert!(!book.lets(2, refused), "{refused}");
+        assert!(!book.lets_anybody(refused), "{refused}");
+    }
+    for allowed in for_the_program {
+        assert!(book.0.try_execute(&format!("set role flightbook_accounts; {allowed}")), "{allowed}");
+    }
+    assert!(!book.0.try_execute(&format!("set role flightbook_accounts; {passwords}")));
+    assert_eq!(
+        book.0.value("select hash from flightbook_private.credentials(' ANN@Club.example ')"),
+        "$argon2id$v=19$ann"
+    );
+}
+
+#[test]
+fn whoever_has_a_link_sees_one_flight_until_it_is_withdrawn() {
+    let book = Book::new(PILOTS);
+    for table in TABLES.iter().chain(&["pilots", "import_rows", "flights_by_year", "flights_in_all"]) {
+        assert!(!book.lets_anybody(&format!("select * from flightbook.{table}")), "{table}");
+    }
+    let shared = "select concat_ws(' ', pilot, date, has_track) from flightbook.shared_flight('of-ann')";
+    let track = "select altitudes_m from flightbook.shared_track('of-ann')";
+    assert_eq!(book.value_of_anybody(shared), "Ann Arbor 2025-05-01 t");
+    assert_eq!(book.value_of_anybody(track), "{900}");
+    assert_eq!(book.value_of_anybody("select count(*) from flightbook.shared_flight('')"), "0");
+    assert!(book.lets(2, "delete from flightbook.shares"));
+    assert_eq!(book.value_of(2, track), "{900}");
+    assert!(book.lets(1, "delete from flightbook.shares where flight_id = 1"));
+    assert_eq!(book.value_of_anybody(shared), "");
+    assert_eq!(book.value_of_anybody(track), "");
+}
+
+#[test]
+fn a_flight_is_numbered_and_its_airtime_is_the_tracks_or_the_clocks() {
+    let book = Book::new(PILOTS);
+    assert!(book.lets(1, "insert into flightbook.flights (date, number, launch_time, landing_time) values ('2026-06-01', 10, '23:30', '01:15')"));
+    assert!(book.lets(1, "insert into flightbook.flights (date, launch_time, landing_time, duration) values ('2026-06-02', '9:00', '10:00', '0:55')"));
+    assert!(!book.lets(1, "insert into flightbook.flights (date, number) values ('2026-06-03', 10)"));
+    assert!(book.lets(2, "insert into flightbook.flights (date, number) values ('2026-06-03', 10)"));
+    let told = "select string_agg(concat_ws(' ', number, airtime), ', ' order by number) from flightbook.flights where number > 2";
+    assert_eq!(book.value_of(1, told), "10 01:45:00, 11 00:55:00");
+}
+
+#[test]
+fn statistics_come_to_what_is_added_up_by_hand() {
+    let book = Book::new(PILOTS);
+    book.0.execute(
+        "insert into flightbook.flights (pilot_id, date, glider_id, launch_site_id, landing_site_id, launch_time, landing_time, track_distance,
+           hike_and_fly, free_flight_points, fai_triangle_points)
+         select 1 + n % 2, '2024-11-20'::date + n * 7, 1 + n % 2, 1 + n % 2, 1 + n % 2, '10:00', '10:00'::time + n * interval '3 minutes',
+           n, n % 3 = 0, n, case when n % 5 = 0 then n * 1.4 end
+         from generate_series(1, 60) n",
+    );
+    // one row after the other, in a loop, and nothing of what the views are made of
+    book.0.execute(
+        "create table by_hand (of text, key text, flights int, airtime interval, distance numeric, points numeric, primary key (of, key));
+         do $$ declare f record; k record; begin
+           for f in select * from flightbook.flights where pilot_id = 1 loop
+             for k in select * from (values ('year', to_char(f.date, 'FMYYYY')), ('month', to_char(f.date, 'FMYYYY-FMMM')),
+                 ('glider', f.glider_id::text), ('site', f.launch_site_id::text)) k (of, key) loop
+               insert into by_hand values (k.of, k.key, 1, f.airtime, f.track_distance, f.points)
+               on conflict on constraint by_hand_pkey do update set flights = by_hand.flights + 1,
+                 airtime = coalesce(by_hand.airtime + excluded.airtime, by_hand.airtime, excluded.airtime),
+                 distance = coalesce(by_hand.distance + excluded.distance, by_hand.distance, excluded.distance),
+                 points = greatest(by_hand.points, excluded.points);
+             end loop;
+           end loop;
+         end $$;
+         grant select on by_hand to flightbook_pilot;",
+    );
+    for (of, view, key, flights) in [
+        ("year", "flights_by_year", "year::text", "flights"),
+        ("month", "flights_by_month", "year || '-' || month", "flights"),
+        ("glider", "flights_by_glider", "glider_id::text", "flights"),
+        ("site", "flights_by_site", "site_id::text", "launches"),
+    ] {
+        let columns = format!("{key} as key, {flights} as flights, airtime, track_distance, best_points");
+        let told = format!("select {columns} from flightbook.{view}");
+        let by_hand = format!("select key, flights, airtime, distance, points from by_hand where of = '{of}'");
+        let apart =
+            format!("select count(*) from (({told} except {by_hand}) union all ({by_hand} except {told})) apart");
+        assert_eq!(book.value_of(1, &apart), "0", "{view}");
+        assert_ne!(book.value_of(1, &format!("select count(*) from ({told}) told")), "0", "{view}");
+    }
+    let years = "select string_agg(year::text, ' ' order by year) from flightbook.flight_years";
+    assert_eq!(book.value_of(1, years), "2024 2025 2026");
+    assert_eq!(
+        book.value_of(1, "select flights || ' ' || hikes || ' ' || best_points from flightbook.flights_in_all"),
+        "32 10 84.00"
+    );
+}
+
+#[test]
+fn a_csv_file_becomes_flights_but_for_rows_that_cannot() {
+    let book = Book::new(PILOTS);
+    let file = "number;date;glider;launch_site;launch_time_utc;hikeandfly;comment;xcontest_tracktype;video_url\r\n\
+        7;2024-02-29;Aster  One;Alp;9:05;1;\"said \"\"go\"\"\nand went\";FAI triangle;\r\n\
+        7;2024-02-30;;;25:00;maybe;;spiral;ftp://x\r\n\
+        1;2024-03-01;;;;;;;\r\n\
+        ;2024-03-02;Cirrus Nine Light;New site;;;;;https://v.example\r\n";
+    let start = |file: &str| format!("select flightbook.start_import(convert_to('{file}', 'UTF8'))");
+    assert_eq!(book.value_of(1, &start(file)), "4");
+    let told = "select string_agg(line || ' ' || array_to_string(problems, '+'), ', ' order by line) from flightbook.import_rows";
+    let wrong = "2 , 3 number-twice+date+launch-time+hike-and-fly+xcontest-tracktype+video-url, 4 number-taken, 5 ";
+    assert_eq!(book.value_of(1, told), wrong);
+    assert_eq!(book.value_of(2, told), "");
+    assert_eq!(book.value_of(1, "select flightbook.finish_import()"), "2");
+    let flights = "select string_agg(concat_ws('|', f.number, f.date, g.name, s.name, f.launch_time, f.hike_and_fly, f.comment,
+        f.xcontest_tracktype, f.video_url), ' / ' order by f.number)
+      from flightbook.flights f join flightbook.gliders g on g.id = f.glider_id join flightbook.sites s on s.id = f.launch_site_id
+      where f.number > 2";
+    let taken_over = "7|2024-02-29|Aster One|Alp|09:05:00|t|said \"go\"\nand went|fai_triangle| / \
+        8|2024-03-02|Cirrus Nine Light|New site|f||https://v.example";
+    assert_eq!(book.value_of(1, flights), taken_over);
+    assert_eq!(book.value_of(1, "select count(*) from flightbook.import_rows"), "0");
+    assert_eq!(book.0.value("select count(*) from flightbook.gliders where name = 'Aster One'"), "1");
+}
+
+#[test]
+fn what_is_no_csv_file_is_refused_and_bounded() {
+    let book = Book::new(PILOTS);
+    for (file, is_read) in [
+        ("'date\n2024-01-01'", true),
+        ("'number\n1'", false),
+        ("''", false),
+        ("'date'", false),
+        ("'date\n\"2024-01-01'", false),
+        ("'date\n20\"24\"-01-01'", false),
+        (r"'\x00'", false),
+        ("convert_to('date,comment\n2024-01-01,' || chr(252), 'LATIN1')", true),
+        ("convert_to('date' || repeat(E'\n2024-01-01', 20000), 'UTF8')", true),
+        ("convert_to('date' || repeat(E'\n2024-01-01', 20001), 'UTF8')", false),
+        ("convert_to('date' || E'\n' || repeat(',', 400000), 'UTF8')", false),
+        ("convert_to('date' || E'\n' || repeat('x', 2097147), 'UTF8')", true),
+        ("convert_to('date' || E'\n' || repeat('x', 2097148), 'UTF8')", false),
+    ] {
+        assert_eq!(book.lets(1, &format!("select flightbook.start_import({file})")), is_read, "{file}");
+    }
+}
+
+#[test]
+fn an_account_is_deleted_with_all_that_is_its_own_and_nothing_else() {
+    let book = Book::new(PILOTS);
+    assert!(!book.lets(2, "select flightbook.delete_account('ann@club.example')"));
+    assert!(book.lets(2, "select flightbook.delete_account(' BOB@club.example ')"));
+    for table in TABLES.iter().chain(&["pilots"]) {
+        let pilot = if *table == "pilots" { "id" } else { "pilot_id" };
+        let left = format!("select string_agg(distinct {pilot}::text, ',') from flightbook.{table}");
+        assert_eq!(book.0.value(&left), "1", "{table}");
+    }
+    assert_eq!(book.0.value("select count(*) from flightbook_private.passwords"), "1");
+}
