@@ -33,6 +33,7 @@ use thalweg_pages::{Pager, Provided, Renderer, Shows, Values, is_stale};
 use thalweg_plan::{Form, plan};
 use thalweg_request::Action;
 use thalweg_sql::Param;
+use thalweg_wire::DbError;
 
 /// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
 pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
@@ -491,6 +492,7 @@ fn of_page(error: ApiError, ready: &[Ready<'_>]) -> ApiError {
         true if is_of_address => ApiError::no_row(),
         // what the page says itself is its mistake, and what its functions and views do is the database's
         true => ApiError::of_page(error.words().into()),
+        false if is_of_address && is_no_pattern(&error) => error,
         false if is_fault(&error) => ApiError::of_page(error.words().into()).retried(error.retry),
         false => error,
     }
@@ -503,6 +505,16 @@ fn is_fault(error: &ApiError) -> bool {
     !is_of_role
         && ((code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code)))
 }
+
+/// Whether PostgreSQL reports of a statement itself, and of no place in its text, that what something is compared with is no pattern of
+/// `LIKE`, no regular expression, or nothing to search for.
+fn is_no_pattern(error: &ApiError) -> bool {
+    let is_of_value = |reported: &DbError| reported.context.is_none() && reported.position.is_none();
+    NO_PATTERNS.contains(&&*error.code) && error.reported.as_deref().is_some_and(is_of_value)
+}
+
+/// Its codes for that: an escape with nothing behind it, a regular expression, and syntax.
+const NO_PATTERNS: [&str; 3] = ["22025", "2201B", "42601"];
 
 /// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
 const NO_VALUES: [&str; 4] = ["22P02", "22003", "22007", "22008"];
