@@ -487,7 +487,7 @@ pub(super) fn of_template_error(error: &minijinja::Error) -> ApiError {
 /// An error of a page's queries: whose it is, the visitor's or the site's.
 fn of_page(error: ApiError, ready: &[Ready<'_>]) -> ApiError {
     let is_of_address = ready.iter().any(|ready| ready.query.query.values().next().is_some());
-    match NO_VALUES.contains(&&*error.code) {
+    match is_no_value(&error) {
         // what an address says that is no value of its type names nothing
         true if is_of_address => ApiError::no_row(),
         // what the page says itself is its mistake, and what its functions and views do is the database's
@@ -502,8 +502,7 @@ fn of_page(error: ApiError, ready: &[Ready<'_>]) -> ApiError {
 /// there is no role of a token's is the visitor's.
 fn is_fault(error: &ApiError) -> bool {
     let (code, is_of_role) = (&*error.code, error.status == StatusCode::UNAUTHORIZED);
-    !is_of_role
-        && ((code.starts_with("42") && code != "42501") || (code.starts_with("22") && !NO_VALUES.contains(&code)))
+    !is_of_role && ((code.starts_with("42") && code != "42501") || (code.starts_with("22") && !is_no_value(error)))
 }
 
 /// Whether PostgreSQL reports of a statement itself, and of no place in its text, that what something is compared with is no pattern of
@@ -516,8 +515,23 @@ fn is_no_pattern(error: &ApiError) -> bool {
 /// Its codes for that: an escape with nothing behind it, a regular expression, and syntax.
 const NO_PATTERNS: [&str; 3] = ["22025", "2201B", "42601"];
 
-/// What PostgreSQL says of a text that is no value of a type (class 22 of its error codes): of its form, or beyond its range.
-const NO_VALUES: [&str; 4] = ["22P02", "22003", "22007", "22008"];
+/// Whether PostgreSQL takes a text for no value of a type.
+fn is_no_value(error: &ApiError) -> bool {
+    let routine = error.reported.as_deref().and_then(|reported| reported.routine.as_deref());
+    let is_of_input = |(code, of): &(&str, &str)| *code == error.code && Some(*of) == routine;
+    NO_VALUES.contains(&&*error.code) || NO_VALUES_OF.iter().any(is_of_input)
+}
+
+/// What it says then (class 22 of its error codes): of the text's form, of a character in it, or beyond the type's range.
+const NO_VALUES: [&str; 5] = ["22P02", "22P05", "22003", "22007", "22008"];
+/// What may mean anything else, with the routine that says it of a text: of a time zone that is not known, to
+/// PostgreSQL 15 or to later ones, and of a range that ends before it begins.
+const NO_VALUES_OF: [(&str, &str); 4] = [
+    ("22023", "DecodeDateTime"),
+    ("22023", "DecodeTimeOnly"),
+    ("22023", "DateTimeParseError"),
+    ("22000", "range_serialize"),
+];
 
 /// The parameters of a read, with nothing borrowed.
 fn owned(params: &[Param<'_>]) -> Vec<Param<'static>> {

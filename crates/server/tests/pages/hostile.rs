@@ -133,11 +133,13 @@ fn an_address_has_so_many_parameters() {
     assert!(response.text().contains("TWG11"), "{}", response.text());
 }
 
-/// What a visitor searches for may be no pattern, which is no fault of the site; one in a function of the site is.
+/// What a visitor searches for may be no pattern, or no value, which is no fault of the site; one in a function of the site is.
 #[test]
-fn what_is_no_pattern_is_the_visitors() {
+fn what_is_no_pattern_or_no_value_is_the_visitors() {
     let database = Database::new(&format!(
         "{SCHEMA}
+         create table api.lasts (days int4range);
+         insert into api.lasts values ('[1,5)');
          create function api.odd(n int) returns bool language plpgsql stable as $$ begin return 'a' ~ repeat('(', n); end $$;
          {GRANTS}grant execute on all functions in schema api to test_reader;"
     ));
@@ -149,7 +151,11 @@ fn what_is_no_pattern_is_the_visitors() {
             ("match.html", &page("/flights?title=imatch.{q}")),
             ("fts.html", &page("/flights?or=(title.fts.{q},id.eq.0)")),
             ("odd.html", &page("/rpc/odd?n={q}")),
+            ("when.html", &page("/flights?launched_at=gte.{q}")),
+            ("meta.html", &page("/flights?meta=cs.{q}")),
+            ("lasts.html", &page("/lasts?days=ov.{q}")),
             ("error.html", "{{ error.code }}"),
+            ("404.html", "{{ error.code }}"),
         ],
     );
     for (path, status, said) in [
@@ -162,6 +168,12 @@ fn what_is_no_pattern_is_the_visitors() {
         ("/fts?q=a%20b", 400, "42601"),
         ("/fts?q='", 400, "42601"),
         ("/odd?q=1", 500, "TWG09"),
+        ("/when?q=2026-05-01%2012:00%20Europe/Zurich", 200, "2"),
+        ("/when?q=2026-05-01%2012:00%20No/Where", 404, "TWG10"),
+        ("/meta?q=%7B%22glider%22:%22Alpina%22%7D", 200, "1"),
+        ("/meta?q=%22%5Cu0000%22", 404, "TWG10"),
+        ("/lasts?q=%5B1,3)", 200, "1"),
+        ("/lasts?q=%5B3,1)", 404, "TWG10"),
     ] {
         let response = served.get(path);
         assert_eq!((response.status, response.text()), (status, said), "{path}");
