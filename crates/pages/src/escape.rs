@@ -121,7 +121,7 @@ fn replaced(out: &mut Output<'_>, text: &str, entity: impl Fn(u8) -> Option<&'st
     out.write_str(&text[begin..])
 }
 
-const fn entity(byte: u8) -> Option<&'static str> {
+fn entity(byte: u8) -> Option<&'static str> {
     match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),
@@ -133,25 +133,8 @@ const fn entity(byte: u8) -> Option<&'static str> {
 }
 
 pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| IS_SPECIAL[usize::from(byte)]) {
-        out.write_str(&rest[..at])?;
-        out.write_str(entity(rest.as_bytes()[at]).unwrap_or_default())?;
-        rest = &rest[at + 1..];
-    }
-    out.write_str(rest)
+    replaced(out, text, entity)
 }
-
-/// Looked up for each byte of most pages: whether an entity stands for it.
-static IS_SPECIAL: [bool; 256] = {
-    let mut is_special = [false; 256];
-    let mut byte = 0;
-    while byte < is_special.len() {
-        is_special[byte] = entity(byte as u8).is_some();
-        byte += 1;
-    }
-    is_special
-};
 
 /// The same without the control characters that no document may hold (XML 1.0 section 2.2).
 fn xml(out: &mut Output<'_>, text: &str) -> fmt::Result {

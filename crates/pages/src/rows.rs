@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use thalweg_encode::{EncodeError, Zone, write_scalar};
-use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid};
+use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid, own};
 
 /// The rows of a query, as they came.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Table {
 
     /// The row whose columns stand behind the field at a place of the result, and begin these bytes.
     pub(crate) fn found(self: &Arc<Self>, at: usize, columns: usize, bytes: &[u8]) -> Value {
-        let fields = Fields { all: self.fields.clone(), own: at + 1..at + 1 + columns };
+        let fields = Fields::behind(&self.fields, at, columns);
         Value::from_object(Row::new(self, fields, self.place(bytes), Within::Result))
     }
 
@@ -281,6 +281,11 @@ impl Fields {
         Fields { all: all.clone(), own: 0..all.len() }
     }
 
+    /// Those of the row that is found behind a field.
+    fn behind(all: &Arc<[Field]>, at: usize, columns: usize) -> Fields {
+        Fields { all: all.clone(), own: at + 1..at + 1 + columns }
+    }
+
     fn are(&self, other: &Fields) -> bool {
         Arc::ptr_eq(&self.all, &other.all) && self.own == other.own
     }
@@ -293,12 +298,7 @@ impl Fields {
 
 /// The fields that are a row's own among these, each with its place.
 pub(crate) fn own_fields(fields: &[Field]) -> impl Iterator<Item = (usize, &Field)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let (place, field) = (at, fields.get(at)?);
-        at += 1 + if let Codec::Found(columns) = field.codec { columns } else { 0 };
-        Some((place, field))
-    })
+    own(fields, |field| &field.codec)
 }
 
 impl Row {
@@ -328,8 +328,7 @@ impl Row {
                 Ok(self.kept.row(at, &self.table, Fields::all(fields), self.table.place(bytes), Within::Record))
             }
             (Codec::Found(columns), Some(_)) => {
-                let begin = self.fields.own.start + at + 1;
-                let fields = Fields { all: self.fields.all.clone(), own: begin..begin + columns };
+                let fields = Fields::behind(&self.fields.all, self.fields.own.start + at, *columns);
                 Ok(self.kept.row(at, &self.table, fields, self.table.place(cursor.rest()), Within::Result))
             }
             (Codec::Found(_), None) => Ok(Value::from(())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_catalog::{Function, Relation, Relationship};
 use thalweg_request::{Aggregate, Direction, Filter, JsonStep, Nulls};
 use thalweg_rows::oid::Oid;
-use thalweg_rows::{Codec, Field as ShapeField, Scalar};
+use thalweg_rows::{Codec, Field as ShapeField, Scalar, own};
 
 /// The rows of one relation or call, with what is embedded in them.
 #[derive(Debug)]
@@ -115,13 +115,7 @@ impl Read<'_> {
 
     /// The outputs but for those of rows whose columns stand behind whether there is one (`Value::Found`).
     pub fn own_outputs(&self) -> impl Iterator<Item = &Output<'_>> {
-        let mut rest = &self.outputs[..];
-        std::iter::from_fn(move || {
-            let first = rest.first()?;
-            let columns = if let Codec::Found(columns) = first.codec { columns } else { 0 };
-            rest = rest.get(1 + columns..).unwrap_or_default();
-            Some(first)
-        })
+        own(&self.outputs, |output| &output.codec).map(|(_, output)| output)
     }
 
     /// Whether the catalog knows every column that this level names. What it does not know may be an aggregate: PostgreSQL

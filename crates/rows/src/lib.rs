@@ -21,4 +21,4 @@ mod row;
 mod shape;
 
 pub use row::{Columns, Cursor, Demand, Malformed, RowSink, RowView};
-pub use shape::{Codec, Field, Format, Level, Member, Scalar, Shape};
+pub use shape::{Codec, Field, Format, Level, Member, Scalar, Shape, own};

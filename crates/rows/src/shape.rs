@@ -30,6 +30,16 @@ impl Field {
     }
 }
 
+/// Those of a list that are a row's own, each with its place: behind one of a row that is found stand that row's.
+pub fn own<T>(list: &[T], codec: impl Fn(&T) -> &Codec) -> impl Iterator<Item = (usize, &T)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let (at, item) = (next, list.get(next)?);
+        next += 1 + if let Codec::Found(columns) = codec(item) { *columns } else { 0 };
+        Some((at, item))
+    })
+}
+
 /// One of several flat results that are joined here: the deepest comes first, the root last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {

@@ -42,18 +42,7 @@ pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 const QUICK_BYTES_MIN: usize = 4 * 1024;
 
 /// What every page finds besides the rows of its queries and what its path binds, or may find: `error` is on those that tell of one.
-pub(crate) const PROVIDED: [Provided; 9] = [
-    COMMON[0],
-    COMMON[1],
-    COMMON[2],
-    COMMON[3],
-    COMMON[4],
-    COMMON[5],
-    COMMON[6],
-    Provided::of("form", &form::STATE),
-    Provided::of("error", &ERROR),
-];
-const COMMON: [Provided; 7] = [
+pub(crate) static PROVIDED: [Provided; 9] = [
     Provided::any("locale"),
     Provided::any("zone"),
     Provided::any("origin"),
@@ -61,6 +50,8 @@ const COMMON: [Provided; 7] = [
     Provided::any("claims"),
     Provided::any("role"),
     Provided::any("is_signed_in"),
+    Provided::of("form", &form::STATE),
+    Provided::of("error", &ERROR),
 ];
 const REQUEST: [Provided; 4] =
     [Provided::any("path"), Provided::any("address"), Provided::any("method"), Provided::any("query")];
@@ -244,8 +235,9 @@ impl<'a> Making<'a> {
             self.parts.method.as_str().into(),
             minijinja::Value::from_object(query),
         ];
+        let [common @ .., _form, _error] = &PROVIDED;
         let mut values = Provided::values(
-            &COMMON,
+            common,
             [
                 self.asked.locale(pages, self.in_force).into(),
                 self.zone().into(),
