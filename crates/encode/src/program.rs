@@ -124,7 +124,8 @@ pub(crate) fn node(codec: &Codec, keys: &mut Literals) -> Node {
     match codec {
         Codec::Output => Node::Output,
         Codec::Digits => Node::Digits,
-        Codec::Flag | Codec::Found(_) => Node::Flag,
+        Codec::Flag => Node::Flag,
+        Codec::Found(first, _) => node(&first.codec, keys),
         Codec::Scalar(scalar) => Node::Scalar(*scalar),
         Codec::Array(element) => Node::Array(Box::new(node(element, keys))),
         Codec::Row(fields) => Node::Row(slots(fields, keys)),

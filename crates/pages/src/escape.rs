@@ -109,16 +109,20 @@ pub(crate) fn write_float(out: &mut Output<'_>, float: f64) -> fmt::Result {
 
 /// Writes what lies between bytes that stand for something else, and that for each of these.
 #[inline]
-fn replaced(out: &mut Output<'_>, text: &str, entity: impl Fn(u8) -> Option<&'static str>) -> fmt::Result {
-    let mut begin = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if let Some(entity) = entity(byte) {
-            out.write_str(&text[begin..at])?;
-            out.write_str(entity)?;
-            begin = at + 1;
-        }
+fn replaced(
+    out: &mut Output<'_>,
+    mut text: &str,
+    next: impl Fn(&str) -> Option<usize>,
+    entity: impl Fn(u8) -> Option<&'static str>,
+) -> fmt::Result {
+    while let Some(at) = next(text) {
+        let (before, rest) = text.split_at(at);
+        let (byte, rest) = rest.split_at(1);
+        out.write_str(before)?;
+        out.write_str(entity(byte.as_bytes()[0]).unwrap_or(byte))?;
+        text = rest;
     }
-    out.write_str(&text[begin..])
+    out.write_str(text)
 }
 
 fn entity(byte: u8) -> Option<&'static str> {
@@ -133,15 +137,41 @@ fn entity(byte: u8) -> Option<&'static str> {
 }
 
 pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    replaced(out, text, entity)
+    replaced(out, text, next_entity, entity)
+}
+
+/// Where the first byte is that has an entity: eight are looked at at once, since most have none.
+fn next_entity(text: &str) -> Option<usize> {
+    const WORD: usize = size_of::<u64>();
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; WORD])
+    }
+    /// The highest bit of the first byte that is this one, and perhaps of others behind it.
+    fn is(word: u64, byte: u8) -> u64 {
+        let zero = word ^ each(byte);
+        zero.wrapping_sub(each(1)) & !zero & each(0x80)
+    }
+    // `&` and `'` differ in the lowest bit, `<` and `>` in the second
+    let find = |word: u64| is(word | each(1), b'\'') | is(word | each(2), b'>') | is(word, b'"');
+    let place = |bits: u64| bits.trailing_zeros() as usize / WORD;
+    let bytes = text.as_bytes();
+    let (words, rest) = bytes.as_chunks::<WORD>();
+    for (at, word) in words.iter().enumerate() {
+        let bits = find(u64::from_le_bytes(*word));
+        if bits != 0 {
+            return Some(at * WORD + place(bits));
+        }
+    }
+    rest.iter().position(|byte| entity(*byte).is_some()).map(|at| words.len() * WORD + at)
 }
 
 /// The same without the control characters that no document may hold (XML 1.0 section 2.2).
 fn xml(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    replaced(out, text, |byte| match byte {
+    let entity = |byte| match byte {
         0..=8 | 11 | 12 | 14..=31 => Some(""),
         byte => entity(byte),
-    })
+    };
+    replaced(out, text, |text| text.bytes().position(|byte| entity(byte).is_some()), entity)
 }
 
 /// In quotes where that is needed (RFC 4180).
@@ -150,7 +180,7 @@ fn csv(out: &mut Output<'_>, text: &str) -> fmt::Result {
         return out.write_str(text);
     }
     out.write_str("\"")?;
-    replaced(out, text, |byte| (byte == b'"').then_some("\"\""))?;
+    replaced(out, text, |text| text.find('"'), |_| Some("\"\""))?;
     out.write_str("\"")
 }
 
@@ -158,6 +188,25 @@ fn csv(out: &mut Output<'_>, text: &str) -> fmt::Result {
 mod tests {
     use super::*;
     use minijinja::Environment;
+
+    #[test]
+    fn every_byte_that_has_an_entity_is_found_wherever_it_stands() {
+        for length in 0..40 {
+            let plain = "é".repeat(length / 2) + &"x".repeat(length % 2);
+            assert_eq!(next_entity(&plain), None);
+            for at in 0..length {
+                for byte in 0..128_u8 {
+                    let mut text = vec![b'a'; length];
+                    text[at] = byte;
+                    // what stands behind it is found later
+                    text[at + 1..].iter_mut().step_by(3).for_each(|behind| *behind = b'&');
+                    let behind = if at + 1 < length { Some(at + 1) } else { None };
+                    let expected = if entity(byte).is_some() { Some(at) } else { behind };
+                    assert_eq!(next_entity(std::str::from_utf8(&text).unwrap()), expected, "{text:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_float_has_the_digits_of_the_standard_library_and_no_exponent() {

@@ -108,7 +108,8 @@ impl Table {
         Ok(match codec {
             Codec::Output => text(bytes)?,
             Codec::Digits => number(bytes)?,
-            Codec::Flag | Codec::Found(_) => Value::from(bytes == b"t"),
+            Codec::Flag => Value::from(bytes == b"t"),
+            Codec::Found(first, _) => return self.value(&first.codec, Some(bytes)),
             Codec::Scalar(scalar) => self.scalar(*scalar, bytes)?,
             Codec::Array(element) | Codec::List(element) => self.array(element, bytes)?,
             Codec::Row(fields) => {
@@ -163,9 +164,9 @@ impl Table {
         elements.map(Value::from)
     }
 
-    /// The row whose columns stand behind the field at a place of the result, and begin these bytes.
-    pub(crate) fn found(self: &Arc<Self>, at: usize, columns: usize, bytes: &[u8]) -> Value {
-        let fields = Fields::behind(&self.fields, at, columns);
+    /// The row whose columns stand in the result from a place on, and begin these bytes.
+    pub(crate) fn found(self: &Arc<Self>, at: usize, bytes: &[u8]) -> Value {
+        let fields = Fields::found(&self.fields, at);
         Value::from_object(Row::new(self, fields, self.place(bytes), Within::Result))
     }
 
@@ -269,30 +270,43 @@ pub(crate) enum Within {
     Record,
 }
 
-/// The fields of a row: some that stand together. Behind one of a row that is found (`Codec::Found`) stand that row's.
+/// The fields of a row: all of a list, or those of a row that is found in it (`Codec::Found`).
 #[derive(Debug)]
 struct Fields {
     all: Arc<[Field]>,
     own: Range<usize>,
+    is_found: bool,
 }
 
 impl Fields {
     fn all(all: &Arc<[Field]>) -> Fields {
-        Fields { all: all.clone(), own: 0..all.len() }
+        Fields { all: all.clone(), own: 0..all.len(), is_found: false }
     }
 
-    /// Those of the row that is found behind a field.
-    fn behind(all: &Arc<[Field]>, at: usize, columns: usize) -> Fields {
-        Fields { all: all.clone(), own: at + 1..at + 1 + columns }
+    /// Those of the row that is found at a place.
+    fn found(all: &Arc<[Field]>, at: usize) -> Fields {
+        let behind = if let Codec::Found(_, behind) = &all[at].codec { *behind } else { 0 };
+        Fields { all: all.clone(), own: at..at + 1 + behind, is_found: true }
     }
 
     fn are(&self, other: &Fields) -> bool {
-        Arc::ptr_eq(&self.all, &other.all) && self.own == other.own
+        Arc::ptr_eq(&self.all, &other.all) && self.own == other.own && self.is_found == other.is_found
     }
 
-    /// The row's own, each with its place.
+    /// The one at a place, counted from the row's first.
+    fn field(&self, at: usize) -> &Field {
+        match &self.all[self.own.start + at] {
+            Field { codec: Codec::Found(first, _), .. } if self.is_found && at == 0 => first,
+            field => field,
+        }
+    }
+
+    /// The row's own, each with its place. One without a name only tells that there is the row.
     fn iter(&self) -> impl Iterator<Item = (usize, &Field)> {
-        own_fields(&self.all[self.own.clone()])
+        let rest = if self.is_found { 1 } else { 0 };
+        let first = self.is_found.then(|| (0, self.field(0))).filter(|(_, first)| !first.name.is_empty());
+        let behind = own_fields(&self.all[self.own.start + rest..self.own.end]);
+        first.into_iter().chain(behind.map(move |(at, field)| (at + rest, field)))
     }
 }
 
@@ -316,22 +330,22 @@ impl Row {
     }
 
     fn read(&self, at: usize) -> Result<Value, EncodeError> {
-        let fields = &self.fields.all[self.fields.own.clone()];
-        let mut cursor = self.within.columns(self.bytes(), fields.len())?;
-        for field in &fields[..at] {
-            self.within.next(&mut cursor, field)?;
+        let mut cursor = self.within.columns(self.bytes(), self.fields.own.len())?;
+        for before in 0..at {
+            self.within.next(&mut cursor, self.fields.field(before))?;
         }
-        let field = &fields[at];
+        let field = self.fields.field(at);
+        let from_here = cursor.rest();
         let bytes = self.within.next(&mut cursor, field)?;
         match (&field.codec, bytes) {
             (Codec::Row(fields), Some(bytes)) => {
                 Ok(self.kept.row(at, &self.table, Fields::all(fields), self.table.place(bytes), Within::Record))
             }
-            (Codec::Found(columns), Some(_)) => {
-                let fields = Fields::behind(&self.fields.all, self.fields.own.start + at, *columns);
-                Ok(self.kept.row(at, &self.table, fields, self.table.place(cursor.rest()), Within::Result))
+            (Codec::Found(..), Some(_)) => {
+                let fields = Fields::found(&self.fields.all, self.fields.own.start + at);
+                Ok(self.kept.row(at, &self.table, fields, self.table.place(from_here), Within::Result))
             }
-            (Codec::Found(_), None) => Ok(Value::from(())),
+            (Codec::Found(..), None) => Ok(Value::from(())),
             (codec, bytes) => self.table.value(codec, bytes),
         }
     }

@@ -44,7 +44,7 @@ impl Read<'_> {
         for output in &mut self.outputs {
             match output.value {
                 Value::Embed(index) => output.codec = self.embeds[index].codec(),
-                Value::Found(_) => {}
+                Value::Found(..) => {}
                 Value::Lifted(..) if output.codec.holds_rows() => {}
                 Value::Column { .. } | Value::Row | Value::Scalar | Value::Lifted(..) => {
                     casts_other_types |= output.abridge(chars_max);

@@ -143,7 +143,7 @@ impl Search<'_, '_> {
                 }
                 Value::Scalar => true,
                 // embeds are looked at themselves, and what is lifted is an output of theirs
-                Value::Row | Value::Embed(_) | Value::Found(_) | Value::Lifted(..) => false,
+                Value::Row | Value::Embed(_) | Value::Found(..) | Value::Lifted(..) => false,
             }
     }
 

@@ -5,7 +5,9 @@
 use crate::call::Form;
 use crate::read::{Condition, EmbedRead, OrderKey, Output, Read, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_rows::{Codec, oid};
+use std::sync::Arc;
+use thalweg_catalog::Relation;
+use thalweg_rows::{Codec, Field, oid};
 
 /// Which columns of a level are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,8 +31,8 @@ pub(crate) fn narrow(read: &mut Read<'_>, form: Form, wanted: &Narrowing) {
     }
 }
 
-/// Has the columns of embeds to one stand in the row itself, behind whether there is such a row: PostgreSQL makes and sends a composite
-/// value for a fifth of what the whole row costs. One that is wanted as a whole stays one.
+/// Has the columns of embeds to one stand in the row itself: PostgreSQL makes and sends a composite value for a fifth of what the whole
+/// row costs. Whether there is such a row is told by a column that is never null, or by one more. One that is wanted as a whole stays one.
 fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
     let Read { outputs, embeds, .. } = read;
     for output in std::mem::take(outputs) {
@@ -45,21 +47,38 @@ fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
             continue;
         }
         embed.spread = true;
-        let lifted = embed.read.outputs.iter().enumerate().map(|(at, inner)| Output {
-            key: inner.key.clone(),
-            value: Value::Lifted(index, at),
+        let column = |key: &Arc<str>, value, codec, type_oid, base_oid| Output {
+            key: key.clone(),
+            value,
             aggregate: None,
-            codec: inner.codec.clone(),
+            codec,
             to_json: false,
             stripped: false,
             abridged: None,
-            type_oid: inner.type_oid,
-            base_oid: inner.base_oid,
+            type_oid,
+            base_oid,
+        };
+        let mut lifted: Vec<_> = embed.read.outputs.iter().enumerate().collect();
+        let never_null =
+            lifted.iter().position(|(_, inner)| is_never_null(embed.target, inner)).map(|at| lifted.remove(at));
+        let found = Field { name: Arc::from(""), codec: Codec::Flag, type_oid: oid::BOOL };
+        let (value, first, type_oid, base_oid) = match never_null {
+            Some((at, inner)) => (Value::Found(index, Some(at)), inner.field(), inner.type_oid, inner.base_oid),
+            None => (Value::Found(index, None), found, oid::BOOL, oid::BOOL),
+        };
+        outputs.push(column(&output.key, value, Codec::Found(Box::new(first), lifted.len()), type_oid, base_oid));
+        let others = lifted.into_iter().map(|(at, inner)| {
+            column(&inner.key, Value::Lifted(index, at), inner.codec.clone(), inner.type_oid, inner.base_oid)
         });
-        let (value, codec) = (Value::Found(index), Codec::Found(embed.read.outputs.len()));
-        outputs.push(Output { value, codec, type_oid: oid::BOOL, base_oid: oid::BOOL, ..output });
-        outputs.extend(lifted);
+        outputs.extend(others);
     }
+}
+
+/// Whether it is a column of a relation that says so, as it stands.
+fn is_never_null(relation: &Relation, output: &Output<'_>) -> bool {
+    let Value::Column { column, shown_by: None, cast: None } = &output.value else { return false };
+    let known = relation.column(column.name).map(|at| &relation.columns[usize::from(at)]);
+    column.computed.is_none() && column.path.is_empty() && known.is_some_and(|known| known.not_null)
 }
 
 /// Narrows a level, of which what the outer one uses stays too. Says where each output stands then.
@@ -115,7 +134,7 @@ fn embeds(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
                     output.codec = inner.codec.lifted();
                 }
             }
-            Value::Column { .. } | Value::Row | Value::Scalar | Value::Found(_) => {}
+            Value::Column { .. } | Value::Row | Value::Scalar | Value::Found(..) => {}
         }
     }
     for term in &mut read.order {
@@ -197,7 +216,7 @@ fn is_binary(output: &Output<'_>) -> bool {
     let is_column = match &output.value {
         Value::Column { column, cast, .. } => cast.is_none() && column.path.is_empty(),
         Value::Lifted(..) => true,
-        Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(_) => false,
+        Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(..) => false,
     };
     is_column && output.base_oid == oid::BYTEA
 }

@@ -41,7 +41,7 @@ pub(crate) fn columns<'a>(root: &Read<'a>) -> Option<Vec<&'a str>> {
     for output in &root.outputs {
         match &output.value {
             Value::Column { column, .. } => columns.push(plain(column)?),
-            Value::Embed(_) | Value::Found(_) | Value::Lifted(..) => {}
+            Value::Embed(_) | Value::Found(..) | Value::Lifted(..) => {}
             Value::Row | Value::Scalar => return None,
         }
     }

@@ -236,7 +236,7 @@ impl Read<'_> {
                 let below = &self.embeds[index];
                 !below.is_to_one() || below.read.is_embedded(&below.read.outputs[at])
             }
-            Value::Column { .. } | Value::Row | Value::Scalar | Value::Found(_) => false,
+            Value::Column { .. } | Value::Row | Value::Scalar | Value::Found(..) => false,
         }
     }
 
@@ -247,13 +247,14 @@ impl Read<'_> {
                 Codec::Scalar(scalar) => matches!(scalar, Scalar::Json | Scalar::Jsonb),
                 Codec::Array(element) | Codec::List(element) => holds_json(element),
                 Codec::Row(fields) => fields.iter().any(|field| holds_json(&field.codec)),
-                Codec::Output | Codec::Digits | Codec::Flag | Codec::Found(_) => false,
+                Codec::Found(first, _) => holds_json(&first.codec),
+                Codec::Output | Codec::Digits | Codec::Flag => false,
             }
         }
         self.embeds.iter_mut().for_each(|below| below.read.strip());
         for output in &mut self.outputs {
             match output.value {
-                Value::Found(_) => {}
+                Value::Found(..) => {}
                 Value::Embed(index) => output.codec = self.embeds[index].codec(),
                 // what is lifted from one row has been stripped there
                 Value::Lifted(index, at) if self.embeds[index].is_to_one() => {

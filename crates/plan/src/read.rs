@@ -113,7 +113,7 @@ impl Read<'_> {
         own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unselected_column()))
     }
 
-    /// The outputs but for those of rows whose columns stand behind whether there is one (`Value::Found`).
+    /// The outputs but for those that are columns of another row ([`Codec::Found`]).
     pub fn own_outputs(&self) -> impl Iterator<Item = &Output<'_>> {
         own(&self.outputs, |output| &output.codec).map(|(_, output)| output)
     }
@@ -190,8 +190,8 @@ pub enum Value<'a> {
     Scalar,
     /// The embed with this index, as one value.
     Embed(usize),
-    /// Whether a row is found for the embed with this index, whose keys come next.
-    Found(usize),
+    /// Whether a row is found for the embed with this index: the output of it that is never null, or else `t`.
+    Found(usize, Option<usize>),
     /// An output of an embed whose keys are lifted: the embed's index and the output's.
     Lifted(usize, usize),
 }

@@ -35,7 +35,7 @@ pub fn own<T>(list: &[T], codec: impl Fn(&T) -> &Codec) -> impl Iterator<Item = 
     let mut next = 0;
     std::iter::from_fn(move || {
         let (at, item) = (next, list.get(next)?);
-        next += 1 + if let Codec::Found(columns) = codec(item) { *columns } else { 0 };
+        next += 1 + if let Codec::Found(_, behind) = codec(item) { *behind } else { 0 };
         Some((at, item))
     })
 }
@@ -97,8 +97,9 @@ pub enum Codec {
     Digits,
     /// The output form of a `boolean`: `t` or `f`.
     Flag,
-    /// The same, null for `f`, of whether there is the row whose columns are the next so many fields.
-    Found(usize),
+    /// A row whose columns stand among those of the row around it: the first here, which is null only where there is no such row,
+    /// the others in the next so many fields. A first one without a name is none of its columns.
+    Found(Box<Field>, usize),
     /// A scalar in binary.
     Scalar(Scalar),
     /// An array in binary, of any number of dimensions.
@@ -113,7 +114,8 @@ impl Codec {
     /// The format that the column must be asked for in.
     pub fn format(&self) -> Format {
         match self {
-            Self::Output | Self::Digits | Self::Flag | Self::Found(_) => Format::Text,
+            Self::Output | Self::Digits | Self::Flag => Format::Text,
+            Self::Found(first, _) => first.codec.format(),
             _ => Format::Binary,
         }
     }
@@ -121,7 +123,8 @@ impl Codec {
     /// How much memory it takes besides itself, in bytes.
     fn size_bytes(&self) -> usize {
         match self {
-            Self::Output | Self::Digits | Self::Flag | Self::Found(_) | Self::Scalar(_) => 0,
+            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
+            Self::Found(first, _) => first.size_bytes(),
             Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
             Self::Row(fields) => fields.iter().map(Field::size_bytes).sum(),
         }
@@ -132,7 +135,8 @@ impl Codec {
         match self {
             Self::Row(_) => true,
             Self::Array(element) | Self::List(element) => element.holds_rows(),
-            Self::Output | Self::Digits | Self::Flag | Self::Found(_) | Self::Scalar(_) => false,
+            Self::Found(first, _) => first.codec.holds_rows(),
+            Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => false,
         }
     }
 
@@ -152,6 +156,10 @@ impl Codec {
             Self::Scalar(Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Numeric) => Self::Digits,
             Self::Scalar(Scalar::Bool) => Self::Flag,
             Self::Scalar(Scalar::Text | Scalar::Uuid) => Self::Output,
+            Self::Found(mut first, behind) => {
+                first.codec = first.codec.as_column();
+                Self::Found(first, behind)
+            }
             other => other,
         }
     }

@@ -550,9 +550,12 @@ impl<'a> Writer<'a> {
                 self.text.push_str(".o");
             }
             Value::Embed(index) => self.array(scope, &read.embeds[*index]),
-            Value::Found(index) => {
+            Value::Found(index, never_null) => {
                 self.embed_alias(scope, *index);
-                self.text.push_str(".found");
+                let _ = match never_null {
+                    Some(at) => write!(self.text, ".c{at}"),
+                    None => write!(self.text, ".found"),
+                };
             }
             Value::Lifted(index, at) => {
                 let is_once_per_key = read.embeds[*index].fetch == Fetch::OncePerKey;

@@ -33,6 +33,8 @@ struct Record<'a> {
 struct Taken<'a> {
     /// The cells that it fills.
     cells: Vec<usize>,
+    /// Those that a row fills that is found here: with its bytes.
+    found: Vec<usize>,
     /// The row in it.
     row: Option<Record<'a>>,
 }
@@ -74,20 +76,24 @@ impl<'a> Record<'a> {
     fn take(&mut self, path: &'a [Box<str>], cell: usize) -> Option<Column<'a>> {
         let (name, rest) = path.split_first()?;
         let (at, field) = own_fields(self.fields).find(|(_, field)| *field.name == **name)?;
-        let (at, rest) = match (&field.codec, rest) {
-            // its columns stand behind it
-            (Codec::Found(columns), [name, rest @ ..]) => {
-                let of_row = self.fields.get(at + 1..at + 1 + columns)?;
+        let (at, codec, rest) = match (&field.codec, rest) {
+            (Codec::Found(first, _), [name, rest @ ..]) if *first.name == **name => (at, &first.codec, rest),
+            (Codec::Found(_, behind), [name, rest @ ..]) => {
+                let of_row = self.fields.get(at + 1..at + 1 + behind)?;
                 let place = of_row.iter().position(|field| *field.name == **name)?;
-                (at + 1 + place, rest)
+                (at + 1 + place, &of_row[place].codec, rest)
             }
-            _ => (at, rest),
+            (codec, rest) => (at, codec, rest),
         };
         if self.taken.len() <= at {
             self.taken.resize_with(at + 1, Taken::default);
         }
-        let (fields, taken) = (self.fields, &mut self.taken[at]);
-        match &fields[at].codec {
+        let taken = &mut self.taken[at];
+        match codec {
+            Codec::Found(..) => {
+                taken.found.push(cell);
+                Some(Column { at, codec, rest })
+            }
             Codec::Row(fields) if !rest.is_empty() => {
                 taken.row.get_or_insert_with(|| Record { fields, taken: Vec::new() }).take(rest, cell)
             }
@@ -102,19 +108,17 @@ impl<'a> Record<'a> {
         let mut cursor = within.columns(row, self.fields.len())?;
         let mut missing = 0..0;
         for (at, (taken, field)) in self.taken.iter().zip(self.fields).enumerate() {
+            let from_here = cursor.rest();
             let bytes = within.next(&mut cursor, field)?;
+            if let (Codec::Found(_, behind), None) = (&field.codec, bytes) {
+                taken.found.iter().for_each(|cell| cells[*cell] = Some(None));
+                missing = at..at + 1 + behind;
+            }
             if missing.contains(&at) {
                 taken.is_missing(cells);
                 continue;
             }
-            let bytes = match (&field.codec, bytes) {
-                (Codec::Found(_), Some(_)) => Some(cursor.rest()),
-                (Codec::Found(columns), None) => {
-                    missing = at + 1..at + 1 + columns;
-                    None
-                }
-                (_, bytes) => bytes,
-            };
+            taken.found.iter().for_each(|cell| cells[*cell] = Some(Some(from_here)));
             taken.cells.iter().for_each(|cell| cells[*cell] = Some(bytes));
             match (&taken.row, bytes) {
                 (None, _) => {}

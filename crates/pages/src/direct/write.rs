@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         let (cell, bound) = self.cell(column);
         let Some(bytes) = cell else { return Ok(Value::UNDEFINED) };
         let mut value = match (bound.codec, bytes) {
-            (Codec::Found(columns), Some(bytes)) => self.table.found(bound.at, *columns, bytes),
+            (Codec::Found(..), Some(bytes)) => self.table.found(bound.at, bytes),
             (codec, bytes) => self.table.value(codec, bytes).map_err(unreadable)?,
         };
         for name in bound.rest {

@@ -206,7 +206,7 @@ impl<'p> Names<'p> {
 /// The embed whose rows an output is.
 pub(crate) fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Option<&'r EmbedRead<'a>> {
     match output.value {
-        Value::Embed(index) | Value::Found(index) => read.embeds.get(index),
+        Value::Embed(index) | Value::Found(index, _) => read.embeds.get(index),
         Value::Lifted(index, at) => {
             let inner = &read.embeds.get(index)?.read;
             embedded(inner, inner.outputs.get(at)?)
@@ -220,7 +220,7 @@ fn holds_members(codec: &Codec) -> bool {
     match codec {
         Codec::Scalar(Scalar::Json | Scalar::Jsonb) | Codec::Row(_) => true,
         Codec::Array(_) | Codec::List(_) => true,
-        Codec::Scalar(_) | Codec::Output | Codec::Digits | Codec::Flag | Codec::Found(_) => false,
+        Codec::Scalar(_) | Codec::Output | Codec::Digits | Codec::Flag | Codec::Found(..) => false,
     }
 }
 

@@ -111,9 +111,12 @@ fn fields_of(choices: &mut Choices<'_>, depth: usize) -> Vec<Field> {
         return fields;
     }
     if !choices.is_one_in(3) {
-        let columns = fields_of(choices, depth + 1);
+        let mut columns = fields_of(choices, depth + 1);
         if depth == 0 && choices.is_one_in(2) {
-            fields.push(field("pilot", Codec::Found(columns.len())));
+            // of nothing that is wanted PostgreSQL says that it is never null
+            let nameless = columns.is_empty() || choices.is_one_in(2);
+            let first = if nameless { field("", Codec::Flag) } else { columns.remove(0) };
+            fields.push(field("pilot", Codec::Found(Box::new(first), columns.len())));
             fields.extend(columns);
         } else {
             fields.push(field("pilot", Codec::Row(columns.into())));
@@ -162,16 +165,16 @@ impl Bytes<'_, '_> {
     fn columns(&mut self, fields: &[Field], mut take: impl FnMut(&Field, Option<Vec<u8>>)) {
         let mut missing = 0;
         for field in fields {
-            let value = match field.codec {
+            let value = match &field.codec {
                 _ if missing > 0 => {
                     missing -= 1;
                     None
                 }
-                Codec::Found(columns) if self.choices.is_one_in(2) => {
-                    missing = columns;
+                Codec::Found(_, behind) if self.choices.is_one_in(2) => {
+                    missing = *behind;
                     None
                 }
-                Codec::Found(_) => Some(b"t".to_vec()),
+                Codec::Found(first, _) => Some(self.value(&first.codec)),
                 _ if self.choices.is_one_in(5) => None,
                 _ => Some(self.value(&field.codec)),
             };
@@ -183,7 +186,8 @@ impl Bytes<'_, '_> {
         match codec {
             Codec::Output => self.torn(|choices| choices.of(&TEXTS).as_bytes().to_vec()),
             Codec::Digits => self.choices.of(&DIGITS).into(),
-            Codec::Flag | Codec::Found(_) => self.choices.of(&["t", "f"]).into(),
+            Codec::Flag => self.choices.of(&["t", "f"]).into(),
+            Codec::Found(first, _) => self.value(&first.codec),
             Codec::Scalar(scalar) => self.torn(|choices| scalar_bytes(*scalar, choices)),
             Codec::Array(element) | Codec::List(element) => self.array(element),
             Codec::Row(fields) => {

@@ -423,7 +423,10 @@ impl Writer<'_, '_> {
 fn of_row(codec: &Codec, at: usize, fields: &[Field]) -> Option<Arc<[Field]>> {
     match codec {
         Codec::Row(columns) => Some(columns.clone()),
-        Codec::Found(columns) => Some(fields[at + 1..at + 1 + columns].into()),
+        Codec::Found(first, behind) => {
+            let first = Some(&**first).filter(|first| !first.name.is_empty());
+            Some(first.into_iter().chain(&fields[at + 1..at + 1 + behind]).cloned().collect())
+        }
         _ => None,
     }
 }
