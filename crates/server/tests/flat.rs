@@ -86,6 +86,13 @@ const UNINDEXED: &[(&str, bool)] = &[
     ("/owners?select=id,things(id,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
     ("/owners?select=id,...things(t:id,n:name,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
     ("/owners?select=id,...things(t:id,n:name)&order=id&things.order=id", false),
+    // of rows that are passed over nothing is embedded
+    ("/things?select=id,owners(name)&offset=2&limit=4&order=id", true),
+    ("/things?select=id,...owners(owner:name,kinds(name)),parts(id)&offset=2&limit=4&order=name,id&parts.order=id", true),
+    ("/things?select=id,owners(name)&offset=0&limit=4&order=id", false),
+    ("/things?select=id,owners(name)&offset=2&limit=4&order=owners(name),id", false),
+    ("/things?select=id,owners!inner(name)&owners.name=like.*1&offset=2&limit=4&order=id", false),
+    ("/things?select=id,owners(name)&owners=not.is.null&offset=2&limit=4&order=id", true),
     // what a row needs besides its columns is not kept
     ("/owners?select=id,loud,things(id)&id=lt.4&order=id&things.order=id", false),
     ("/owners?select=id,things(id)&things.limit=1&id=lt.4&order=id&things.order=id", false),
