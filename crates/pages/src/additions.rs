@@ -45,6 +45,11 @@ impl Additions {
         self.functions.iter().map(|(name, _)| &**name)
     }
 
+    /// The names of the filters.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = &str> {
+        self.filters.iter().map(|(name, _)| &**name)
+    }
+
     /// Says what is wrong with their names. One that templates have already means to the analysis what it has always meant, so
     /// that it cannot be replaced; `taken` are functions of whoever serves the site.
     ///
@@ -54,12 +59,8 @@ impl Additions {
     pub fn check(&self, taken: &[&str]) -> Result<(), String> {
         let environment = render::environment(Arc::default());
         let is_function = |name: &str| environment.globals().any(|(known, _)| known == name) || taken.contains(&name);
-        let is_filter = |name: &str| {
-            let applied = environment.empty_state().apply_filter(name, &[Value::UNDEFINED]);
-            !matches!(applied, Err(error) if error.kind() == ErrorKind::UnknownFilter)
-        };
         check("function", &self.functions, is_function)?;
-        check("filter", &self.filters, is_filter)
+        check("filter", &self.filters, |name| is_filter(&environment, name))
     }
 
     pub(crate) fn register(&self, environment: &mut Environment<'static>) {
@@ -72,6 +73,18 @@ impl Additions {
             environment.add_filter(name.clone(), filter);
         }
     }
+}
+
+/// Whether the engine has a filter. It does not list them.
+pub(crate) fn is_filter(environment: &Environment<'_>, name: &str) -> bool {
+    let applied = environment.empty_state().apply_filter(name, &[Value::UNDEFINED]);
+    !matches!(applied, Err(error) if error.kind() == ErrorKind::UnknownFilter)
+}
+
+/// Whether the engine has a test.
+pub(crate) fn is_test(environment: &Environment<'_>, name: &str) -> bool {
+    let performed = environment.empty_state().perform_test(name, &[Value::UNDEFINED]);
+    !matches!(performed, Err(error) if error.kind() == ErrorKind::UnknownTest)
 }
 
 fn check(kind: &str, added: &[(String, Value)], is_taken: impl Fn(&str) -> bool) -> Result<(), String> {

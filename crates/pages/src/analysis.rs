@@ -112,7 +112,8 @@ impl Found<'_> {
         let entry = self.tree.entry(node);
         let place = self.place(entry.at).as_ref().clone();
         let named = entry.named.iter().map(|at| self.place(*at)).collect();
-        Column { place, named, need: self.need(node) }
+        let of_one = entry.named.difference(&entry.of_element).map(|at| self.place(*at)).collect();
+        Column { place, named, of_one, need: self.need(node) }
     }
 
     fn place(&mut self, at: At) -> Arc<Place> {

@@ -27,6 +27,8 @@ pub struct Column {
     /// Everywhere where it is meant. It must be there, unless each of these places finds the name in other rows too: a macro may be given
     /// rows of several kinds. What a template only asks for (`"title" in flight`) need not be there.
     pub named: Vec<Arc<Place>>,
+    /// Those of them that ask what it is a column of, and no element of that: a list of rows has none.
+    pub of_one: Vec<Arc<Place>>,
     /// What is needed of it.
     pub need: Need,
 }

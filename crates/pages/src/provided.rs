@@ -57,17 +57,20 @@ pub struct Vocabulary {
     pub provided: &'static [Provided],
     /// The functions of whoever serves the site, if all are known.
     pub functions: Option<Vec<String>>,
+    /// The filters, in the same way.
+    pub filters: Option<Vec<String>>,
 }
 
 impl Vocabulary {
     /// These names and functions, and what has been added to them.
     pub fn of(provided: &'static [Provided], functions: &[&str], additions: &Additions) -> Vocabulary {
         let functions = functions.iter().copied().chain(additions.functions());
-        Vocabulary { provided, functions: Some(functions.map(str::to_owned).collect()) }
+        let filters = additions.filters().map(str::to_owned).collect();
+        Vocabulary { provided, functions: Some(functions.map(str::to_owned).collect()), filters: Some(filters) }
     }
 
-    /// The same, where more functions may be added than are known.
-    pub fn with_any_function(self) -> Vocabulary {
-        Vocabulary { functions: None, ..self }
+    /// The same, where more may be added than is known.
+    pub fn with_any_addition(self) -> Vocabulary {
+        Vocabulary { functions: None, filters: None, ..self }
     }
 }

@@ -1,5 +1,6 @@
 //! A folder of templates as a site: its pages, their paths, and what they need.
 
+use crate::additions::{is_filter, is_test};
 use crate::analysis::{self, Rows, Templates, Words};
 use crate::direct::{self, Called, Loops};
 use crate::error::{Error, ErrorKind};
@@ -9,7 +10,7 @@ use crate::need::Need;
 use crate::provided::Vocabulary;
 use crate::query::{Query, Shows};
 use crate::route::{self, Part, PathError, Routes};
-use crate::{escape, folder, syntax};
+use crate::{escape, folder, render, syntax};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,6 +112,9 @@ impl Site {
             fronts.push((front, begin));
         }
         messages_are_known(&templates, &messages)?;
+        if let Some(vocabulary) = vocabulary {
+            filters_are_known(&templates, vocabulary)?;
+        }
         let mut site = Site { messages, ..Site::default() };
         let mut heads = Vec::new();
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
@@ -266,6 +270,22 @@ fn messages_are_known(templates: &Templates, messages: &Messages) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Filters and tests, which the engine looks for when it comes to them.
+fn filters_are_known(templates: &Templates, vocabulary: &Vocabulary) -> Result<(), Error> {
+    let environment = render::environment(Arc::default());
+    let added = |name: &str| vocabulary.filters.as_ref().is_none_or(|added| added.iter().any(|known| known == name));
+    let filters = templates.programs.iter().flat_map(|program| &program.filters);
+    let tests = templates.programs.iter().flat_map(|program| &program.tests);
+    let filter = filters.clone().find(|(name, _)| !is_filter(&environment, name) && !added(name));
+    let test = tests.clone().find(|(name, _)| !is_test(&environment, name));
+    match filter.map(|found| ("filter", found)).or(test.map(|found| ("test", found))) {
+        Some((kind, (name, at))) => {
+            Err(Error::new(ErrorKind::Template, templates.place(*at), format!("no {kind} is called {name}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn rows(query: &Query) -> Rows {

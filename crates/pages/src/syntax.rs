@@ -26,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) blocks: BTreeMap<Name, Rc<Block>>,
     /// The messages that are named by a constant.
     pub(crate) messages: Vec<(Name, At)>,
+    pub(crate) filters: Vec<(Name, At)>,
+    pub(crate) tests: Vec<(Name, At)>,
 }
 
 #[derive(Debug)]
@@ -200,11 +202,14 @@ pub(crate) fn read(template: u32, file: &str, text: &str, begin: (usize, usize))
         begin,
         blocks: BTreeMap::new(),
         messages: RefCell::default(),
+        filters: RefCell::default(),
+        tests: RefCell::default(),
         leave: Leave::Nowhere,
     };
     let ast::Stmt::Template(tree) = tree else { unreachable!("what is parsed is a template") };
     let body = reader.statements(&tree.children)?;
-    Ok(Program { body, blocks: reader.blocks, messages: reader.messages.into_inner() })
+    let [messages, filters, tests] = [reader.messages, reader.filters, reader.tests].map(RefCell::into_inner);
+    Ok(Program { body, blocks: reader.blocks, messages, filters, tests })
 }
 
 fn refused(file: &str, error: &minijinja::Error, line: usize) -> Error {
@@ -228,6 +233,8 @@ struct Reader<'a> {
     begin: (usize, usize),
     blocks: BTreeMap<Name, Rc<Block>>,
     messages: RefCell<Vec<(Name, At)>>,
+    filters: RefCell<Vec<(Name, At)>>,
+    tests: RefCell<Vec<(Name, At)>>,
     leave: Leave,
 }
 
@@ -405,13 +412,13 @@ impl Reader<'_> {
                 otherwise: choice.false_expr.as_ref().map(|otherwise| self.boxed(otherwise)),
             },
             ast::Expr::Filter(filter) => Expr::Filter {
-                name: without_spaces(filter.name),
+                name: noted(&self.filters, filter.name, self.at(filter.span())),
                 input: Box::new(filter.expr.as_ref().map_or(Expr::Captured, |input| self.expr(input))),
                 arguments: self.arguments(&filter.args),
                 at: self.at(filter.span()),
             },
             ast::Expr::Test(test) => Expr::Test {
-                name: without_spaces(test.name),
+                name: noted(&self.tests, test.name, self.at(test.span())),
                 value: self.boxed(&test.expr),
                 arguments: self.arguments(&test.args),
                 at: self.at(test.span()),
@@ -487,6 +494,13 @@ fn imported(name: &ast::Expr<'_>, alias: Option<&ast::Expr<'_>>) -> Option<(Name
         Some(ast::Expr::Var(alias)) => Some((name.id.into(), alias.id.into())),
         Some(_) => None,
     }
+}
+
+/// The name of a filter or a test, of which it is noted where it stands.
+fn noted(names: &RefCell<Vec<(Name, At)>>, name: &str, at: At) -> Name {
+    let name: Name = without_spaces(name);
+    names.borrow_mut().push((name.clone(), at));
+    name
 }
 
 /// The engine finds a filter or a test under its name without white space.

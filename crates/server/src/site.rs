@@ -255,7 +255,7 @@ impl Loaded {
 fn vocabulary(additions: Option<&Additions>) -> Vocabulary {
     match additions {
         Some(additions) => Vocabulary::of(&PROVIDED, &[STATIC], additions),
-        None => Vocabulary::of(&PROVIDED, &[STATIC], &Additions::default()).with_any_function(),
+        None => Vocabulary::of(&PROVIDED, &[STATIC], &Additions::default()).with_any_addition(),
     }
 }
 

@@ -383,6 +383,13 @@ fn names_that_no_column_has_stop_the_start() {
             "title of f is a column, which has no en",
         ),
         (
+            vec![(
+                "a.html",
+                "+++\np = \"/pilots?select=*,flights(*)\"\n+++\n{% for x in p %}{{ x.flights.title }}{% endfor %}",
+            )],
+            "a.html:4:30: flights is a list of rows: a loop finds title in each",
+        ),
+        (
             vec![("a.html", "+++\nf = \"/flihts\"\n+++\n")],
             "a.html: f: Could not find the table 'api.flihts' in the schema cache",
         ),

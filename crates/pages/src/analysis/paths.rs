@@ -12,10 +12,14 @@ impl Analysis<'_> {
     pub(crate) fn attribute(&mut self, of: &Value, name: &Name, at: At) -> Value {
         self.field(of, name, at);
         let may_be_other = !of.atoms().all(|atom| matches!(atom, Atom::Rows(_) | Atom::Plain));
+        let is_value = of.atoms().all(|atom| matches!(atom, Atom::Value(_) | Atom::Plain));
         let mut found = Value::nothing();
         for atom in of.atoms() {
             match atom {
-                Atom::Row(node) | Atom::Value(node) => found.add(Atom::Value(self.tree.column(*node, name, at))),
+                Atom::Value(node) if is_value => found.add(Atom::Value(self.tree.column(*node, name, at))),
+                Atom::Row(node) | Atom::Value(node) => {
+                    found.add(Atom::Value(self.tree.column_of_element(*node, name, at)));
+                }
                 Atom::List(object) => found.join_all(self.contents(*object).fields.get(name)),
                 Atom::Map(object) => {
                     let contents = self.contents(*object);

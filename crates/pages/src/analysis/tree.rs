@@ -16,6 +16,8 @@ pub(crate) struct Entry {
     pub(crate) at: At,
     /// Where a template means it, and not only asks whether it is there.
     pub(crate) named: BTreeSet<At>,
+    /// Where it is asked of an element of what it is a column of, or perhaps of something else.
+    pub(crate) of_element: BTreeSet<At>,
     pub(crate) whole: Option<(Why, At)>,
     pub(crate) whole_if_one: Option<(Why, At)>,
     depth: usize,
@@ -43,6 +45,15 @@ impl Tree {
         let node = self.perhaps(of, name, at);
         if node != of {
             self.entries[node.0 as usize].named.insert(at);
+        }
+        node
+    }
+
+    /// The same where it is asked of an element.
+    pub(crate) fn column_of_element(&mut self, of: Node, name: &Name, at: At) -> Node {
+        let node = self.column(of, name, at);
+        if node != of {
+            self.entries[node.0 as usize].of_element.insert(at);
         }
         node
     }
@@ -78,8 +89,8 @@ impl Tree {
     }
 
     fn push(&mut self, at: At, depth: usize) -> Node {
-        let named = BTreeSet::new();
-        let entry = Entry { columns: BTreeMap::new(), at, named, whole: None, whole_if_one: None, depth };
+        let (columns, named, of_element) = Default::default();
+        let entry = Entry { columns, at, named, of_element, whole: None, whole_if_one: None, depth };
         self.entries.push(entry);
         Node(self.entries.len() as u32 - 1)
     }

@@ -206,7 +206,7 @@ fn check(seed: u64) -> Option<Tried> {
 
 /// The name of a site that nothing defines, as the loader says it, and its place: the file, the line and the column.
 fn undefined_name(files: &Files) -> Option<(String, Place)> {
-    let vocabulary = Vocabulary { provided: &[], functions: Some(Vec::new()) };
+    let vocabulary = Vocabulary { provided: &[], functions: Some(Vec::new()), filters: Some(Vec::new()) };
     let error = Site::of_in(files.clone(), None, Some(&vocabulary)).err()?;
     let (_, name) = error.message().split_once(" has no ")?;
     let name = name.split([';', ',']).next()?.to_owned();

@@ -8,7 +8,7 @@ use crate::schema::Snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thalweg_pages::{Column, Error, ErrorKind, Need, Place, Query};
+use thalweg_pages::{Error, ErrorKind, Need, Place, Query};
 use thalweg_plan::{EmbedRead, Form, Narrowing, Output, Plan, Read, Value, plan};
 use thalweg_request::Action;
 use thalweg_rows::{Codec, Scalar};
@@ -115,7 +115,7 @@ fn bind<'p>(
             return Err(of_query(format!("it orders by {column} of an embed, which its select leaves out")));
         }
         match plan.form {
-            Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, name)),
+            Form::Rows | Form::Row => need.into_iter().for_each(|need| names.check(&plan.read, need, (name, false))),
             Form::Values | Form::Value | Form::Nothing => need.into_iter().for_each(|need| names.may_all_be(need)),
         }
         has_more = has_more_than_is_shown(&plan);
@@ -160,24 +160,27 @@ impl<'p> Names<'p> {
         }
     }
 
-    /// Looks each name up in what is selected, here and in what is embedded.
-    fn check(&mut self, read: &Read<'_>, need: &'p Need, of: &str) {
+    /// Looks each name up in what is selected, here and in what is embedded. A list has none itself, but each of its rows.
+    fn check(&mut self, read: &Read<'_>, need: &'p Need, (of, is_list): (&str, bool)) {
         // what a function returns may be known to the database only
         if read.outputs.is_empty() && read.from.relation().is_none() {
             return self.may_all_be(need);
         }
         for (name, column) in &need.columns {
             let Some(output) = read.outputs.iter().find(|output| *output.key == **name) else {
-                self.miss(column, || unknown(read, name, of));
+                self.miss(&column.named, || unknown(read, name, of));
                 continue;
             };
-            self.find(column);
+            self.find(column.named.iter().filter(|place| !(is_list && column.of_one.contains(place))));
+            if is_list {
+                self.miss(&column.of_one, || format!("{of} is a list of rows: a loop finds {name} in each"));
+            }
             match embedded(read, output) {
-                Some(embed) => self.check(&embed.read, &column.need, name),
+                Some(embed) => self.check(&embed.read, &column.need, (name, !embed.is_to_one())),
                 None if holds_members(&output.codec) => self.may_all_be(&column.need),
                 None => {
                     for (inner, column) in &column.need.columns {
-                        self.miss(column, || format!("{name} of {of} is a column, which has no {inner}"));
+                        self.miss(&column.named, || format!("{name} of {of} is a column, which has no {inner}"));
                     }
                 }
             }
@@ -187,17 +190,17 @@ impl<'p> Names<'p> {
     /// Of values whose members only the database knows, any name may be one.
     fn may_all_be(&mut self, need: &'p Need) {
         for column in need.columns.values() {
-            self.find(column);
+            self.find(&column.named);
             self.may_all_be(&column.need);
         }
     }
 
-    fn find(&mut self, column: &'p Column) {
-        self.found.extend(column.named.iter().map(|place| &**place));
+    fn find(&mut self, places: impl IntoIterator<Item = &'p Arc<Place>>) {
+        self.found.extend(places.into_iter().map(|place| &**place));
     }
 
-    fn miss(&mut self, column: &'p Column, message: impl Fn() -> String) {
-        for place in &column.named {
+    fn miss(&mut self, places: &'p [Arc<Place>], message: impl Fn() -> String) {
+        for place in places {
             self.missing.entry(place).or_insert_with(&message);
         }
     }

@@ -16,6 +16,9 @@ fn names_that_nothing_defines_stop_the_start() {
         ("{{ error.mesage }}", "error has no mesage; perhaps message is meant"),
         ("{% for x in [1] %}{{ loop.indx }}{% endfor %}", "loop has no indx; perhaps index is meant"),
         ("{{ statik('a.css') }}", "a.html has no statik; perhaps static is meant"),
+        ("{% if false %}{{ 'a'|truncat(3) }}{% endif %}", "a.html:1:22: no filter is called truncat"),
+        ("{% filter shout %}a{% endfilter %}", "no filter is called shout"),
+        ("{{ 1 is prime }}", "no test is called prime"),
     ] {
         let folder = site(&[("a.html", page)]);
         let config = Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) };
