@@ -191,11 +191,15 @@ fn two_people_see_their_own_rows_at_one_address() {
          alter table api.flights enable row level security;
          create policy own on api.flights using (is_public or pilot_id = (current_setting('request.jwt.claims', true)::json->>'pilot')::int);"
     ));
-    let folder = site(&[(
-        "index.html",
-        "+++\nflights = \"/flights?order=id\"\nmine = \"/flights?pilot_id=eq.{claims.pilot=0}&order=id\"\n+++\n\
+    let absent = "{% if is_signed_in %}{{ claims.pilot }}{% else %}nobody{% endif %}";
+    let folder = site(&[
+        ("404.html", absent),
+        (
+            "index.html",
+            "+++\nflights = \"/flights?order=id\"\nmine = \"/flights?pilot_id=eq.{claims.pilot=0}&order=id\"\n+++\n\
          {% for f in flights %}{{ f.id }} {% endfor %}/{% for f in mine %} {{ f.id }}{% endfor %} {{ claims.pilot }} {{ is_signed_in }}",
-    )]);
+        ),
+    ]);
     let pages_dir = Some(folder.path().to_owned());
     let served =
         Served::start(Config { pages_dir, session_cookie: Some("club".into()), ..with_secret(&database.uri()) });
@@ -203,10 +207,14 @@ fn two_people_see_their_own_rows_at_one_address() {
         let claims = pilot.map(|pilot| json!({"role": "test_reader", "pilot": pilot}));
         let cookie = claims.map(|claims| format!("club={}", token(&claims)));
         let headers: Vec<(&str, &str)> = cookie.iter().map(|cookie| ("Cookie", &**cookie)).collect();
-        let response = served.request("GET", "/", &headers);
-        let private = response.header("cache-control").unwrap().contains("private");
-        assert_eq!(private, pilot.is_some());
-        response.text().to_owned()
+        let seen = |path: &str| {
+            let response = served.request("GET", path, &headers);
+            let private = response.header("cache-control").unwrap().contains("private");
+            assert_eq!(private, pilot.is_some(), "{path}");
+            response.text().to_owned()
+        };
+        assert_eq!(seen("/absent"), pilot.map_or("nobody".to_owned(), |pilot| pilot.to_string()));
+        seen("/")
     };
     for _ in 0..3 {
         assert_eq!(seen(Some(1)), "1 2 3 / 1 2 1 true");
@@ -216,6 +224,8 @@ fn two_people_see_their_own_rows_at_one_address() {
     let refused = served.request("GET", "/", &[("Cookie", "club=nonsense")]);
     assert_eq!((refused.status, refused.header("content-type")), (401, Some("text/html; charset=utf-8")));
     assert!(refused.header("set-cookie").unwrap().starts_with("club=; "));
+    let absent = served.request("GET", "/absent", &[("Cookie", "club=nonsense")]);
+    assert_eq!((absent.status, absent.text()), (404, "nobody"));
 }
 
 #[test]

@@ -164,6 +164,10 @@ async fn of_template<'a>(
     let number = loaded.pages.number(template)?;
     let snapshot = state.snapshot().ok()?;
     let bound = site.bound(&loaded, in_force, &snapshot);
+    // who asks for what is not there has not been asked yet who they are
+    if given.who.is_none() && error.status == StatusCode::NOT_FOUND {
+        _ = given.who((state, in_force), parts, bill).await;
+    }
     // of one who cannot be told from others nothing is fetched
     let who = given.who.clone().or(Who::nobody(in_force))?;
     let asked = Asked::of((&parts.uri, &parts.headers), &[], &who.claims()).ok()?;
