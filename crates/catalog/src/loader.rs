@@ -306,6 +306,7 @@ impl Loader {
             number,
             type_oid,
             not_null: row.bool()?,
+            never_null: row.bool()?,
             default: row.optional_text()?.map(Into::into),
             generated: row.bool()?,
             identity: row.bool()?,

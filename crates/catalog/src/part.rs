@@ -197,6 +197,8 @@ impl Part {
             // no use to anybody, and other defaults name no columns.
             Self::Columns => {
                 "select a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull or t.typnotnull,
+                        -- what inherits from a table may do without the constraint, and what is elsewhere may not keep it
+                        a.attnotnull and (c.relkind = 'p' or c.relkind = 'r' and not c.relhassubclass),
                         case when a.attgenerated <> '' then null
                              when a.atthasdef then pg_get_expr(e.adbin, 0)
                              else pg_get_expr(t.typdefaultbin, 0) end,

@@ -113,8 +113,11 @@ pub struct Column {
     pub number: i16,
     /// The OID of its type, which may be a domain.
     pub type_oid: Oid,
-    /// `NOT NULL`
+    /// `NOT NULL`, of the column or of its domain.
     pub not_null: bool,
+    /// Whether no row that is read of the relation has null here: a domain, a view, a foreign table or a table that others inherit from may be
+    /// declared so, and have one.
+    pub never_null: bool,
     /// Its default or that of its domain, or the expression of a generated column, as SQL.
     pub default: Option<Box<str>>,
     /// Whether its value can never be given: generated, or identity *always*.

@@ -34,7 +34,9 @@ const RECORD: &str = "insert into thalweg.migrations (name, sha256) values ($1, 
 const FINISH: &str = "update thalweg.migrations set duration = clock_timestamp() - applied_at where name = $1";
 /// For as long as files are applied. As the last that the holder of the lock is told, it also closes what has read the records, whose
 /// snapshot a statement without a transaction, such as `CREATE INDEX CONCURRENTLY`, would have to wait for.
-const HOLD: &str = "set local idle_in_transaction_session_timeout = 0";
+const HOLD: &str = "rollback to savepoint thalweg_records; set local idle_in_transaction_session_timeout = 0";
+/// A file may lock the table of the records.
+const BEFORE_RECORDS: &str = "savepoint thalweg_records";
 /// A file may have changed who it is; what it has set must not reach those who have the session of a pooler next.
 const AS_BEFORE: &str = "reset session authorization; reset role; reset all";
 
@@ -48,6 +50,7 @@ impl Folder {
         }
         let config = Config::parse(uri).map_err(|cause| Error::database("cannot apply migrations", cause))?;
         let mut held = lock(&config).await?;
+        held.simple(BEFORE_RECORDS).await.map_err(|cause| Error::database("cannot look for migrations", cause))?;
         let pending = pending(self, &records(&mut held, &config).await?)?;
         held.simple(HOLD).await.map_err(|cause| Error::database("cannot hold the lock of migrations", cause))?;
         for migration in pending {

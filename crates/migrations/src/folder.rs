@@ -161,7 +161,9 @@ fn text_of(path: &Path) -> Result<String, Error> {
         return Err(Error::new(ErrorKind::Folder, what));
     }
     let what = format!("{}: text in UTF-8 is needed", path.display());
-    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::Folder, what))
+    // what some editors begin a file with is none of its text
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    str::from_utf8(text).map(str::to_owned).map_err(|_| Error::new(ErrorKind::Folder, what))
 }
 
 fn in_transaction(text: &str) -> Result<bool, Fault> {

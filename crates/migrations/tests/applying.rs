@@ -1,6 +1,7 @@
 //! Each file is applied once, whoever comes when.
 
 use crate::{Site, applied};
+use std::time::Duration;
 use thalweg_testkit::Database;
 
 #[tokio::test]
@@ -44,6 +45,22 @@ async fn many_at_once_apply_each_once() {
     assert_eq!([a, b, c].into_iter().map(Result::unwrap).sum::<usize>(), 3);
     assert_eq!(database.value("select string_agg(line, ', ') from log"), "one, three");
     assert_eq!(database.value("select count(*) from pg_index where indrelid = 'log'::regclass and indisvalid"), "1");
+}
+
+/// Whoever applies files must not hold what one of them needs alone.
+#[tokio::test]
+async fn a_file_may_lock_the_records() {
+    let database = Database::new("");
+    let site = Site::new(&[
+        ("001.sql", "\u{feff}create table one (id int);"),
+        (
+            "002.sql",
+            "lock table thalweg.migrations in access exclusive mode; alter table thalweg.migrations add note text;",
+        ),
+    ]);
+    let applied = tokio::time::timeout(Duration::from_secs(60), site.apply(&database.uri())).await;
+    assert_eq!(applied.expect("waits for itself").unwrap(), 2);
+    assert_eq!(site.apply(&database.uri()).await.unwrap(), 0);
 }
 
 #[tokio::test]

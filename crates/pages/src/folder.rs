@@ -17,6 +17,8 @@ pub const SITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What is served as it is, and no template.
 const STATIC: &str = "static";
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The templates and catalogues of a folder by name, in order of their names. What begins with a dot is left out.
 pub(crate) fn read(folder: &Path) -> Result<Vec<(String, String)>, Error> {
     let mut reader = Reader { files: Vec::new(), seen: 0, bytes: 0 };
@@ -91,7 +93,9 @@ impl Reader {
             );
             return Err(Error::of_file(ErrorKind::TooMuch, file, message));
         }
-        String::from_utf8(bytes).map_err(|_| {
+        // what some editors begin a file with is none of its text
+        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+        str::from_utf8(text).map(str::to_owned).map_err(|_| {
             Error::of_file(ErrorKind::Name, file, "the text is not UTF-8; what is no template belongs in static/")
         })
     }

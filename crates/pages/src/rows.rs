@@ -9,6 +9,7 @@ use minijinja::{Error, ErrorKind};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::atomic::{self, AtomicU64};
 use std::sync::{Arc, Mutex};
 use thalweg_encode::{EncodeError, Zone, write_scalar};
 use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid, own};
@@ -218,7 +219,7 @@ impl Kept {
         let place = &mut kept[at % ROWS_KEPT];
         let behind = place.as_mut().and_then(Arc::get_mut).filter(|row| row.fields.are(&fields));
         match behind {
-            Some(row) => row.bytes = bytes,
+            Some(row) => (row.bytes, row.reached) = (bytes, Reached::default()),
             None => *place = Some(Arc::new(new(fields, bytes))),
         }
         place.clone().map_or(Value::UNDEFINED, Value::from_dyn_object)
@@ -259,6 +260,25 @@ struct Row {
     within: Within,
     /// The rows in its columns.
     kept: Kept,
+    reached: Reached,
+}
+
+/// The column of a row that was read last, by its place and by where its bytes begin: who reads all of them reads each once.
+#[derive(Debug, Default)]
+struct Reached(AtomicU64);
+
+impl Reached {
+    fn get(&self) -> (usize, usize) {
+        let both = self.0.load(atomic::Ordering::Relaxed);
+        ((both >> 32) as usize, both as u32 as usize)
+    }
+
+    /// What is too far on is not noted.
+    fn set(&self, at: usize, offset: usize) {
+        if let (Ok(at), Ok(offset)) = (u32::try_from(at), u32::try_from(offset)) {
+            self.0.store(u64::from(at) << 32 | u64::from(offset), atomic::Ordering::Relaxed);
+        }
+    }
 }
 
 /// How the values of a row are laid out.
@@ -301,6 +321,16 @@ impl Fields {
         }
     }
 
+    /// The place of the one with a name, looked for from another's on, and then from the first.
+    fn find(&self, name: &str, from: usize) -> Option<usize> {
+        let is_it = |(_, field): &(usize, &Field)| *field.name == *name;
+        let behind = match from {
+            0 => None,
+            _ => own_fields(&self.all[self.own.start + from..self.own.end]).find(is_it).map(|(at, _)| from + at),
+        };
+        behind.or_else(|| self.iter().find(is_it).map(|(at, _)| at))
+    }
+
     /// The row's own, each with its place. One without a name only tells that there is the row.
     fn iter(&self) -> impl Iterator<Item = (usize, &Field)> {
         let rest = if self.is_found { 1 } else { 0 };
@@ -317,7 +347,7 @@ pub(crate) fn own_fields(fields: &[Field]) -> impl Iterator<Item = (usize, &Fiel
 
 impl Row {
     fn new(table: &Arc<Table>, fields: Fields, bytes: Range<usize>, within: Within) -> Row {
-        Row { table: table.clone(), fields, bytes, within, kept: Kept::default() }
+        Row { table: table.clone(), fields, bytes, within, kept: Kept::default(), reached: Reached::default() }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -330,10 +360,17 @@ impl Row {
     }
 
     fn read(&self, at: usize) -> Result<Value, EncodeError> {
-        let mut cursor = self.within.columns(self.bytes(), self.fields.own.len())?;
-        for before in 0..at {
+        let bytes = self.bytes();
+        let mut cursor = self.within.columns(bytes, self.fields.own.len())?;
+        let (reached, offset) = self.reached.get();
+        let mut next = 0;
+        if (1..=at).contains(&reached) {
+            (cursor, next) = (Cursor::new(&bytes[offset..]), reached);
+        }
+        for before in next..at {
             self.within.next(&mut cursor, self.fields.field(before))?;
         }
+        self.reached.set(at, bytes.len() - cursor.rest().len());
         let field = self.fields.field(at);
         let from_here = cursor.rest();
         let bytes = self.within.next(&mut cursor, field)?;
@@ -379,8 +416,8 @@ impl Object for Row {
     }
 
     fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
-        let (at, _) = self.fields.iter().find(|(_, field)| *field.name == *name)?;
-        Some(self.column(at))
+        let (reached, _) = self.reached.get();
+        Some(self.column(self.fields.find(name, reached)?))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -6,8 +6,11 @@ use crate::call::Form;
 use crate::read::{Condition, EmbedRead, OrderKey, Output, Read, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use thalweg_catalog::Relation;
+use thalweg_catalog::{Link, Relation};
 use thalweg_rows::{Codec, Field, oid};
+
+/// How many columns a result has with those of embeds among them. PostgreSQL takes 1,664, also for what is only ordered by.
+const COLUMNS_MAX: usize = 1_000;
 
 /// Which columns of a level are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +38,7 @@ pub(crate) fn narrow(read: &mut Read<'_>, form: Form, wanted: &Narrowing) {
 /// row costs. Whether there is such a row is told by a column that is never null, or by one more. One that is wanted as a whole stays one.
 fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
     let Read { outputs, embeds, .. } = read;
+    let mut columns = outputs.len();
     for output in std::mem::take(outputs) {
         let Value::Embed(index) = output.value else {
             outputs.push(output);
@@ -42,10 +46,12 @@ fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
         };
         let embed = &mut embeds[index];
         let is_whole = wanted.columns.get(&*output.key).is_none_or(|wanted| wanted.all || wanted.all_if_one);
-        if all || is_whole || !embed.is_to_one() || embed.as_json || is_grouped(&embed.read) {
+        let fits = columns + embed.read.outputs.len() <= COLUMNS_MAX;
+        if all || is_whole || !fits || !embed.is_to_one() || embed.as_json || is_grouped(&embed.read) {
             outputs.push(output);
             continue;
         }
+        columns += embed.read.outputs.len();
         embed.spread = true;
         let column = |key: &Arc<str>, value, codec, type_oid, base_oid| Output {
             key: key.clone(),
@@ -59,8 +65,10 @@ fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
             base_oid,
         };
         let mut lifted: Vec<_> = embed.read.outputs.iter().enumerate().collect();
-        let never_null =
-            lifted.iter().position(|(_, inner)| is_never_null(embed.target, inner)).map(|at| lifted.remove(at));
+        // a function's rows need not be the relation's
+        let is_joined = matches!(embed.relationship.link, Link::Key(_) | Link::Junction { .. });
+        let never_null = lifted.iter().position(|(_, inner)| is_joined && is_never_null(embed.target, inner));
+        let never_null = never_null.map(|at| lifted.remove(at));
         let found = Field { name: Arc::from(""), codec: Codec::Flag, type_oid: oid::BOOL };
         let (value, first, type_oid, base_oid) = match never_null {
             Some((at, inner)) => (Value::Found(index, Some(at)), inner.field(), inner.type_oid, inner.base_oid),
@@ -78,7 +86,7 @@ fn flatten(read: &mut Read<'_>, wanted: &Narrowing, all: bool) {
 fn is_never_null(relation: &Relation, output: &Output<'_>) -> bool {
     let Value::Column { column, shown_by: None, cast: None } = &output.value else { return false };
     let known = relation.column(column.name).map(|at| &relation.columns[usize::from(at)]);
-    column.computed.is_none() && column.path.is_empty() && known.is_some_and(|known| known.not_null)
+    column.computed.is_none() && column.path.is_empty() && known.is_some_and(|known| known.never_null)
 }
 
 /// Narrows a level, of which what the outer one uses stays too. Says where each output stands then.

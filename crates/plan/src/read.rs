@@ -104,6 +104,18 @@ impl Read<'_> {
         own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unknown_column()))
     }
 
+    /// A column of a relation that is selected, here or below, and that the catalog does not know, nor is it one of those that PostgreSQL
+    /// has of its own, which takes `count` for `count(row)`.
+    pub fn unknown_output(&self) -> Option<&str> {
+        const OWN: [&str; 7] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "count"];
+        let own = self.outputs.iter().find_map(|output| match &output.value {
+            Value::Column { column, .. } if !column.known && !OWN.contains(&column.name) => Some(column.name),
+            _ => None,
+        });
+        let own = self.from.relation().and(own);
+        own.or_else(|| self.embeds.iter().find_map(|embed| embed.read.unknown_output()))
+    }
+
     /// What is ordered by of an embed, here or below, that the embed does not select.
     pub fn unselected_column(&self) -> Option<&str> {
         let own = self.order.iter().find_map(|term| match term.key {

@@ -284,6 +284,8 @@ fn what_is_not_there_is_404() {
     let served = Served::start(Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) });
     let absent = served.get("/nothing/%3Cb%3E");
     assert_eq!((absent.status, absent.text()), (404, "404 There is no such page. /nothing/%3Cb%3E Fiesch"));
+    let many = served.get(&format!("/flights?{}", "a=1&".repeat(1_001)));
+    assert_eq!((many.status, many.text()), (400, "TWG11|-|test_reader"));
     let missing = served.get("/a/b");
     assert_eq!((missing.status, missing.text()), (400, "TWG11|-|test_reader"));
 }
@@ -408,6 +410,14 @@ fn names_that_no_column_has_stop_the_start() {
         (vec![("a.html", "+++\nf = \"/rpc/add_them?a=1\"\n+++\n")], "f: Could not find the function"),
         (vec![("a.html", "+++\nf = \"/flights?titel=eq.3\"\n+++\n")], "f: no column is called titel"),
         (vec![("a.html", "+++\nf = \"/flights?order=titel\"\n+++\n")], "f: no column is called titel"),
+        (
+            vec![("a.html", "+++\nf = \"/flights?select=id,titel\"\n+++\n")],
+            "f: no column is called titel, which it selects",
+        ),
+        (
+            vec![("a.html", "+++\nf = \"/flights?select=id,...pilots(who:nam)\"\n+++\n{{ f[0].who }}")],
+            "f: no column is called nam, which it selects",
+        ),
         (
             vec![("a.html", "+++\nf = \"/flights?select=id,pilots(id)&pilots.or=(nam.eq.1,id.eq.2)\"\n+++\n")],
             "f: no column is called nam",

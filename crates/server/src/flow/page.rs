@@ -21,7 +21,7 @@ use crate::upload::RequestBody;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Uri};
 use minijinja::ErrorKind;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -170,7 +170,10 @@ async fn of_template<'a>(
     }
     // of one who cannot be told from others nothing is fetched
     let who = given.who.clone().or(Who::nobody(in_force))?;
-    let asked = Asked::of((&parts.uri, &parts.headers), &[], &who.claims()).ok()?;
+    let asked = Asked::of((&parts.uri, &parts.headers), &[], &who.claims());
+    // what was asked may be what is wrong
+    let nothing = Uri::default();
+    let asked = asked.or_else(|_| Asked::of((&nothing, &parts.headers), &[], &who.claims())).ok()?;
     let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
     let mut filled = match error.status.is_server_error() {
         true => making.common(&loaded.pages),

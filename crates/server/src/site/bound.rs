@@ -111,6 +111,9 @@ fn bind<'p>(
         if let Some(column) = plan.read.unknown_column() {
             return Err(of_query(format!("no column is called {column}, by which it filters or orders")));
         }
+        if let Some(column) = plan.read.unknown_output() {
+            return Err(of_query(format!("no column is called {column}, which it selects")));
+        }
         if let Some(column) = plan.read.unselected_column() {
             return Err(of_query(format!("it orders by {column} of an embed, which its select leaves out")));
         }

@@ -91,6 +91,76 @@ fn each_column_alone_is_what_the_api_says() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
+/// What is declared never to be null is, where nothing enforces it; the row that it is a column of is there all the same.
+#[test]
+fn a_row_is_there_whatever_of_it_is_null() {
+    let database = Database::new(&format!(
+        "create schema api; create schema inner_api;
+         create domain api.word as text not null;
+         create table api.places (id int primary key, name text not null);
+         insert into api.places values (1, 'one'), (2, 'two');
+         create table api.words (id int primary key references api.places, word api.word, other text);
+         insert into api.words values (2, (select word from api.words where false), 'there');
+         create view api.spoken as select p.id, w.word, p.name from api.places p left join api.words w on w.id = p.id;
+         create table api.parents (id int primary key, label text not null, x text);
+         create table inner_api.children () inherits (api.parents);
+         alter table inner_api.children alter label drop not null;
+         insert into inner_api.children values (2, null, 'xx');
+         create table api.users (id int primary key, place_id int references api.places, word_id int references api.words);
+         insert into api.users values (1, 1, null), (2, 2, 2), (3, null, null);
+         create function api.made(api.users) returns setof api.places rows 1 stable language sql
+           as $$ select null::int, 'made' || $1.id $$;
+         create function api.parent(api.users) returns setof api.parents rows 1 stable language sql
+           as $$ select * from api.parents where id = $1.place_id $$;
+         {GRANTS}grant execute on all functions in schema api to test_reader; grant select on all tables in schema inner_api to test_reader;"
+    ));
+    let requests = [
+        ("/users?select=id,words(word,other)&order=id", "words", "other"),
+        ("/users?select=id,spoken!place_id(word,name)&order=id", "spoken", "name"),
+        ("/users?select=id,made(id,name)&order=id", "made", "name"),
+        ("/users?select=id,parent(label,x)&order=id", "parent", "x"),
+        ("/users?select=id,places(id,name)&order=id", "places", "name"),
+    ];
+    let api = Served::database(&database.uri());
+    for (request, embed, column) in requests {
+        let first = request.split(['(', ',']).nth(2).unwrap();
+        let text = format!(
+            "+++\nrows = \"{request}\"\n+++\n{{% for r in rows %}}{{% if r.{embed} %}}{{{{ r.{embed}.{first} }}}}/{{{{ r.{embed}.{column} }}}}{{% else %}}none{{% endif %}};{{% endfor %}}"
+        );
+        let shown = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned).replace("null", "");
+        let answer = api.get(request);
+        assert_eq!(answer.status, 200, "{request}: {}", answer.text());
+        let expected = answer.json().as_array().unwrap().iter().fold(String::new(), |all, row| match &row[embed] {
+            Value::Null => all + "none;",
+            there => all + &format!("{}/{};", shown(&there[first]), shown(&there[column])),
+        });
+        assert!(expected.contains('/'), "{request}: {expected}");
+        assert_eq!(super::page(&database, &text), expected, "{request}");
+    }
+}
+
+/// A result has 1,664 columns at most; rows of others are values of one column where theirs would be more.
+#[test]
+fn wide_rows_within_a_row_fit() {
+    let columns: Vec<String> = (0..300).map(|at| format!("c{at} int default {at}")).collect();
+    let references: Vec<String> = (0..6).map(|at| format!("r{at} int default 1 references api.wide")).collect();
+    let database = Database::new(&format!(
+        "create schema api; create table api.wide (id int primary key, {}); insert into api.wide values (1);
+         create table api.hubs (id int primary key, {}); insert into api.hubs values (1);{GRANTS}",
+        columns.join(", "),
+        references.join(", ")
+    ));
+    let embeds: Vec<String> = (0..6).map(|at| format!("e{at}:wide!hubs_r{at}_fkey(*)")).collect();
+    let shown: Vec<String> = (0..6).flat_map(|of| (0..300).map(move |at| format!("{{{{ h.e{of}.c{at} }}}}"))).collect();
+    let text = format!(
+        "+++\nhubs = \"/hubs?select=id,{}\"\n+++\n{{% for h in hubs %}}{}{{% endfor %}}",
+        embeds.join(","),
+        shown.join(",")
+    );
+    let numbers: Vec<String> = (0..6).flat_map(|_| 0..300).map(|at| at.to_string()).collect();
+    assert_eq!(super::page(&database, &text), numbers.join(","));
+}
+
 /// Templates that each touch one thing of some rows, with what it is according to the API: a column, or whether there is an embed.
 fn touched(rows: &Value, shown: &str, depth: usize) -> Vec<(String, Value)> {
     let rows: Vec<&Value> = rows.as_array().unwrap().iter().collect();
