@@ -98,8 +98,6 @@ video-url = Adresse eines Videos
 at-xcontest = Der Flug bei XContest
 video = Video
 track = Track
-map-of-track = Karte des Tracks
-barogram = Barogramm: Höhe über der Zeit
 download-igc = { $name } herunterladen
 from-track = Aus einem Track
 by-hand = Von Hand
@@ -166,12 +164,27 @@ longitude = Länge (Grad)
 launches = Starts
 landings = Landungen
 last-used = Zuletzt benutzt
-map-of-sites = Karte deiner Orte
-map-of-site = Karte von { $name }
 in-use = { $count ->
     [one] Das lässt sich nicht löschen, solange ein Flug darauf verweist.
    *[other] Das lässt sich nicht löschen, solange { $count } Flüge darauf verweisen.
 }
+
+# Karten
+map = Karte
+map-of-flights = Karte deiner Flüge
+map-about = Die letzten 1.000 Flüge des Jahres oder aller Jahre; die ohne Track sind da, wo sie begannen.
+map-of-track = Karte des Tracks
+map-of-sites = Karte deiner Orte
+map-of-site = Karte von { $name }
+map-failed = Die Karte lässt sich nicht laden. Prüfe deine Verbindung und lade die Seite noch einmal.
+needs-script = Karten und Barogramme zeichnet ein Skript, das dein Browser nicht ausführt. Alle Zahlen stehen auf der Seite.
+zoom-in = Vergrößern
+zoom-out = Verkleinern
+climbing = Steigen
+sinking = Sinken
+launches-at = { $site }: { $count }
+track-point = { $time } UTC · { $altitude } m · { $climb } m/s
+barogram = Barogramm: Höhe über der Zeit
 
 # Statistik
 statistics = Statistik

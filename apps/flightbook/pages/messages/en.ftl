@@ -98,8 +98,6 @@ video-url = Address of a video
 at-xcontest = The flight at XContest
 video = Video
 track = Track
-map-of-track = Map of the track
-barogram = Barogram: height over time
 download-igc = Download { $name }
 from-track = From a track
 by-hand = By hand
@@ -166,12 +164,27 @@ longitude = Longitude (degrees)
 launches = Launches
 landings = Landings
 last-used = Last used
-map-of-sites = Map of your sites
-map-of-site = Map of { $name }
 in-use = { $count ->
     [one] It cannot be deleted while a flight refers to it.
    *[other] It cannot be deleted while { $count } flights refer to it.
 }
+
+# Maps
+map = Map
+map-of-flights = Map of your flights
+map-about = The latest 1,000 flights of the year, or of all years; those without a track are where they launched.
+map-of-track = Map of the track
+map-of-sites = Map of your sites
+map-of-site = Map of { $name }
+map-failed = The map cannot be loaded. Check your connection and load the page again.
+needs-script = Maps and barograms are drawn by a script, which your browser does not run. All figures stand on the page.
+zoom-in = Zoom in
+zoom-out = Zoom out
+climbing = Climbing
+sinking = Sinking
+launches-at = { $site }: { $count }
+track-point = { $time } UTC · { $altitude } m · { $climb } m/s
+barogram = Barogram: height over time
 
 # Statistics
 statistics = Statistics
