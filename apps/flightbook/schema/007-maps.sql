@@ -7,11 +7,11 @@ language sql immutable parallel safe as $$
   from (
     select part, round(avg(degree)::numeric, 4)::double precision as mean
     from unnest(degrees) with ordinality fix (degree, n),
-      lateral (select case when n = 1 then 0 when n = cardinality(degrees) then 33 else 1 + (n - 2) * 32 / (cardinality(degrees) - 2) end) p (part)
+      lateral (select case when n = 1 then 0 when n = cardinality(degrees) then 21 else 1 + (n - 2) * 20 / (cardinality(degrees) - 2) end) p (part)
     group by part
   ) parts
 $$;
-comment on function flightbook_private.short_line(double precision[]) is 'The first and the last value, and between them the means of 32 parts';
+comment on function flightbook_private.short_line(double precision[]) is 'The first and the last value, and between them the means of 20 parts';
 revoke execute on function flightbook_private.short_line(double precision[]) from public;
 -- a generated column is computed as who writes the row
 grant execute on function flightbook_private.short_line(double precision[]) to flightbook_pilot;
@@ -24,7 +24,7 @@ alter table flightbook.tracks
   add column score_longitudes double precision[] not null default '{}',
   add constraint score_is_whole check (cardinality(score_latitudes) = case when scored_as is null then 0 else 5 end
     and cardinality(score_longitudes) = cardinality(score_latitudes));
-comment on column flightbook.tracks.line_latitudes is 'Latitudes of at most 34 points, which make the line on the map of all flights';
+comment on column flightbook.tracks.line_latitudes is 'Latitudes of at most 22 points, which make the line on the map of all flights';
 comment on column flightbook.tracks.line_longitudes is 'Their longitudes';
 comment on column flightbook.tracks.scored_as is 'What the best score is of';
 comment on column flightbook.tracks.score_latitudes is 'Latitudes of its start, its three turnpoints and its finish, in degrees';

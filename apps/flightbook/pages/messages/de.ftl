@@ -178,6 +178,7 @@ map-of-sites = Karte deiner Orte
 map-of-site = Karte von { $name }
 map-failed = Die Karte lässt sich nicht laden. Prüfe deine Verbindung und lade die Seite noch einmal.
 needs-script = Karten und Barogramme zeichnet ein Skript, das dein Browser nicht ausführt. Alle Zahlen stehen auf der Seite.
+two-fingers = Verschiebe die Karte mit zwei Fingern.
 zoom-in = Vergrößern
 zoom-out = Verkleinern
 climbing = Steigen

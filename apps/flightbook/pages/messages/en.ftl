@@ -178,6 +178,7 @@ map-of-sites = Map of your sites
 map-of-site = Map of { $name }
 map-failed = The map cannot be loaded. Check your connection and load the page again.
 needs-script = Maps and barograms are drawn by a script, which your browser does not run. All figures stand on the page.
+two-fingers = Move the map with two fingers.
 zoom-in = Zoom in
 zoom-out = Zoom out
 climbing = Climbing

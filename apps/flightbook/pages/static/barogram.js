@@ -1,7 +1,7 @@
 // Height over time, and below it how fast that changes, as a picture that a point moves along.
 import { number } from "map";
 
-const HEIGHT = 240, LEFT = 64, RIGHT = 12, TOP = 12, BOTTOM = 24, CLIMB_HEIGHT = 60, GAP = 14;
+const HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 12, BOTTOM = 24, CLIMB_HEIGHT = 60, GAP = 20;
 const MINUTES = [5, 10, 15, 30, 60, 120, 240, 480];
 
 /** Draws into the element, and says by `choose` which fix somebody points at. Returns what shows a fix. */

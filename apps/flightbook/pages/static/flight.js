@@ -1,6 +1,6 @@
 // A flight's track on the map and its barogram, which point at each other.
 import { drawBarogram } from "barogram";
-import { createMap, fail, fill, load, number, showAll, wordsOf } from "map";
+import { createMap, fail, fill, load, number, pairs, showAll, wordsOf } from "map";
 
 /** As far from the track, in pixels, the pointer still means it. */
 const NEAR = 40;
@@ -39,12 +39,12 @@ function drawTrack(element, track, words, choose) {
   for (const { climbs, from, to } of stretches(track.climbs_dms)) {
     L.polyline(places.slice(from, to + 1), { className: climbs ? "track-up" : "track-down", interactive: false }).addTo(map);
   }
-  drawScore(map, track, words);
+  drawScore(map, track);
   drawSites(map, track.sites ?? []);
   for (const [place, className] of [[places[0], "launch"], [places.at(-1), "landing"]]) {
     L.circleMarker(place, { className, radius: 6, interactive: false }).addTo(map);
   }
-  const point = L.circleMarker(places[0], { className: "dot", radius: 7, interactive: false }).addTo(map);
+  const point = L.circleMarker(places[0], { pane: "tooltipPane", className: "dot", radius: 7, interactive: false }).addTo(map);
   map.on("mousemove click", ({ containerPoint }) => {
     const { at, distance } = nearest(map, places, containerPoint);
     if (distance <= NEAR) choose(at);
@@ -63,7 +63,7 @@ function stretches(climbs) {
   return found;
 }
 
-function drawScore(map, { scored_as: kind, score_latitudes: latitudes, score_longitudes: longitudes }, words) {
+function drawScore(map, { scored_as: kind, score_latitudes: latitudes, score_longitudes: longitudes }) {
   if (!kind) return;
   const [start, ...rest] = pairs(latitudes, longitudes);
   const turnpoints = rest.slice(0, 3), finish = rest[3];
@@ -73,7 +73,7 @@ function drawScore(map, { scored_as: kind, score_latitudes: latitudes, score_lon
   if (isTriangle) L.polyline([start, finish], { className: "score closing", interactive: false }).addTo(map);
   turnpoints.forEach((place, at) => {
     const icon = L.divIcon({ className: "turnpoint", html: String(at + 1), iconSize: [22, 22] });
-    L.marker(place, { icon, interactive: false, keyboard: false, alt: `${words[kind]} ${at + 1}` }).addTo(map);
+    L.marker(place, { icon, interactive: false, keyboard: false }).addTo(map);
   });
 }
 
@@ -99,5 +99,3 @@ function nearest(map, places, pointer) {
     return distance < best.distance ? { at, distance } : best;
   }, { at: 0, distance: Infinity });
 }
-
-const pairs = (latitudes, longitudes) => latitudes.map((latitude, at) => [latitude, longitudes[at]]);

@@ -1,7 +1,6 @@
 // A map whose background is the world's countries, or the tiles that the site names.
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const coarse = matchMedia("(pointer: coarse)").matches;
-const PRINTED_WIDTH = "17cm";
 const GRID_DEGREES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
 
 /** What a template says in `data-words`, with `{name}` where a value goes. */
@@ -9,6 +8,8 @@ export const wordsOf = (element) => JSON.parse(element.dataset.words);
 export const fill = (words, values) => words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
 export const number = (value, options) => new Intl.NumberFormat(document.documentElement.lang, options).format(value);
+
+export const pairs = (latitudes, longitudes) => latitudes.map((latitude, at) => [latitude, longitudes[at]]);
 
 export async function load(address) {
   const answer = await fetch(address);
@@ -31,10 +32,11 @@ export function createMap(element) {
     dragging: !coarse,
     scrollWheelZoom: false,
     zoomAnimation: !calm, fadeAnimation: !calm, markerZoomAnimation: !calm, inertia: !calm,
-    zoomSnap: 0.5, maxZoom: 17, maxBounds: [[-85, -210], [85, 210]],
+    zoomSnap: 0.5, minZoom: 1, maxZoom: 17,
     renderer: L.svg({ padding: 0.5 }),
   });
-  map.on("focus", () => map.scrollWheelZoom.enable()).on("blur", () => map.scrollWheelZoom.disable());
+  element.addEventListener("focusin", () => map.scrollWheelZoom.enable());
+  element.addEventListener("focusout", () => map.scrollWheelZoom.disable());
   map.attributionControl.setPrefix(false);
   L.control.zoom({ zoomInTitle: words.zoomIn, zoomOutTitle: words.zoomOut }).addTo(map);
   L.control.scale({ imperial: false }).addTo(map);
@@ -42,31 +44,28 @@ export function createMap(element) {
   return map;
 }
 
-/** Shows what the bounds hold, on paper too, which is of another width than the window. */
+/** Shows what the bounds hold, on paper too, where the map is of another size. */
 export function showAll(map, bounds) {
-  const fit = () => map.invalidateSize({ animate: false }).fitBounds(bounds, { padding: [40, 40], maxZoom: 13, animate: false });
   const element = map.getContainer();
-  addEventListener("beforeprint", () => { element.style.width = PRINTED_WIDTH; fit(); });
-  addEventListener("afterprint", () => { element.style.width = ""; fit(); });
+  const maxZoom = element.dataset.tiles ? 13 : 11;
+  const fit = () => map.invalidateSize({ animate: false }).fitBounds(bounds, { padding: [40, 40], maxZoom, animate: false });
+  for (const event of ["beforeprint", "afterprint"]) {
+    addEventListener(event, () => { element.classList.toggle("printed", event === "beforeprint"); fit(); });
+  }
   fit();
 }
 
-/** A place that can be pointed at and reached by keyboard; its pop-up is a list of links, its first word the place's name. */
+/** A place that can be pointed at and reached by keyboard, with a list of links. */
 export function addPlace(map, place, heading, links) {
   const icon = L.divIcon({ className: "place", iconSize: [24, 24] });
   const marker = L.marker(place, { icon, title: heading });
   const list = document.createElement("div");
-  list.append(make("strong", heading), make("ul", ...links.map(([text, address]) => make("li", link(text, address)))));
-  marker.bindPopup(list, { closeButton: false, maxHeight: 220 });
+  list.append(make("strong", heading), make("ul", ...links.map(([text, address]) => make("li", Object.assign(make("a", text), { href: address })))));
+  marker.bindPopup(list, { closeButton: false, maxHeight: 160 });
+  list.addEventListener("keydown", ({ key }) => key === "Escape" && marker.closePopup());
   marker.on("popupopen", () => list.querySelector("a")?.focus({ preventScroll: true }));
   marker.on("popupclose", () => list.contains(document.activeElement) && marker.getElement().focus({ preventScroll: true }));
   return marker.addTo(map);
-}
-
-export function link(text, address) {
-  const element = make("a", text);
-  element.href = address;
-  return element;
 }
 
 function make(name, ...children) {
@@ -83,7 +82,9 @@ async function addBackground(map, { dataset: { tiles, attribution, world } }) {
   }
   const topology = await load(world);
   const pane = "background";
-  L.geoJSON(topojson.feature(topology, topology.objects.countries), {
+  const countries = topojson.feature(topology, topology.objects.countries);
+  countries.features.forEach(({ geometry }) => unroll(geometry));
+  L.geoJSON(countries, {
     pane, renderer: L.svg({ pane, padding: 0.5 }), interactive: false, style: { className: "land", stroke: true, weight: 1 },
   }).addTo(map);
   map.attributionControl.addAttribution("Natural Earth");
@@ -91,6 +92,18 @@ async function addBackground(map, { dataset: { tiles, attribution, world } }) {
   const draw = () => drawGrid(map, grid.clearLayers());
   map.on("moveend", draw);
   draw();
+}
+
+/** Lets what crosses the 180th meridian go on beyond it, instead of all round the world, and Antarctica reach the pole. */
+function unroll({ type, coordinates }) {
+  for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
+    ring.forEach((position, at) => {
+      const isPole = position[1] < -89;
+      if (at > 0 && !isPole) position[0] += 360 * Math.round((ring[at - 1][0] - position[0]) / 360);
+    });
+    const [first, last] = [ring[0][0], ring.at(-1)[0]];
+    if (Math.abs(last - first) > 180) ring.push([last, -85], [first, -85]);
+  }
 }
 
 /** Meridians and parallels, since countries alone say little of where a valley is. */
@@ -101,10 +114,10 @@ function drawGrid(map, grid) {
   const line = (from, to, edge, degrees) => {
     L.polyline([from, to], { pane: "background", className: "meridian", interactive: false }).addTo(grid);
     const icon = L.divIcon({ className: edge, html: `<span>${number(degrees)}°</span>`, iconSize: [0, 0] });
-    L.marker(from, { pane: "background", icon, interactive: false, keyboard: false }).addTo(grid);
+    L.marker(from, { pane: "background", icon, zIndexOffset: 1000, interactive: false, keyboard: false }).addTo(grid);
   };
   for (const latitude of multiples(step, south, north)) line([latitude, east], [latitude, west], "degrees of-latitude", latitude);
-  for (const longitude of multiples(step, west, east)) line([north, longitude], [south, longitude], "degrees", longitude);
+  for (const longitude of multiples(step, Math.max(west, -180), Math.min(east, 180))) line([north, longitude], [south, longitude], "degrees", longitude);
 }
 
 function multiples(step, from, to) {
