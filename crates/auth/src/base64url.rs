@@ -8,6 +8,10 @@ use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD};
 /// be written in several ways, and a token whose last byte was changed would still be signed.
 const STRICT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD);
 
+pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
+    STRICT.encode(bytes)
+}
+
 pub(crate) fn decode(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     STRICT.decode(text).ok()
 }

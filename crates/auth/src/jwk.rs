@@ -120,6 +120,21 @@ impl Key {
         }
     }
 
+    /// What this key signs a message with by HS256, if it is a secret that may.
+    pub(crate) fn sign(&self, message: &[u8]) -> Option<hmac::Tag> {
+        match &self.material {
+            Material::Secret(secret) if self.only.is_none_or(|only| only == Algorithm::Hs256) => {
+                Some(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), message))
+            }
+            Material::Secret(_)
+            | Material::Rsa(_)
+            | Material::P256(_)
+            | Material::P384(_)
+            | Material::P521(_)
+            | Material::Ed25519(_) => None,
+        }
+    }
+
     fn suits(&self, algorithm: Algorithm) -> bool {
         match &self.material {
             Material::Secret(_) => matches!(algorithm.family(), Family::Hmac(_)),

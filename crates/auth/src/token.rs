@@ -6,6 +6,7 @@ use crate::claims::Claims;
 use crate::keys::Keys;
 use crate::refusal::{Refusal, TokenError, TokenErrorKind};
 use crate::tree::Value;
+use thalweg_json::write_string;
 
 /// How many bytes a token has at most.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
@@ -17,6 +18,17 @@ struct Header {
 }
 
 impl Keys {
+    /// A token that claims this JSON object, signed by HS256 with the first key that can. `None` where none is a secret.
+    pub fn sign(&self, claims: &[u8]) -> Option<String> {
+        self.keys.iter().find_map(|key| {
+            let kid = key.kid.as_deref().map(|kid| format!(r#","kid":{}"#, quoted(kid))).unwrap_or_default();
+            let header = format!(r#"{{"alg":"HS256"{kid}}}"#);
+            let signed = format!("{}.{}", base64url::encode(header), base64url::encode(claims));
+            let signature = key.sign(signed.as_bytes())?;
+            Some(format!("{signed}.{}", base64url::encode(signature)))
+        })
+    }
+
     /// What a token claims, if one of the keys has signed it. Whether the claims hold now is for [`Claims::check`] to say.
     ///
     /// With a `kid` in its header, only keys of exactly that name are tried; without, all that suit its `alg`, in order.
@@ -58,6 +70,12 @@ impl Keys {
             None => refused(TokenErrorKind::Undecodable),
         }
     }
+}
+
+fn quoted(text: &str) -> String {
+    let mut json = Vec::with_capacity(text.len() + 2);
+    write_string(&mut json, text.as_bytes());
+    String::from_utf8_lossy(&json).into_owned()
 }
 
 impl Header {

@@ -51,6 +51,11 @@ impl Verifier {
         Ok(Identity::of(&self.role_path, claims)?)
     }
 
+    /// A token that claims this JSON object, signed by HS256 with the first of the keys that is a secret.
+    pub fn sign(&self, claims: &[u8]) -> Option<String> {
+        self.keys.sign(claims)
+    }
+
     /// What the log should say of these settings, each a sentence.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.keys.warnings().to_vec();

@@ -233,6 +233,23 @@ fn a_signature_of_zeros_is_none() {
 }
 
 #[test]
+fn what_a_secret_signs_it_accepts_and_a_public_key_signs_nothing() {
+    let claims = r#"{"role":"pilot"}"#;
+    assert_eq!(
+        Keys::parse(SECRET).unwrap().sign(claims.as_bytes()).unwrap(),
+        sign(SECRET, r#"{"alg":"HS256"}"#, claims)
+    );
+    let public = &FIXTURES["named"][0]["public"];
+    assert_eq!(Keys::parse(public.to_string().as_bytes()).unwrap().sign(claims.as_bytes()), None);
+    let oct = |alg: &str| json!({ "kty": "oct", "k": URL_SAFE_NO_PAD.encode(SECRET), "kid": "a \"name\"", "alg": alg });
+    assert_eq!(Keys::parse(oct("HS512").to_string().as_bytes()).unwrap().sign(claims.as_bytes()), None);
+    let keys = Keys::parse(json!({ "keys": [public, oct("HS512"), oct("HS256")] }).to_string().as_bytes()).unwrap();
+    let token = keys.sign(claims.as_bytes()).unwrap();
+    assert!(keys.verify(token.as_bytes()).is_ok());
+    assert!(keys.verify(&token.as_bytes()[..token.len() - 1]).is_err());
+}
+
+#[test]
 fn rsa_keys_of_1024_bits_are_refused() {
     let small = &FIXTURES["rsa_of_1024_bits"];
     assert!(Keys::parse(small["public"].to_string().as_bytes()).is_err());

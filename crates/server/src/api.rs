@@ -8,6 +8,7 @@
 mod axum;
 mod failure;
 mod response;
+mod session;
 
 pub use failure::ApiFailure;
 pub use response::{ApiBody, ApiResponse};
@@ -286,6 +287,13 @@ impl fmt::Debug for ApiCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiCall").field("method", &self.method).field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// A text as one value of a query string.
+pub fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    encode(&mut encoded, text);
+    encoded
 }
 
 /// Writes what means itself in a query string (RFC 3986 section 2.3), and everything else in its bytes.

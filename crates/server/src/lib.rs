@@ -43,7 +43,7 @@ mod transaction;
 mod turns;
 mod upload;
 
-pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse};
+pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse, percent_encoded};
 pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret,
     Sources,
@@ -51,8 +51,9 @@ pub use config::{
 pub use explain::{Visitor, explain};
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
-pub use routes::ClientBody;
+pub use routes::{ClientBody, Peer};
 pub use schema::event_trigger_sql;
+pub use site::is_of_site;
 // what the signatures need is given out again
 pub use server::{Server, ServerBuilder, ServerError};
 pub use {bytes, http_body, hyper, minijinja, tower_service};

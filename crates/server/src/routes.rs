@@ -34,6 +34,10 @@ use std::task::Poll;
 use thalweg_gauge::Bill;
 use tower_service::Service;
 
+/// Who sends a request, in its extensions: the address that it comes from, or `-` on a Unix socket. Behind a proxy that is the proxy's.
+#[derive(Debug, Clone)]
+pub struct Peer(pub Box<str>);
+
 /// The handlers of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
@@ -112,6 +116,7 @@ impl Mount {
         &self,
         state: &Arc<State>,
         in_force: &'a InForce,
+        peer: &str,
         parts: &Parts,
         body: Incoming,
     ) -> Answer<'a> {
@@ -120,6 +125,7 @@ impl Mount {
         let mut asked = parts.clone();
         asked.uri = self.within(&parts.uri);
         asked.extensions.insert(api.clone());
+        asked.extensions.insert(Peer(peer.into()));
         let request = Request::from_parts(asked, ClientBody::new(body, is_verbose));
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {
             Ok(response) => (response.map(Body::of_code), None),

@@ -25,6 +25,7 @@ pub(crate) use error_page::error_page;
 pub(crate) use form::{Blank, BoundForm, FormField, action};
 pub(crate) use origin::origin;
 pub(crate) use respond::{Page, respond};
+pub use sign_in::is_of_site;
 
 use crate::config::{Config, InForce};
 use crate::error::ApiError;

@@ -51,17 +51,8 @@ impl<'a> Cookie<'a> {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
             None => return Err(ApiError::no_token_returned()),
         };
-        let cookie = match token_of(&returned).ok_or_else(ApiError::no_token_returned)? {
-            "" => forget(name),
-            token => {
-                // one that the server would refuse is no use to anybody
-                let identity =
-                    identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
-                let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
-                format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
-            }
-        };
-        let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())?;
+        let token = token_of(&returned).ok_or_else(ApiError::no_token_returned)?;
+        let cookie = Self::made_of(name, token, state, in_force).await?;
         if !is_sent_on {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
@@ -74,6 +65,26 @@ impl<'a> Cookie<'a> {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("session"));
         Ok(())
+    }
+
+    /// The cookie of this name with a token, or what takes it away where there is none.
+    pub(crate) async fn made_of(
+        name: &str,
+        token: &str,
+        state: &State,
+        in_force: &InForce,
+    ) -> Result<HeaderValue, ApiError> {
+        let cookie = match token {
+            "" => forget(name),
+            token => {
+                // one that the server would refuse is no use to anybody
+                let identity =
+                    identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
+                let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
+                format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
+            }
+        };
+        HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())
     }
 
     /// Says what a response depends on where a cookie may decide it, so that no cache gives one person's to another.
@@ -95,12 +106,12 @@ pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
     let is_safe = |method: &Method| matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     // a handler may do something of its own besides what it asks
     let asked_by = parts.extensions.get::<AskedBy>().map_or(&parts.method, |AskedBy(method)| method);
-    if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(parts) }
+    if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(&parts.headers) }
 }
 
 /// Refuses what a page of the same site does not send, whatever it may do.
-pub(crate) fn check_site(parts: &Parts) -> Result<(), ApiError> {
-    if site::is_same(&parts.headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
+pub(crate) fn check_site(headers: &HeaderMap) -> Result<(), ApiError> {
+    if site::is_same(headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
 }
 
 /// What makes a browser forget the cookie of this name.

@@ -123,7 +123,7 @@ async fn by_handler(
 ) -> Response<Body> {
     let in_force = state.in_force();
     let incoming = Incoming::new(body, &parts.headers, body_limits(&in_force.config));
-    let answering = mount.answer(state, &in_force, parts, incoming);
+    let answering = mount.answer(state, &in_force, peer, parts, incoming);
     let answered = log::noting_queries(in_force.config.log_query, answering).await;
     tell(state, &in_force, peer, (parts, &parts.uri), answered, shows_cuts)
 }

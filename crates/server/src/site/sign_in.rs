@@ -53,7 +53,7 @@ pub(crate) fn back<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {
 
 /// Whether a browser takes it for a path of the same site, whatever it does with it: behind two slashes, of which one may be turned round, it
 /// reads a host, and some characters it leaves out before it looks.
-fn is_of_site(address: &str) -> bool {
+pub fn is_of_site(address: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     address.len() <= LOCATION_BYTES_MAX
         && address.starts_with('/')
