@@ -31,7 +31,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
             "pages",
         ],
     ),
-    ("flightbook", &["wire"]),
+    ("flightbook", &["decode", "embedded-postgres", "files", "migrations", "server", "wire"]),
     ("byhand", &[]),
     ("pages-byhand", &[]),
 ];

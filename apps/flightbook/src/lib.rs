@@ -10,6 +10,7 @@
 
 mod fly;
 pub mod igc;
+pub mod join;
 mod load;
 mod random;
 mod sample;

@@ -1,0 +1,97 @@
+//! The flight book beside its pages and API: accounts, tracks sent, everything taken away.
+//!
+//! ```text
+//!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs ─ accounts.rs: the database's functions
+//!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs: files of a ZIP ─ reading.rs: figures ─ the API, as the pilot
+//!  /do/export.zip  ─ export.rs ─ the API, as the pilot
+//! ```
+
+mod accounts;
+mod attempts;
+mod export;
+mod form;
+mod passwords;
+mod reading;
+mod respond;
+mod season;
+mod sign_in;
+mod upload;
+
+pub use accounts::{AccountError, reset_password};
+
+use accounts::Accounts;
+use attempts::Attempts;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use export::Exports;
+use passwords::Passwords;
+use std::fmt;
+use std::sync::Arc;
+use thalweg_server::{Config, ServerBuilder};
+use upload::Uploads;
+
+/// How large a form without files is.
+const ACCOUNT_FORM_BYTES_MAX: usize = 16 * 1024;
+
+/// What the handlers share.
+#[derive(Clone)]
+struct Book(Arc<Shared>);
+
+struct Shared {
+    accounts: Accounts,
+    passwords: Passwords,
+    attempts: Attempts,
+    uploads: Uploads,
+    exports: Exports,
+}
+
+/// Puts the flight book's own handlers below `/do` of a server with this configuration, whose pages are those of `apps/flightbook`.
+///
+/// # Errors
+///
+/// Without `jwt-secret` or `session-cookie` nobody can sign in; a `db-uri` that is none.
+pub fn join(server: ServerBuilder, config: &Config) -> Result<ServerBuilder, JoinError> {
+    if config.jwt_secret.is_none() || config.session_cookie.is_none() {
+        return Err(JoinError::NobodySignsIn);
+    }
+    let shared = Shared {
+        accounts: Accounts::new(config.db_uri.as_deref().unwrap_or("postgresql://")).map_err(JoinError::Database)?,
+        passwords: Passwords::new().map_err(JoinError::Password)?,
+        attempts: Attempts::default(),
+        uploads: Uploads::default(),
+        exports: Exports::default(),
+    };
+    let forms = Router::new()
+        .route("/register", post(sign_in::register))
+        .route("/sign_in", post(sign_in::sign_in))
+        .route("/change_password", post(sign_in::change_password))
+        .layer(DefaultBodyLimit::max(ACCOUNT_FORM_BYTES_MAX));
+    let files = Router::new().route("/tracks", post(upload::tracks)).route("/export.zip", get(export::export));
+    Ok(server.routes("/do", forms.merge(files).with_state(Book(Arc::new(shared)))))
+}
+
+/// Why the flight book cannot be served.
+#[derive(Debug)]
+pub enum JoinError {
+    /// There is no secret to sign tokens with, or no cookie for them.
+    NobodySignsIn,
+    /// The connection string cannot be used.
+    Database(thalweg_wire::Error),
+    /// No password can be hashed.
+    Password(argon2::password_hash::Error),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NobodySignsIn => {
+                f.write_str("the flight book needs jwt-secret (THALWEG_JWT_SECRET) and session-cookie")
+            }
+            Self::Database(error) => error.fmt(f),
+            Self::Password(error) => write!(f, "no password can be hashed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}

@@ -1,0 +1,154 @@
+//! Accounts in the database, through the functions that it has for them (`schema/004-accounts.sql`).
+
+use super::passwords;
+use std::fmt;
+use thalweg_wire::{Config, Connection, Error, Param, Pool, PoolError, PoolLimits, Query, Texts};
+
+/// Connections for accounts, besides the server's own.
+const ACCOUNT_CONNECTIONS_MAX: usize = 2;
+/// As whom these functions are called.
+const ROLE: &str = "set local role flightbook_accounts";
+
+/// The accounts of a database.
+pub(super) struct Accounts {
+    pool: Pool,
+}
+
+/// Whose a password is.
+pub(super) struct Credentials {
+    pub(super) pilot_id: i32,
+    pub(super) hash: String,
+}
+
+/// Why an account cannot be asked for or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AccountError {
+    /// The name is none.
+    Name,
+    /// The e-mail address is none.
+    Email,
+    /// Another account has this address.
+    Taken,
+    /// There is no such account.
+    Missing,
+    /// The database does not answer as it should.
+    Database(Error),
+    /// There is no connection to it.
+    Unavailable(PoolError),
+    /// No password can be hashed.
+    Password,
+}
+
+impl Accounts {
+    pub(super) fn new(uri: &str) -> Result<Self, Error> {
+        let limits = PoolLimits { connections_max: ACCOUNT_CONNECTIONS_MAX, ..PoolLimits::default() };
+        Ok(Self { pool: Pool::new(Config::parse(uri)?, limits) })
+    }
+
+    /// Adds a pilot, and gives their id.
+    pub(super) async fn register(&self, name: &str, email: &str, hash: &str) -> Result<i32, AccountError> {
+        let row = self.ask("select flightbook_private.register($1, $2, $3)", &[name, email, hash], true).await?;
+        number(&row, 0)
+    }
+
+    /// What a password is held against, by the address; `None` of who has not registered.
+    pub(super) async fn credentials(&self, email: &str) -> Result<Option<Credentials>, AccountError> {
+        // PostgreSQL takes no text that has one
+        if email.contains('\0') {
+            return Ok(None);
+        }
+        let text = "select pilot_id, hash from flightbook_private.credentials($1)";
+        match self.ask(text, &[email], false).await {
+            Ok(row) => Ok(Some(Credentials { pilot_id: number(&row, 0)?, hash: text_of(row, 1)? })),
+            Err(AccountError::Missing) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same of somebody who has signed in, with their address.
+    pub(super) async fn credentials_of(&self, pilot_id: i32) -> Result<(String, String), AccountError> {
+        let text = "select email, hash from flightbook_private.credentials_of($1::int)";
+        let row = self.ask(text, &[&pilot_id.to_string()], false).await?;
+        Ok((text_of(row.clone(), 0)?, text_of(row, 1)?))
+    }
+
+    /// Puts another hash in the place of a pilot's.
+    pub(super) async fn set_password(&self, pilot_id: i32, hash: &str) -> Result<(), AccountError> {
+        let text = "select flightbook_private.set_password($1::int, $2)";
+        let row = self.ask(text, &[&pilot_id.to_string(), hash], true).await?;
+        if text_of(row, 0)? == "t" { Ok(()) } else { Err(AccountError::Missing) }
+    }
+
+    /// Since when their password holds, as their tokens say it.
+    pub(super) async fn password_since(&self, pilot_id: i32) -> Result<i64, AccountError> {
+        let text = "select flightbook_private.password_since($1::int)";
+        number(&self.ask(text, &[&pilot_id.to_string()], false).await?, 0)
+    }
+
+    /// The only row of a statement.
+    async fn ask(&self, text: &str, params: &[&str], writes: bool) -> Result<Row, AccountError> {
+        let mut connection = self.pool.get(None).await.map_err(AccountError::Unavailable)?;
+        row_of(&mut connection, text, params, writes).await
+    }
+}
+
+/// Gives the account of an address a new password, which is known to nobody but who calls this.
+///
+/// # Errors
+///
+/// [`AccountError::Missing`]: nobody has registered with this address.
+pub async fn reset_password(uri: &str, email: &str) -> Result<String, AccountError> {
+    let accounts = Accounts::new(uri)?;
+    let Credentials { pilot_id, .. } = accounts.credentials(email).await?.ok_or(AccountError::Missing)?;
+    let password = passwords::made();
+    let hash = passwords::hash(&password).map_err(|_| AccountError::Password)?;
+    accounts.set_password(pilot_id, &hash).await?;
+    Ok(password)
+}
+
+type Row = Vec<Option<String>>;
+
+async fn row_of(connection: &mut Connection, text: &str, params: &[&str], writes: bool) -> Result<Row, AccountError> {
+    let params: Vec<Param<'_>> = params.iter().map(|value| Param::Text((*value).into())).collect();
+    let queries = [Query::bare(ROLE), Query { params: &params, writes, ..Query::bare(text) }];
+    let mut found = Texts::of_statement(1);
+    connection.run(&queries, &mut found).await.map_err(Error::from)?;
+    found.rows.pop().ok_or(AccountError::Missing)
+}
+
+fn text_of(mut row: Row, at: usize) -> Result<String, AccountError> {
+    row.get_mut(at).and_then(Option::take).ok_or(AccountError::Missing)
+}
+
+fn number<N: std::str::FromStr>(row: &Row, at: usize) -> Result<N, AccountError> {
+    row.get(at).and_then(Option::as_deref).and_then(|text| text.parse().ok()).ok_or(AccountError::Missing)
+}
+
+impl From<Error> for AccountError {
+    fn from(error: Error) -> Self {
+        let constraint = error.database().and_then(|error| error.constraint.as_deref());
+        match (error.code(), constraint) {
+            (_, Some("pilots_email")) => Self::Taken,
+            (_, Some("email_has_form")) => Self::Email,
+            (_, Some("pilot_has_name")) => Self::Name,
+            _ => Self::Database(error),
+        }
+    }
+}
+
+impl fmt::Display for AccountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("a name has 1 to 80 characters"),
+            Self::Email => f.write_str("this is no e-mail address"),
+            Self::Taken => f.write_str("this address is registered already"),
+            Self::Missing => f.write_str("there is no such account"),
+            Self::Database(error) => error.fmt(f),
+            Self::Unavailable(error) => error.fmt(f),
+            Self::Password => f.write_str("no password can be hashed"),
+        }
+    }
+}
+
+impl std::error::Error for AccountError {}

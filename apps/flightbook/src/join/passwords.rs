@@ -1,0 +1,102 @@
+//! Passwords and their hashes: Argon2id, a few at a time, and not on a thread that answers others.
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
+use std::time::Duration;
+use thalweg_wire::{PoolError, Slots};
+use tokio::task::spawn_blocking;
+
+/// How many characters a password has.
+const PASSWORD_CHARS_MIN: usize = 10;
+const PASSWORD_CHARS_MAX: usize = 1000;
+/// How many are hashed at once: each takes a core and 19 MiB.
+const HASHES_MAX: usize = 2;
+/// How many may wait for that, and for how long.
+const HASHES_WAITING_MAX: usize = 32;
+const HASH_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Makes hashes and holds passwords against them.
+pub(super) struct Passwords {
+    slots: Slots,
+    /// Nobody's hash, which costs what others do.
+    decoy: String,
+}
+
+/// Too many ask for a hash.
+#[derive(Debug)]
+pub(super) struct Busy;
+
+impl From<PoolError> for Busy {
+    fn from(_: PoolError) -> Self {
+        Self
+    }
+}
+
+impl Passwords {
+    pub(super) fn new() -> Result<Self, Error> {
+        let slots = Slots::new(HASHES_MAX, HASHES_WAITING_MAX, HASH_WAIT_MAX);
+        Ok(Self { slots, decoy: hash(&made())? })
+    }
+
+    /// In the PHC string format.
+    pub(super) async fn hash(&self, password: String) -> Result<String, Busy> {
+        let slot = self.slots.next().await?;
+        let hashed = spawn_blocking(move || {
+            let _slot = slot;
+            hash(&password)
+        });
+        hashed.await.ok().and_then(Result::ok).ok_or(Busy)
+    }
+
+    /// Whether a password is the one of a hash. Where there is no hash it is not, and that takes as long.
+    pub(super) async fn is_right(&self, password: String, hash: Option<&str>) -> Result<bool, Busy> {
+        let slot = self.slots.next().await?;
+        let held_against = hash.unwrap_or(&self.decoy).to_owned();
+        let held = spawn_blocking(move || {
+            let _slot = slot;
+            let hash = PasswordHash::new(&held_against);
+            hash.is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+        });
+        Ok(held.await.map_err(|_| Busy)? && hash.is_some())
+    }
+}
+
+/// Whether it can be a password.
+pub(super) fn is_allowed(password: &str) -> bool {
+    (PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX).contains(&password.chars().count())
+}
+
+/// A password that nobody guesses and that can be read out: 80 random bits.
+pub(super) fn made() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let bits: u128 = rand::random();
+    let letter = |at: u32| char::from(LETTERS[(bits >> (5 * at)) as usize % LETTERS.len()]);
+    (0..16).flat_map(|at| (at > 0 && at % 4 == 0).then_some('-').into_iter().chain([letter(at)])).collect()
+}
+
+/// In the PHC string format.
+pub(super) fn hash(password: &str) -> Result<String, Error> {
+    let hash: argon2::password_hash::phc::PasswordHash = Argon2::default().hash_password(password.as_bytes())?;
+    Ok(hash.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_has_ten_to_a_thousand_characters() {
+        for (password, expected) in [("", false), ("ninechars", false), ("tenletters", true), ("ümläut-äöü", true)]
+        {
+            assert_eq!(is_allowed(password), expected, "{password}");
+        }
+        assert!(is_allowed(&"é".repeat(PASSWORD_CHARS_MAX)) && !is_allowed(&"e".repeat(PASSWORD_CHARS_MAX + 1)));
+    }
+
+    #[test]
+    fn what_is_made_up_is_allowed_and_never_the_same() {
+        let (one, other) = (made(), made());
+        assert!(is_allowed(&one) && one.len() == 19 && one != other, "{one} {other}");
+    }
+}

@@ -1,0 +1,153 @@
+//! What is kept of a track: of each of its flights the figures, the scores, and what is drawn.
+
+use crate::igc::{self, Refusal};
+use crate::score::{self, Score};
+use crate::track::{self, Barogram, Figures, Fix};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+/// How many fixes are drawn of a flight.
+const DRAWN_FIXES_MAX: usize = 2_000;
+/// How many flights one file may hold: a day on the training slope.
+const FLIGHTS_MAX: usize = 100;
+/// No flight is longer, and no recorder is.
+const FLIGHT_S_MAX: i64 = 48 * 3600;
+/// The largest distance that the schema keeps.
+const DISTANCE_KM_MAX: f64 = 99_999.0;
+
+/// Why no flight comes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// It is no track.
+    Refused(Refusal),
+    /// Nobody flies in it.
+    NoFlight,
+    /// One who flies does so for days, or more often than anybody.
+    TooMuch,
+    /// The day is none on which anybody flew.
+    Date,
+}
+
+impl Problem {
+    /// The word for which a message of the pages begins with `track-`.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Refused(Refusal::Empty) => "empty",
+            Self::Refused(Refusal::TooLong) => "too-long",
+            Self::Refused(Refusal::Zip) => "zip-unreadable",
+            Self::Refused(Refusal::Html) => "html",
+            Self::Refused(Refusal::Xml) => "xml",
+            Self::Refused(Refusal::NotIgc) => "not-igc",
+            Self::Refused(Refusal::NoFixes) => "no-fixes",
+            Self::Refused(Refusal::NoDate) => "no-date",
+            Self::NoFlight => "no-flight",
+            Self::TooMuch => "too-much",
+            Self::Date => "date",
+        }
+    }
+}
+
+/// A flight as `flightbook.add_track` takes it.
+#[derive(Serialize)]
+pub(super) struct Flight {
+    date: String,
+    launch_time: String,
+    landing_time: String,
+    /// PostgreSQL reads it as an interval.
+    duration: String,
+    glider: Option<String>,
+    launch_latitude: f64,
+    launch_longitude: f64,
+    landing_latitude: f64,
+    landing_longitude: f64,
+    track_distance: f64,
+    altitude_max_m: i32,
+    height_gain_m: i32,
+    free_flight_km: Option<f64>,
+    free_flight_points: Option<f64>,
+    free_triangle_km: Option<f64>,
+    free_triangle_points: Option<f64>,
+    fai_triangle_km: Option<f64>,
+    fai_triangle_points: Option<f64>,
+    starts_at: String,
+    seconds: Vec<i64>,
+    latitudes: Vec<f64>,
+    longitudes: Vec<f64>,
+    altitudes_m: Vec<i32>,
+    climbs_dms: Vec<i32>,
+}
+
+/// Reads the flights of a file. It takes a core for a while.
+pub(super) fn read(file: &[u8]) -> Result<Vec<Flight>, Problem> {
+    let track = igc::read(file).map_err(Problem::Refused)?;
+    let flights = track::flights(&track.fixes);
+    if flights.len() > FLIGHTS_MAX {
+        return Err(Problem::TooMuch);
+    }
+    let read = |flight: &track::Flight| Flight::new(flight.of(&track.fixes), track.glider_type.as_deref());
+    let read: Vec<Flight> = flights.iter().map(read).collect::<Result<_, _>>()?;
+    if read.is_empty() { Err(Problem::NoFlight) } else { Ok(read) }
+}
+
+impl Flight {
+    fn new(fixes: &[Fix], glider: Option<&str>) -> Result<Self, Problem> {
+        let (Some(launch), Some(landing), Some(figures)) = (fixes.first(), fixes.last(), Figures::new(fixes)) else {
+            return Err(Problem::NoFlight);
+        };
+        if figures.duration_s > FLIGHT_S_MAX {
+            return Err(Problem::TooMuch);
+        }
+        let [date, launch_time, starts_at] =
+            ["%Y-%m-%d", "%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"].map(|format| written(launch.time_s, format));
+        let scores = score::score(fixes);
+        let score = |of: fn(&score::Scores) -> Option<&Score>| {
+            let score = scores.as_ref().and_then(of);
+            (score.map(|score| kilometres(score.distance_m)), score.map(|score| hundredths(score.points)))
+        };
+        let (free_flight_km, free_flight_points) = score(|scores| Some(&scores.free_flight));
+        let (free_triangle_km, free_triangle_points) = score(|scores| scores.free_triangle.as_ref());
+        let (fai_triangle_km, fai_triangle_points) = score(|scores| scores.fai_triangle.as_ref());
+        let Barogram { seconds, latitudes, longitudes, altitudes_m, climbs_dms, .. } =
+            Barogram::new(fixes, DRAWN_FIXES_MAX);
+        Ok(Self {
+            date: date?,
+            launch_time: launch_time?,
+            landing_time: written(landing.time_s, "%H:%M:%S")?,
+            duration: format!("{} seconds", figures.duration_s),
+            glider: glider.map(str::to_owned),
+            launch_latitude: launch.latitude,
+            launch_longitude: launch.longitude,
+            landing_latitude: landing.latitude,
+            landing_longitude: landing.longitude,
+            track_distance: kilometres(figures.track_length_m),
+            altitude_max_m: figures.altitude_max_m,
+            height_gain_m: figures.height_gain_m,
+            free_flight_km,
+            free_flight_points,
+            free_triangle_km,
+            free_triangle_points,
+            fai_triangle_km,
+            fai_triangle_points,
+            starts_at: starts_at?,
+            seconds,
+            latitudes,
+            longitudes,
+            altitudes_m,
+            climbs_dms,
+        })
+    }
+}
+
+fn written(time_s: i64, format: &str) -> Result<String, Problem> {
+    let moment = Timestamp::from_second(time_s).map_err(|_| Problem::Date)?;
+    Ok(moment.to_zoned(TimeZone::UTC).strftime(format).to_string())
+}
+
+fn kilometres(metres: f64) -> f64 {
+    hundredths(metres / 1000.0)
+}
+
+fn hundredths(value: f64) -> f64 {
+    (value.min(DISTANCE_KM_MAX) * 100.0).round() / 100.0
+}

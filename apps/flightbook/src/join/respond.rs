@@ -1,0 +1,72 @@
+//! What handlers answer: mostly, where to go on.
+
+use super::accounts::AccountError;
+use super::passwords::Busy;
+use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use thalweg_server::{ApiFailure, percent_encoded};
+
+/// After how many seconds somebody may try again for whom there was no room.
+const RETRY_S: &str = "2";
+
+/// Sends a visitor on to a page of the site.
+pub(super) fn see_other(page: &str) -> Response {
+    let headers: [(HeaderName, &str); 2] = [(LOCATION, page), (CACHE_CONTROL, "no-store")];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// Sends a visitor back to a form's page, with a word for what is wrong, and what the page shows again.
+pub(super) fn problem(page: &str, problem: &str, shown: &[(&str, &str)]) -> Response {
+    // no address holds a NUL
+    let shown = shown.iter().filter(|(_, value)| !value.is_empty() && !value.contains('\0'));
+    let shown: String = shown.map(|(name, value)| format!("&{name}={}", percent_encoded(value))).collect();
+    see_other(&format!("{page}?problem={problem}{shown}"))
+}
+
+/// Why a handler cannot answer at all.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The API does not let it, or not now.
+    Api(ApiFailure),
+    /// Of the accounts.
+    Account(AccountError),
+    /// Too many want the same.
+    Busy,
+    /// What was sent is nothing that a form sends.
+    Request(&'static str),
+}
+
+impl From<ApiFailure> for Failure {
+    fn from(failure: ApiFailure) -> Self {
+        Self::Api(failure)
+    }
+}
+
+impl From<AccountError> for Failure {
+    fn from(error: AccountError) -> Self {
+        Self::Account(error)
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(Busy: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let busy = || {
+            let words = "Too many want this at once. Try again in a moment.\n";
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, RETRY_S)], words).into_response()
+        };
+        match self {
+            Self::Api(failure) => failure.into_response(),
+            Self::Busy | Self::Account(AccountError::Unavailable(_)) => busy(),
+            // a client learns nothing of the database
+            Self::Account(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Accounts cannot be reached.\n").into_response(),
+            Self::Request(words) => (StatusCode::BAD_REQUEST, words).into_response(),
+        }
+    }
+}

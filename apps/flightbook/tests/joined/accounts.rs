@@ -1,0 +1,164 @@
+//! Who registers, signs in, changes a password, and tries to be somebody else.
+
+use crate::book::{Book, PASSWORD};
+use thalweg_flightbook::join::{AccountError, reset_password};
+
+const EMAIL: &str = "ann@club.example";
+
+#[test]
+fn a_pilot_registers_signs_out_and_in_again() {
+    let book = Book::start();
+    let mut ann = book.visitor();
+    let fields = [("name", "Ann Arbor"), ("email", EMAIL), ("password", PASSWORD)];
+    let entered = ann.submit("/do/register", &fields);
+    let put = entered.header("set-cookie").unwrap();
+    assert!(put.ends_with("; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax"), "{put}");
+    assert_eq!(entered.header("cache-control"), Some("no-store"));
+    assert!(ann.page("/account").contains("Ann Arbor"));
+    assert_eq!(ann.submit("/sign_out", &[]).status, 303);
+    assert_eq!((ann.cookie.clone(), ann.get("/account").status), (None, 303));
+    let entered =
+        ann.submit("/do/sign_in", &[("email", " ANN@club.example"), ("password", PASSWORD), ("back", "/gliders?a=b")]);
+    assert_eq!((entered.status, entered.header("location")), (303, Some("/gliders?a=b")));
+    assert!(ann.page("/account").contains("Ann Arbor"));
+    assert!(
+        book.database
+            .value("select hash from flightbook_private.passwords")
+            .starts_with("$argon2id$v=19$m=19456,t=2,p=1$")
+    );
+}
+
+#[test]
+fn what_is_refused_is_named_on_the_forms_page() {
+    let book = Book::start();
+    book.pilot("Ann");
+    let mut visitor = book.visitor();
+    let long = "x".repeat(1001);
+    for (name, email, password, problem) in [
+        ("", "b@club.example", PASSWORD, "name"),
+        ("\0", "b@club.example", PASSWORD, "name"),
+        ("Bob", "bob", PASSWORD, "email"),
+        ("Bob", "b@club.example", "ninechars", "password"),
+        ("Bob", "b@club.example", &long, "password"),
+        ("Bob", "Ann@Club.example", PASSWORD, "taken"),
+    ] {
+        let refused = visitor.submit("/do/register", &[("name", name), ("email", email), ("password", password)]);
+        let page = refused.header("location").unwrap_or_default().to_owned();
+        assert!(page.starts_with(&format!("/register?problem={problem}")), "{problem}: {} {page}", refused.status);
+        assert!(visitor.page(&page).contains("role=\"alert\""), "{page}");
+    }
+    assert_eq!(book.database.value("select count(*) from flightbook.pilots"), "1");
+    for (email, password) in [(EMAIL, "not over the ridge"), ("nobody@club.example", PASSWORD), ("\0", PASSWORD)] {
+        let refused = visitor.submit("/do/sign_in", &[("email", email), ("password", password), ("back", "/sites")]);
+        assert_eq!(refused.header("location"), Some("/sign_in?problem=password&back=%2Fsites"), "{email}");
+        assert!(refused.header("set-cookie").is_none());
+    }
+    visitor.language = "de";
+    assert!(visitor.page("/sign_in?problem=password").contains("<html lang=\"de\">"));
+    let large = visitor.submit("/do/sign_in", &[("email", EMAIL), ("password", &"x".repeat(20_000))]);
+    assert_eq!(large.status, 413);
+}
+
+#[test]
+fn nobody_is_sent_to_another_site_nor_signed_in_by_one() {
+    let book = Book::start();
+    book.pilot("Ann");
+    let mut visitor = book.visitor();
+    for back in ["//evil.example", "https://evil.example/", "/\\evil.example", "/\r\nset-cookie: a=b", ""] {
+        let entered = visitor.submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD), ("back", back)]);
+        assert_eq!(entered.header("location"), Some("/flights"), "{back}");
+    }
+    let body = format!("email={EMAIL}&password={}&name=x&new_password=aaaaaaaaaaaaaa", PASSWORD.replace(' ', "+"));
+    for path in ["/do/sign_in", "/do/register", "/do/change_password"] {
+        for origin in [&[("origin", "https://evil.example")][..], &[("sec-fetch-site", "cross-site")], &[]] {
+            let mut headers = vec![("content-type", "application/x-www-form-urlencoded")];
+            headers.extend_from_slice(origin);
+            let refused = visitor.ask("POST", path, &headers, body.as_bytes());
+            assert_eq!(refused.status, 403, "{path} {origin:?}: {}", refused.text());
+            assert!(refused.header("set-cookie").is_none());
+        }
+    }
+    assert_eq!(visitor.ask("POST", "/do/tracks", &[("origin", "https://evil.example")], b"").status, 403);
+}
+
+#[test]
+fn a_changed_password_ends_all_other_sessions() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let mut thief = book.visitor();
+    thief.cookie.clone_from(&ann.cookie);
+    let change = |now: &str, new: &str| [("password", now.to_owned()), ("new_password", new.to_owned())];
+    let new = "under the cloud at three";
+    for (now, new, page) in [
+        ("wrong wrong wrong", new, "/account?problem=password"),
+        (PASSWORD, "short", "/account?problem=new_password"),
+        (PASSWORD, new, "/account?changed=1"),
+    ] {
+        let fields = change(now, new);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+        let changed = ann.submit("/do/change_password", &fields);
+        assert_eq!(changed.header("location"), Some(page), "{}", changed.text());
+    }
+    assert!(ann.page("/account?changed=1").contains("role=\"status\""));
+    assert_ne!(thief.cookie, ann.cookie);
+    assert_eq!(thief.get("/flights").status, 401);
+    assert_eq!(thief.get("/api/flights").status, 401);
+    assert_eq!(thief.get("/do/export.zip").status, 303);
+    let fields = [("password", new), ("new_password", "mine mine mine mine")];
+    assert_eq!(thief.submit("/do/change_password", &fields).header("location"), Some("/sign_in?back=/account"));
+    assert_eq!(thief.submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD)]).header("set-cookie"), None);
+    // nor does a token of one who is gone open anything
+    assert_eq!(ann.submit("/account?form=delete", &[("email", EMAIL)]).status, 303);
+    assert_eq!(book.database.value("select count(*) from flightbook.pilots"), "0");
+}
+
+#[test]
+fn who_is_deleted_is_out_everywhere() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let mut elsewhere = book.visitor();
+    elsewhere.cookie.clone_from(&ann.cookie);
+    assert_eq!(ann.submit("/account?form=delete", &[("email", EMAIL)]).status, 303);
+    assert_eq!((elsewhere.get("/api/flights").status, ann.get("/account").status), (401, 303));
+}
+
+#[test]
+fn passwords_cannot_be_tried_for_long() {
+    let book = Book::start();
+    book.pilot("Ann");
+    let mut thief = book.visitor();
+    let tried = |thief: &mut crate::book::Visitor, email: &str, client: &str| {
+        let headers = [
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("origin", "http://test"),
+            ("x-forwarded-for", client),
+        ];
+        let tried = thief.ask("POST", "/do/sign_in", &headers, format!("email={email}&password=guess").as_bytes());
+        tried.header("location").unwrap_or_default().split(['=', '&']).nth(1).unwrap_or_default().to_owned()
+    };
+    // one account, from many places
+    let words: Vec<String> = (0..14).map(|at| tried(&mut thief, EMAIL, &format!("192.0.2.{at}"))).collect();
+    assert_eq!(
+        words.iter().take_while(|word| *word == "password").count().clamp(10, 12),
+        words.iter().filter(|word| *word == "password").count()
+    );
+    assert_eq!(words[13], "busy");
+    // many accounts, from one place
+    let words: Vec<String> = (0..40).map(|at| tried(&mut thief, &format!("n{at}@x.example"), "198.51.100.7")).collect();
+    assert_eq!((&*words[0], &*words[39]), ("password", "busy"));
+    assert_eq!(tried(&mut thief, "n@x.example", "198.51.100.8"), "password");
+}
+
+#[test]
+fn an_operator_gives_a_new_password() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let password = runtime.block_on(reset_password(&book.database.uri(), "Ann@club.example")).unwrap();
+    assert_eq!(ann.get("/flights").status, 401);
+    assert_eq!(ann.submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD)]).header("set-cookie"), None);
+    let entered = ann.submit("/do/sign_in", &[("email", EMAIL), ("password", &password)]);
+    assert_eq!(entered.header("location"), Some("/flights"));
+    let missing = runtime.block_on(reset_password(&book.database.uri(), "nobody@club.example"));
+    assert!(matches!(missing, Err(AccountError::Missing)));
+}

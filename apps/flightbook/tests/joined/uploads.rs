@@ -1,0 +1,240 @@
+//! Tracks that pilots send, and everything that they send in their place.
+
+use crate::book::{Book, Visitor};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use thalweg_flightbook::FlightBook;
+use thalweg_testkit::Response;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+pub(crate) fn sample(at: usize) -> (String, Vec<u8>) {
+    let flight = FlightBook::new(at as u32 + 1).flights().nth(at).unwrap();
+    (flight.file_name, flight.igc.into_bytes())
+}
+
+/// An archive of these files.
+fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in files {
+        archive.start_file(*name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(content).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn location(response: &Response) -> &str {
+    assert_eq!(response.status, 303, "{}", response.text());
+    response.header("location").unwrap()
+}
+
+/// What the page says of the files that were sent last.
+fn outcomes(book: &Book) -> String {
+    book.database.value(
+        "select string_agg(concat_ws(' ', file, problem, 'flight ' || number), ', ' order by place) from flightbook.uploads",
+    )
+}
+
+fn flights(book: &Book) -> String {
+    book.database.value("select count(*) || ' ' || (select count(*) from flightbook.tracks) from flightbook.flights")
+}
+
+/// Sends one file, and gives the word for what is wrong with it.
+fn refused(ann: &mut Visitor, content: &[u8]) -> String {
+    let answer = ann.upload(&[("x.igc", content)]);
+    let page = location(&answer).to_owned();
+    let word = page.strip_prefix("/flights/new?problem=").unwrap_or_else(|| panic!("{page}"));
+    for language in ["en", "de"] {
+        ann.language = language;
+        let shown = ann.page(&page);
+        let problem = shown.split("role=\"alert\">").nth(1).and_then(|rest| rest.split('<').next());
+        assert!(problem.is_some_and(|problem| problem.len() > 15), "{word} in {language}");
+    }
+    word.to_owned()
+}
+
+#[test]
+fn a_track_becomes_a_flight_with_its_figures() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let site = "name=First&country=CH&latitude=46.659&longitude=8.054";
+    let form = [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://test")];
+    let (name, igc) = sample(0);
+    let answer = ann.upload(&[(&name, &igc)]);
+    assert_eq!(location(&answer), "/flights/1");
+    assert_eq!(ann.ask("POST", "/sites/new", &form, site.as_bytes()).status, 303);
+    let kept = book.database.value(
+        "select concat_ws(' ', number, date, duration > '5 minutes', track_distance > 1, altitude_max_m > 500, free_flight_points > 0,
+           landing_time - launch_time = duration, g.name <> '', launch_site_id is null)
+         from flightbook.flights f join flightbook.gliders g on g.id = f.glider_id",
+    );
+    let date = &name[..10];
+    assert_eq!(kept, format!("1 {date} t t t t t t t"));
+    assert_eq!(book.database.value("select encode(igc, 'hex') from flightbook.tracks"), hex(&igc));
+    let page = ann.page("/flights/1");
+    assert!(page.contains(&name), "{page}");
+    let track: serde_json::Value = serde_json::from_str(&ann.page("/flights/1/track.json")).unwrap();
+    let count = track["seconds"].as_array().unwrap().len();
+    assert!((100..=2000).contains(&count) && track["altitudes_m"].as_array().unwrap().len() == count);
+    // the same once more is the same flight
+    assert!(ann.upload(&[(&name, &igc)]).status == 303 && flights(&book) == "1 1");
+    assert_eq!(outcomes(&book), format!("{name} known flight 1"));
+    assert!(ann.page("/flights/uploaded").contains("already"));
+}
+
+#[test]
+fn a_flight_is_from_the_nearest_site_that_its_pilot_knows() {
+    let book = Book::start();
+    let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let igc = flight_at(46.5, 8.0);
+    book.database.execute(
+        "insert into flightbook.sites (pilot_id, name, latitude, longitude)
+         values (1, 'Near', 46.505, 8.0), (1, 'Nearer', 46.501, 8.001), (1, 'Far', 46.6, 8.0), (2, 'Of Bob', 46.5, 8.0)",
+    );
+    assert_eq!(location(&ann.upload(&[("a.igc", igc.as_bytes())])), "/flights/1");
+    assert_eq!(location(&bob.upload(&[("a.igc", igc.as_bytes())])), "/flights/2");
+    let sites = "select string_agg(s.name, ', ' order by f.id) from flightbook.flights f join flightbook.sites s on s.id = f.launch_site_id";
+    assert_eq!(book.database.value(sites), "Nearer, Of Bob");
+}
+
+#[test]
+fn several_files_and_a_season_are_taken_over_each_by_itself() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let samples: Vec<(String, Vec<u8>)> = (0..4).map(sample).collect();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at: usize| (samples[at].0.as_str(), samples[at].1.as_slice()));
+    let answer = ann.upload(&[a, ("notes.igc", b"not a track"), b]);
+    assert_eq!(location(&answer), "/flights/uploaded");
+    assert_eq!(outcomes(&book), format!("{} flight 1, notes.igc not-igc, {} flight 2", a.0, b.0));
+    let season = zipped(&[
+        ("2024/", b""),
+        (&format!("2024/{}", c.0), c.1),
+        ("../../../etc/passwd.igc", b"root"),
+        ("C:\\flights\\d.IGC", d.1),
+        ("readme.txt", b"hello"),
+        ("__MACOSX/._d.igc", b"x"),
+        ("again.igc", a.1),
+    ]);
+    assert_eq!(location(&ann.upload(&[("season.zip", &season)])), "/flights/uploaded");
+    let told = format!("{} flight 3, passwd.igc not-igc, d.IGC flight 4, again.igc known flight 1", c.0);
+    assert_eq!((outcomes(&book), flights(&book)), (told, "4 4".to_owned()));
+    ann.language = "de";
+    let page = ann.page("/flights/uploaded");
+    assert!(page.contains("passwd.igc") && page.contains("Das ist keine IGC-Datei."), "{page}");
+}
+
+#[test]
+fn two_flights_in_one_file_are_two_flights() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let (first, second) = (flight_at(46.5, 8.0), flight_on("240724", 46.6, 8.1));
+    let both = format!("{first}{second}");
+    assert_eq!(location(&ann.upload(&[("both.igc", both.as_bytes())])), "/flights/uploaded");
+    assert_eq!(
+        (outcomes(&book), flights(&book)),
+        ("both.igc flight 1, both.igc flight 2".to_owned(), "2 2".to_owned())
+    );
+    assert_eq!(
+        book.database.value("select string_agg(date::text, ' ' order by id) from flightbook.flights"),
+        "2024-07-23 2024-07-24"
+    );
+}
+
+#[test]
+fn odd_files_are_read_or_refused_with_a_sentence() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let flight = flight_at(46.5, 8.0);
+    for (content, word) in [
+        (&b""[..], "empty"),
+        (b"<!doctype html><p>Sign in", "html"),
+        (b"<?xml version='1.0'?><gpx/>", "xml"),
+        (b"\x00\xff\xfe", "not-igc"),
+        (b"AXXX\nHFDTE230724\n", "no-fixes"),
+        (b"AXXX\nB1001014630000N00700001EA0123401230\n", "no-date"),
+        (b"AXXX\nHFDTE320124\nB1001014630000N00700001EA0123401230\n", "no-date"),
+        (b"AXXX\nHFDTE230724\nB1001014630000N00700001EA0123401230\n", "no-flight"),
+        (b"PK\x03\x04", "zip-unreadable"),
+        (&zipped(&[("a.txt", b"x")]), "zip-empty"),
+        (&vec![b'L'; 16 * 1024 * 1024 + 1], "too-long"),
+    ] {
+        assert_eq!(refused(&mut ann, content), word);
+    }
+    assert_eq!(flights(&book), "0 0");
+    // ten megabytes, Latin-1, lines of Windows, and a name that is no text of one
+    let mut large = flight.replace('\n', "\r\n").into_bytes();
+    let at = large.windows(2).position(|pair| pair == b"\r\n").unwrap() + 2;
+    large.splice(at..at, *b"HFPLTPILOT:Andr\xe9\r\nHFGTYGLIDERTYPE:K\xf6nig \xdc\r\n");
+    while large.len() < 10 * 1024 * 1024 {
+        large.extend_from_slice(b"LXXXcomment of a recorder that talks too much\r\n");
+    }
+    assert_eq!(location(&ann.upload(&[("\u{202e}é .igc", &large)])), "/flights/1");
+    assert_eq!(book.database.value("select name from flightbook.gliders"), "König Ü");
+    assert_eq!(location(&ann.upload(&[("", b"")])), "/flights/new?problem=no-file");
+    let none = ann.ask("POST", "/do/tracks", &[("content-type", "text/plain"), ("origin", "http://test")], b"x");
+    assert_eq!(none.status, 400);
+    let cut = [("content-type", "multipart/form-data; boundary=B"), ("origin", "http://test")];
+    assert_eq!(
+        ann.ask("POST", "/do/tracks", &cut, b"--B\r\nContent-Disposition: form-data; name=igc\r\n\r\nx").status,
+        400
+    );
+}
+
+#[test]
+fn archives_cannot_explode() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    // a megabyte that would be a gibibyte: each file is read as far as a track may go, and all of them as far as a season may
+    let zeros = vec![b'\n'; 16 * 1024 * 1024];
+    let names: Vec<String> = (0..66).map(|at| format!("{at}.igc")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), zeros.as_slice())).collect();
+    let bomb = zipped(&files);
+    assert!(bomb.len() < 4 * 1024 * 1024);
+    assert_eq!(location(&ann.upload(&[("bomb.zip", &bomb)])), "/flights/uploaded");
+    let told = outcomes(&book);
+    assert!(told.ends_with("63.igc zip-too-much"), "{told}");
+    let names: Vec<String> = (0..2_001).map(|at| format!("{at}.igc")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    assert_eq!(refused(&mut ann, &zipped(&files)), "zip-too-much");
+    assert_eq!(flights(&book), "0 0");
+}
+
+#[test]
+fn who_has_not_signed_in_is_sent_there() {
+    let book = Book::start();
+    let mut visitor = book.visitor();
+    let (name, igc) = sample(0);
+    assert_eq!(location(&visitor.upload(&[(&name, &igc)])), "/sign_in?back=/flights/new");
+    assert_eq!(flights(&book), "0 0");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn flight_at(latitude: f64, longitude: f64) -> String {
+    flight_on("230724", latitude, longitude)
+}
+
+/// Ten minutes of gliding down to the north.
+fn flight_on(day: &str, latitude: f64, longitude: f64) -> String {
+    let mut igc = format!("AXTHTLW\nHFDTEDATE:{day},01\n");
+    let minutes = |degrees: f64| ((degrees.fract() * 60_000.0).round() as u32).min(59_999);
+    for second in 0..600_u32 {
+        let north = latitude + f64::from(second) * 0.0001;
+        let time = format!("10{:02}{:02}", second / 60, second % 60);
+        let altitude = 2000 - second;
+        _ = writeln!(
+            igc,
+            "B{time}{:02}{:05}N{:03}{:05}EA{altitude:05}{altitude:05}",
+            north as u32,
+            minutes(north),
+            longitude as u32,
+            minutes(longitude)
+        );
+    }
+    igc
+}
