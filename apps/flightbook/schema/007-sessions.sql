@@ -15,7 +15,10 @@ declare
 begin
   if claims ->> 'role' = 'flightbook_pilot'
     and ((claims ->> 'since')::bigint = flightbook_private.password_since((claims ->> 'sub')::int)) is not true then
-    raise sqlstate 'PT401' using message = 'This session has ended. Sign in again.';
+    -- the browser forgets it
+    raise sqlstate 'PGRST' using
+      message = '{"code": "401", "message": "This session has ended. Sign in again."}',
+      detail = '{"status": 401, "headers": {"Set-Cookie": "__Host-flightbook=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"}}';
   end if;
 end $$;
 comment on function flightbook_private.check_session() is 'Refuses who has a token of a password that is not theirs any more: runs before every request';

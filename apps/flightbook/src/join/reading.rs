@@ -13,6 +13,8 @@ const DRAWN_FIXES_MAX: usize = 2_000;
 const FLIGHTS_MAX: usize = 100;
 /// No flight is longer, and no recorder is.
 const FLIGHT_S_MAX: i64 = 48 * 3600;
+/// How far a recorder's clock may be ahead.
+const CLOCK_S_MAX: i64 = 24 * 3600;
 /// The largest distance that the schema keeps.
 const DISTANCE_KM_MAX: f64 = 99_999.0;
 
@@ -25,7 +27,7 @@ pub(super) enum Problem {
     NoFlight,
     /// One who flies does so for days, or more often than anybody.
     TooMuch,
-    /// The day is none on which anybody flew.
+    /// The day is still to come.
     Date,
 }
 
@@ -78,12 +80,15 @@ pub(super) struct Flight {
     climbs_dms: Vec<i32>,
 }
 
-/// Reads the flights of a file. It takes a core for a while.
-pub(super) fn read(file: &[u8]) -> Result<Vec<Flight>, Problem> {
+/// Reads the flights of a file that is sent at `now_s`, in seconds since 1970. It takes a core for a while.
+pub(super) fn read(file: &[u8], now_s: i64) -> Result<Vec<Flight>, Problem> {
     let track = igc::read(file).map_err(Problem::Refused)?;
     let flights = track::flights(&track.fixes);
     if flights.len() > FLIGHTS_MAX {
         return Err(Problem::TooMuch);
+    }
+    if flights.iter().any(|flight| track.fixes[flight.landing].time_s > now_s + CLOCK_S_MAX) {
+        return Err(Problem::Date);
     }
     let read = |flight: &track::Flight| Flight::new(flight.of(&track.fixes), track.glider_type.as_deref());
     let read: Vec<Flight> = flights.iter().map(read).collect::<Result<_, _>>()?;

@@ -7,6 +7,7 @@ use super::respond::{Failure, problem, see_other};
 use super::season::{Season, Unpacked, is_archive};
 use super::sign_in::pilot;
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -108,7 +109,7 @@ impl Taking<'_> {
         let (content, readings) = (part.content, &self.uploads.readings);
         let read = in_turn(readings, move || {
             let file = Bytes::from(content.concat());
-            let flights = reading::read(&file);
+            let flights = reading::read(&file, now_s());
             (file, flights)
         });
         let (file, flights) = read.await?;
@@ -129,7 +130,7 @@ impl Taking<'_> {
         loop {
             let (after, next) = in_turn(&self.uploads.readings, move || {
                 let next = season.next();
-                let read = |file: Bytes| (reading::read(&file), file);
+                let read = |file: Bytes| (reading::read(&file, now_s()), file);
                 let next = next.map(|(name, file)| (name, file.map(read)));
                 (season, next)
             })
@@ -170,9 +171,9 @@ impl Taking<'_> {
                 }
                 Ok(())
             }
-            // the constraints of the schema, of which each names what cannot be
-            Err(failure) if failure.code() == "23514" => {
-                self.refuse(name, "date");
+            // what the schema does not take of one file keeps no other away
+            Err(failure) if failure.status().is_client_error() && failure.status() != StatusCode::UNAUTHORIZED => {
+                self.refuse(name, "not-kept");
                 Ok(())
             }
             Err(failure) => Err(failure.into()),
@@ -193,6 +194,10 @@ fn word(unpacked: Unpacked) -> &'static str {
         Unpacked::Unreadable => "zip-unreadable",
         Unpacked::TooMuch => "zip-too-much",
     }
+}
+
+fn now_s() -> i64 {
+    jiff::Timestamp::now().as_second()
 }
 
 /// Does what takes a core, a few at a time.

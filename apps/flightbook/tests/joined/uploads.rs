@@ -154,6 +154,7 @@ fn odd_files_are_read_or_refused_with_a_sentence() {
         (b"AXXX\nB1001014630000N00700001EA0123401230\n", "no-date"),
         (b"AXXX\nHFDTE320124\nB1001014630000N00700001EA0123401230\n", "no-date"),
         (b"AXXX\nHFDTE230724\nB1001014630000N00700001EA0123401230\n", "no-flight"),
+        (flight_on("230779", 46.5, 8.0).as_bytes(), "date"),
         (b"PK\x03\x04", "zip-unreadable"),
         (&zipped(&[("a.txt", b"x")]), "zip-empty"),
         (&vec![b'L'; 16 * 1024 * 1024 + 1], "too-long"),
