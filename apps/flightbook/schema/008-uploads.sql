@@ -40,6 +40,8 @@ declare
   digest constant bytea := sha256(igc);
   flight record;
 begin
+  -- a pilot's files one after the other, so that none is taken over twice, and no two are given one number
+  perform from flightbook.pilots for update;
   for flight in
     select * from jsonb_to_recordset(flights) as f (
       date date, launch_time time, landing_time time, duration interval, glider text,

@@ -124,6 +124,25 @@ fn several_files_and_a_season_are_taken_over_each_by_itself() {
 }
 
 #[test]
+fn files_that_are_sent_at_once_are_taken_over_once_each() {
+    let book = Book::start();
+    let ann = book.pilot("Ann");
+    let samples: Vec<(String, Vec<u8>)> = (0..6).map(sample).collect();
+    std::thread::scope(|scope| {
+        for (name, igc) in samples.iter().chain(&samples[..3]) {
+            let mut visitor = book.visitor();
+            visitor.cookie.clone_from(&ann.cookie);
+            scope.spawn(move || assert_eq!(visitor.upload(&[(name, igc)]).status, 303));
+        }
+    });
+    assert_eq!(flights(&book), "6 6");
+    assert_eq!(
+        book.database.value("select string_agg(number::text, ' ' order by number) from flightbook.flights"),
+        "1 2 3 4 5 6"
+    );
+}
+
+#[test]
 fn two_flights_in_one_file_are_two_flights() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
