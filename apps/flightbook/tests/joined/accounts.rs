@@ -1,7 +1,7 @@
 //! Who registers, signs in, changes a password, and tries to be somebody else.
 
 use crate::book::{Book, PASSWORD};
-use thalweg_flightbook::join::{AccountError, reset_password};
+use std::process::Command;
 
 const EMAIL: &str = "ann@club.example";
 
@@ -155,12 +155,20 @@ fn passwords_cannot_be_tried_for_long() {
 fn an_operator_gives_a_new_password() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let password = runtime.block_on(reset_password(&book.database.uri(), "Ann@club.example")).unwrap();
+    let reset = |email: &str| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_flightbook"));
+        program.args(["reset-password", env!("CARGO_MANIFEST_DIR"), email]);
+        program.env("THALWEG_DB_URI", book.database.uri()).output().unwrap()
+    };
+    let done = reset("Ann@club.example");
+    let told = String::from_utf8(done.stdout).unwrap();
+    let password = told.trim_end().rsplit(' ').next().unwrap_or_default();
+    assert!(done.status.success() && password.len() == 19, "{told}");
     assert_eq!(ann.get("/flights").status, 401);
     assert_eq!(ann.submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD)]).header("set-cookie"), None);
-    let entered = ann.submit("/do/sign_in", &[("email", EMAIL), ("password", &password)]);
+    let entered = ann.submit("/do/sign_in", &[("email", EMAIL), ("password", password)]);
     assert_eq!(entered.header("location"), Some("/flights"));
-    let missing = runtime.block_on(reset_password(&book.database.uri(), "nobody@club.example"));
-    assert!(matches!(missing, Err(AccountError::Missing)));
+    let missing = reset("nobody@club.example");
+    let told = String::from_utf8(missing.stderr).unwrap();
+    assert!(!missing.status.success() && told.contains("there is no such account"), "{told}");
 }
