@@ -46,6 +46,14 @@ pub struct Scores {
     pub fai_triangle: Option<Score>,
 }
 
+impl Scores {
+    /// The one of most points.
+    pub fn best(&self) -> &Score {
+        let triangles = [&self.free_triangle, &self.fai_triangle].into_iter().flatten();
+        triangles.fold(&self.free_flight, |best, other| if other.points > best.points { other } else { best })
+    }
+}
+
 /// One way to score a flight. Places are numbers of fixes.
 #[derive(Clone, Debug)]
 pub struct Score {

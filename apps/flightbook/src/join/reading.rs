@@ -1,7 +1,7 @@
 //! What is kept of a track: of each of its flights the figures, the scores, and what is drawn.
 
 use crate::igc::{self, Refusal};
-use crate::score::{self, Score};
+use crate::score::{self, Kind, Score};
 use crate::track::{self, Barogram, Figures, Fix};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -78,6 +78,10 @@ pub(super) struct Flight {
     longitudes: Vec<f64>,
     altitudes_m: Vec<i32>,
     climbs_dms: Vec<i32>,
+    scored_as: Option<&'static str>,
+    /// Of the best score: its start, its turnpoints and its finish.
+    score_latitudes: Vec<f64>,
+    score_longitudes: Vec<f64>,
 }
 
 /// Reads the flights of a file that is sent at `now_s`, in seconds since 1970. It takes a core for a while.
@@ -113,6 +117,10 @@ impl Flight {
         let (free_flight_km, free_flight_points) = score(|scores| Some(&scores.free_flight));
         let (free_triangle_km, free_triangle_points) = score(|scores| scores.free_triangle.as_ref());
         let (fai_triangle_km, fai_triangle_points) = score(|scores| scores.fai_triangle.as_ref());
+        let best = scores.as_ref().map(score::Scores::best);
+        let turnpoints = best.map_or(Vec::new(), |Score { start, turnpoints: [a, b, c], finish, .. }| {
+            [start, a, b, c, finish].map(|at| &fixes[*at]).to_vec()
+        });
         let Barogram { seconds, latitudes, longitudes, altitudes_m, climbs_dms, .. } =
             Barogram::new(fixes, DRAWN_FIXES_MAX);
         Ok(Self {
@@ -140,7 +148,21 @@ impl Flight {
             longitudes,
             altitudes_m,
             climbs_dms,
+            scored_as: best.map(|best| track_type(best.kind)),
+            score_latitudes: turnpoints.iter().map(|fix| fix.latitude).collect(),
+            score_longitudes: turnpoints.iter().map(|fix| fix.longitude).collect(),
         })
+    }
+}
+
+/// As the schema names it.
+fn track_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::FreeFlight => "free_flight",
+        Kind::FreeTriangle => "free_triangle",
+        Kind::ClosedFreeTriangle => "closed_free_triangle",
+        Kind::FaiTriangle => "fai_triangle",
+        Kind::ClosedFaiTriangle => "closed_fai_triangle",
     }
 }
 

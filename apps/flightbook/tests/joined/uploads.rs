@@ -4,6 +4,7 @@ use crate::book::{Book, Visitor};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use thalweg_flightbook::FlightBook;
+use thalweg_flightbook::score::Kind;
 use thalweg_testkit::Response;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -76,6 +77,17 @@ fn a_track_becomes_a_flight_with_its_figures() {
     let track: serde_json::Value = serde_json::from_str(&ann.page("/flights/1/track.json")).unwrap();
     let count = track["seconds"].as_array().unwrap().len();
     assert!((100..=2000).contains(&count) && track["altitudes_m"].as_array().unwrap().len() == count);
+    let fixes = thalweg_flightbook::igc::read(&igc).unwrap().fixes;
+    let flown = thalweg_flightbook::track::flights(&fixes)[0].of(&fixes);
+    let best = thalweg_flightbook::score::score(flown).unwrap();
+    let [a, b, c] = best.best().turnpoints;
+    let latitudes = [best.best().start, a, b, c, best.best().finish].map(|at| flown[at].latitude);
+    assert_eq!(track["score_latitudes"], serde_json::json!(latitudes));
+    assert!(track["scored_as"].as_str().unwrap().ends_with(if best.best().kind == Kind::FreeFlight {
+        "flight"
+    } else {
+        "triangle"
+    }));
     // the same once more is the same flight
     assert!(ann.upload(&[(&name, &igc)]).status == 303 && flights(&book) == "1 1");
     assert_eq!(outcomes(&book), format!("{name} known flight 1"));

@@ -51,7 +51,7 @@ begin
       free_flight_km numeric, free_flight_points numeric, free_triangle_km numeric, free_triangle_points numeric,
       fai_triangle_km numeric, fai_triangle_points numeric,
       starts_at timestamptz, seconds int[], latitudes double precision[], longitudes double precision[], altitudes_m int[],
-      climbs_dms int[])
+      climbs_dms int[], scored_as flightbook.track_type, score_latitudes double precision[], score_longitudes double precision[])
   loop
     select f.id, f.number, false into flight_id, number, is_new
     from flightbook.tracks t join flightbook.flights f on (f.pilot_id, f.id) = (t.pilot_id, t.flight_id)
@@ -66,9 +66,10 @@ begin
         flight.duration, flight.altitude_max_m, flight.height_gain_m, flight.free_flight_km, flight.free_flight_points,
         flight.free_triangle_km, flight.free_triangle_points, flight.fai_triangle_km, flight.fai_triangle_points)
       returning f.id, f.number, true into flight_id, number, is_new;
-      insert into flightbook.tracks (flight_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+      insert into flightbook.tracks (flight_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms,
+        scored_as, score_latitudes, score_longitudes)
       values (add_track.flight_id, igc, igc_name, flight.starts_at, flight.seconds, flight.latitudes, flight.longitudes,
-        flight.altitudes_m, flight.climbs_dms);
+        flight.altitudes_m, flight.climbs_dms, flight.scored_as, flight.score_latitudes, flight.score_longitudes);
     end if;
     return next;
   end loop;
