@@ -8,9 +8,10 @@ use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value};
 use minijinja::{Error, ErrorKind};
 use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{self, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use thalweg_encode::{EncodeError, Zone, write_scalar};
 use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid, own};
 
@@ -18,6 +19,8 @@ use thalweg_rows::{Codec, Cursor, Field, Malformed, RowView, Scalar, oid, own};
 #[derive(Debug)]
 pub struct Table {
     pub(crate) fields: Arc<[Field]>,
+    /// The places of the fields that are a row's own, where there are many. Of those with one name it is the first.
+    names: OnceLock<HashMap<Arc<str>, usize>>,
     zone: Zone,
     bytes: Vec<u8>,
     /// Where each row ends.
@@ -27,7 +30,7 @@ pub struct Table {
 impl Table {
     /// Without a row yet. Moments are written in this zone.
     pub fn new(fields: Arc<[Field]>, zone: Zone) -> Table {
-        Table { fields, zone, bytes: Vec::new(), ends: Vec::new() }
+        Table { fields, names: OnceLock::new(), zone, bytes: Vec::new(), ends: Vec::new() }
     }
 
     /// Keeps a row.
@@ -77,6 +80,19 @@ impl Table {
     pub fn into_values(self) -> Value {
         let table = Arc::new(self);
         Value::from((0..table.len()).map(|at| table.first_of_row(at)).collect::<Vec<Value>>())
+    }
+
+    /// The place of the field of a name among those of a row.
+    fn place_of(&self, fields: &Fields, name: &str) -> Option<usize> {
+        if !fields.are_all(&self.fields) || fields.own.len() < NAMES_MANY {
+            return fields.iter().find(|(_, field)| *field.name == *name).map(|(at, _)| at);
+        }
+        let names = self.names.get_or_init(|| {
+            let mut names = HashMap::new();
+            fields.iter().for_each(|(at, field)| _ = names.entry(field.name.clone()).or_insert(at));
+            names
+        });
+        names.get(name).copied()
     }
 
     /// The bytes of a row.
@@ -211,6 +227,8 @@ pub(crate) struct Rows {
 struct Kept(Mutex<[Option<Arc<Row>>; ROWS_KEPT]>);
 
 const ROWS_KEPT: usize = 4;
+/// From how many fields on they are found by a table of their names.
+const NAMES_MANY: usize = 32;
 
 impl Kept {
     fn row(&self, at: usize, table: &Arc<Table>, fields: Fields, bytes: Range<usize>, within: Within) -> Value {
@@ -321,14 +339,9 @@ impl Fields {
         }
     }
 
-    /// The place of the one with a name, looked for from another's on, and then from the first.
-    fn find(&self, name: &str, from: usize) -> Option<usize> {
-        let is_it = |(_, field): &(usize, &Field)| *field.name == *name;
-        let behind = match from {
-            0 => None,
-            _ => own_fields(&self.all[self.own.start + from..self.own.end]).find(is_it).map(|(at, _)| from + at),
-        };
-        behind.or_else(|| self.iter().find(is_it).map(|(at, _)| at))
+    /// Whether they are all of a list.
+    fn are_all(&self, all: &Arc<[Field]>) -> bool {
+        Arc::ptr_eq(&self.all, all) && !self.is_found
     }
 
     /// The row's own, each with its place. One without a name only tells that there is the row.
@@ -416,8 +429,7 @@ impl Object for Row {
     }
 
     fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
-        let (reached, _) = self.reached.get();
-        Some(self.column(self.fields.find(name, reached)?))
+        Some(self.column(self.table.place_of(&self.fields, name)?))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

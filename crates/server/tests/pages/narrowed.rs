@@ -139,6 +139,31 @@ fn a_row_is_there_whatever_of_it_is_null() {
     }
 }
 
+/// Whatever was read before: a name is the first column's that has it, of few columns and of many.
+#[test]
+fn a_name_is_the_first_columns_that_has_it() {
+    let columns: Vec<String> = (0..100).map(|at| format!("c{at} int default {at}")).collect();
+    let database = Database::new(&format!(
+        "create schema api; create table api.wide (id int primary key, {}); insert into api.wide values (1), (2);{GRANTS}",
+        columns.join(", ")
+    ));
+    let read = "{{ r.a }} {{ r.b }} {{ r.a }}";
+    for (select, shown, expected) in [
+        ("a:id,b:c7,a:c5", format!("{read};"), "1 7 1;2 7 2;"),
+        (
+            "a:id,b:c7,a:c5,*",
+            format!("{read} {{{{ r.c99 }}}} {{{{ (r|items|length) > 100 }}}};"),
+            "1 7 1 99 true;2 7 2 99 true;",
+        ),
+    ] {
+        // what is set is the engine's to run
+        let text = format!(
+            "+++\nrows = \"/wide?select={select}&order=id\"\n+++\n{{% for r in rows %}}{{% set n = 1 %}}{shown}{{% endfor %}}"
+        );
+        assert_eq!(super::page(&database, &text), expected);
+    }
+}
+
 /// A result has 1,664 columns at most; rows of others are values of one column where theirs would be more.
 #[test]
 fn wide_rows_within_a_row_fit() {
