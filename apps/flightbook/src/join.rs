@@ -15,6 +15,7 @@ mod reading;
 mod respond;
 mod season;
 mod sign_in;
+mod turn;
 mod upload;
 
 pub use accounts::{AccountError, reset_password};

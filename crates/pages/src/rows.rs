@@ -346,7 +346,7 @@ impl Fields {
 
     /// The row's own, each with its place. One without a name only tells that there is the row.
     fn iter(&self) -> impl Iterator<Item = (usize, &Field)> {
-        let rest = if self.is_found { 1 } else { 0 };
+        let rest = usize::from(self.is_found);
         let first = self.is_found.then(|| (0, self.field(0))).filter(|(_, first)| !first.name.is_empty());
         let behind = own_fields(&self.all[self.own.start + rest..self.own.end]);
         first.into_iter().chain(behind.map(move |(at, field)| (at + rest, field)))

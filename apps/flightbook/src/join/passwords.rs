@@ -1,11 +1,11 @@
 //! Passwords and their hashes: Argon2id, a few at a time, and not on a thread that answers others.
 
+use super::turn::{Busy, in_turn};
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
 use std::time::Duration;
-use thalweg_wire::{PoolError, Slots};
-use tokio::task::spawn_blocking;
+use thalweg_wire::Slots;
 
 /// How many characters a password has.
 const PASSWORD_CHARS_MIN: usize = 10;
@@ -23,16 +23,6 @@ pub(super) struct Passwords {
     decoy: String,
 }
 
-/// Too many ask for a hash.
-#[derive(Debug)]
-pub(super) struct Busy;
-
-impl From<PoolError> for Busy {
-    fn from(_: PoolError) -> Self {
-        Self
-    }
-}
-
 impl Passwords {
     pub(super) fn new() -> Result<Self, Error> {
         let slots = Slots::new(HASHES_MAX, HASHES_WAITING_MAX, HASH_WAIT_MAX);
@@ -41,24 +31,17 @@ impl Passwords {
 
     /// In the PHC string format.
     pub(super) async fn hash(&self, password: String) -> Result<String, Busy> {
-        let slot = self.slots.next().await?;
-        let hashed = spawn_blocking(move || {
-            let _slot = slot;
-            hash(&password)
-        });
-        hashed.await.ok().and_then(Result::ok).ok_or(Busy)
+        in_turn(&self.slots, move || hash(&password)).await?.and_then(Result::ok).ok_or(Busy)
     }
 
     /// Whether a password is the one of a hash. Where there is no hash it is not, and that takes as long.
     pub(super) async fn is_right(&self, password: String, hash: Option<&str>) -> Result<bool, Busy> {
-        let slot = self.slots.next().await?;
         let held_against = hash.unwrap_or(&self.decoy).to_owned();
-        let held = spawn_blocking(move || {
-            let _slot = slot;
+        let is_held = in_turn(&self.slots, move || {
             let hash = PasswordHash::new(&held_against);
             hash.is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
         });
-        Ok(held.await.map_err(|_| Busy)? && hash.is_some())
+        Ok(is_held.await?.ok_or(Busy)? && hash.is_some())
     }
 }
 
@@ -77,7 +60,7 @@ pub(super) fn made() -> String {
 
 /// In the PHC string format.
 pub(super) fn hash(password: &str) -> Result<String, Error> {
-    let hash: argon2::password_hash::phc::PasswordHash = Argon2::default().hash_password(password.as_bytes())?;
+    let hash: PasswordHash = Argon2::default().hash_password(password.as_bytes())?;
     Ok(hash.to_string())
 }
 

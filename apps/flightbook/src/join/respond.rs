@@ -1,7 +1,7 @@
 //! What handlers answer: mostly, where to go on.
 
 use super::accounts::AccountError;
-use super::passwords::Busy;
+use super::turn::Busy;
 use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};

@@ -6,6 +6,7 @@ use super::reading::{self, Flight};
 use super::respond::{Failure, problem, see_other};
 use super::season::{Season, Unpacked, is_archive};
 use super::sign_in::pilot;
+use super::turn::in_turn;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -21,7 +22,6 @@ use std::time::Duration;
 use thalweg_files::Part;
 use thalweg_server::{Api, ApiFailure, ApiResponse};
 use thalweg_wire::Slots;
-use tokio::task::spawn_blocking;
 
 /// How many tracks are read at once: each takes a core.
 const READINGS_MAX: usize = 2;
@@ -107,7 +107,7 @@ impl Taking<'_> {
             return self.archive(&file_name(&name), part.content).await;
         }
         let (content, readings) = (part.content, &self.uploads.readings);
-        let read = in_turn(readings, move || {
+        let read = read(readings, move || {
             let file = Bytes::from(content.concat());
             let flights = reading::read(&file, now_s());
             (file, flights)
@@ -118,7 +118,7 @@ impl Taking<'_> {
 
     /// Takes over the tracks of an archive. What came before one that cannot be read stays.
     async fn archive(&mut self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
-        let opened = in_turn(&self.uploads.readings, move || Season::open(content.concat().into())).await?;
+        let opened = read(&self.uploads.readings, move || Season::open(content.concat().into())).await?;
         let mut season = match opened {
             Ok(season) => season,
             Err(unpacked) => {
@@ -128,7 +128,7 @@ impl Taking<'_> {
         };
         let before = self.outcomes.len();
         loop {
-            let (after, next) = in_turn(&self.uploads.readings, move || {
+            let (after, next) = read(&self.uploads.readings, move || {
                 let next = season.next();
                 let read = |file: Bytes| (reading::read(&file, now_s()), file);
                 let next = next.map(|(name, file)| (name, file.map(read)));
@@ -200,14 +200,9 @@ fn now_s() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-/// Does what takes a core, a few at a time.
-async fn in_turn<T: Send + 'static>(readings: &Slots, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    let slot = readings.next().await.map_err(|_| Failure::Busy)?;
-    let worked = spawn_blocking(move || {
-        let _slot = slot;
-        work()
-    });
-    worked.await.map_err(|_| Failure::Request("The file cannot be read.\n"))
+/// Reads a file in its turn.
+async fn read<T: Send + 'static>(turns: &Slots, read: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    in_turn(turns, read).await?.ok_or(Failure::Request("The file cannot be read.\n"))
 }
 
 /// Takes a file's flights over in one transaction, as the pilot. Another upload may take the next number at the same moment.
