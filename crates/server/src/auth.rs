@@ -52,7 +52,7 @@ impl<'a> Who<'a> {
                 cookie::check(parts)?;
                 // a browser would send it again for ever; where the server has no secret, the token may still be good
                 let identity = identify(state, in_force, token).await.map_err(|error| match error.status {
-                    StatusCode::UNAUTHORIZED => error.forgetting(name),
+                    StatusCode::UNAUTHORIZED => error.putting(&cookie::forget(name, &in_force.config)),
                     _ => error,
                 });
                 Some(identity?)

@@ -248,6 +248,11 @@ impl Config {
         if self.admin_server_unix_socket.is_some() && self.admin_server_unix_socket == self.server_unix_socket {
             return Err(ConfigError::new("admin-server-unix-socket cannot be the same as server-unix-socket"));
         }
+        let is_for_tls = |name: &String| ["__Host-", "__Secure-"].iter().any(|prefix| name.starts_with(prefix));
+        if !self.session_cookie_secure && self.session_cookie.as_ref().is_some_and(is_for_tls) {
+            let needed = "session-cookie-secure = false needs a session-cookie whose name does not begin with __Host- or __Secure-";
+            return Err(ConfigError::new(needed));
+        }
         Ok(())
     }
 

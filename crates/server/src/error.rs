@@ -4,7 +4,6 @@ mod database;
 mod request;
 
 use crate::answer::Body;
-use crate::auth::cookie::forget;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
 use hyper::header::{
@@ -184,9 +183,9 @@ impl ApiError {
             .hint("With Prefer: session it returns a token, or NULL to sign out.")
     }
 
-    /// The same, and the browser is to forget the cookie of this name.
-    pub(crate) fn forgetting(mut self, cookie: &str) -> Self {
-        self.headers.extend(HeaderValue::try_from(forget(cookie)).ok().map(|value| (SET_COOKIE, value)));
+    /// The same, and the browser is told to put this cookie.
+    pub(crate) fn putting(mut self, cookie: &str) -> Self {
+        self.headers.extend(HeaderValue::try_from(cookie).ok().map(|value| (SET_COOKIE, value)));
         self
     }
 

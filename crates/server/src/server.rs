@@ -206,6 +206,9 @@ impl Server {
                 let_in(Some(slot), accepted);
             }
         }
+        if let Some(development) = state.site.as_deref().and_then(Site::development) {
+            development.stop();
+        }
         let _ = closing.send(true);
         let all = u32::try_from(clients_max).unwrap_or(u32::MAX);
         if tokio::time::timeout(STOP_TIMEOUT, clients.acquire_many(all)).await.is_err() {

@@ -353,6 +353,23 @@ const LOGIN: &str = "
     grant execute on all functions in schema api to test_reader, pilot;
 ";
 
+/// Over plain HTTP some browsers take no cookie that is for TLS, and forget none.
+#[test]
+fn a_session_may_do_without_tls() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{PILOTS}{LOGIN}"));
+    let session = Config { session_cookie: Some("club".into()), ..with_secret(&database.uri()) };
+    let served = Served::start(Config { session_cookie_secure: false, ..session });
+    let headers = [("prefer", "session"), ("content-type", "application/json"), ("sec-fetch-site", "same-origin")];
+    let token = token(&json!({"role": "pilot"}));
+    let entered = served.send("POST", "/rpc/login", &headers, json!({"token": token}).to_string());
+    assert_eq!(entered.header("set-cookie"), Some(&*format!("club={token}; Path=/; HttpOnly; SameSite=Lax")));
+    for (method, target, cookie) in [("POST", "/rpc/logout", token.as_str()), ("GET", "/", EXPIRED)] {
+        let cookie = format!("club={cookie}");
+        let left = served.send(method, target, &[&headers[..], &[("cookie", &cookie)]].concat(), "");
+        assert_eq!(left.header("set-cookie"), Some("club=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"), "{target}");
+    }
+}
+
 #[test]
 fn a_browser_has_a_session() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}{PILOTS}{LOGIN}"));

@@ -5,7 +5,7 @@
 
 use super::{AskedBy, identify, now_s, site};
 use crate::answer::Body;
-use crate::config::InForce;
+use crate::config::{Config, InForce};
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
 use crate::state::State;
@@ -75,13 +75,13 @@ impl<'a> Cookie<'a> {
         in_force: &InForce,
     ) -> Result<HeaderValue, ApiError> {
         let cookie = match token {
-            "" => forget(name),
+            "" => forget(name, &in_force.config),
             token => {
                 // one that the server would refuse is no use to anybody
                 let identity =
                     identify(state, in_force, token.as_bytes()).await.map_err(|_| ApiError::no_token_returned())?;
                 let age = identity.expires_s().map(|end| format!("; Max-Age={}", end.saturating_sub(now_s()).max(0)));
-                format!("{name}={token}; Path=/{}; HttpOnly; Secure; SameSite=Lax", age.unwrap_or_default())
+                format!("{name}={token}; Path=/{}{}", age.unwrap_or_default(), guard(&in_force.config))
             }
         };
         HeaderValue::try_from(cookie).map_err(|_| ApiError::no_token_returned())
@@ -115,8 +115,13 @@ pub(crate) fn check_site(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// What makes a browser forget the cookie of this name.
-pub(crate) fn forget(name: &str) -> String {
-    format!("{name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax")
+pub(super) fn forget(name: &str, config: &Config) -> String {
+    format!("{name}=; Path=/; Max-Age=0{}", guard(config))
+}
+
+/// Who may read and send it.
+fn guard(config: &Config) -> &'static str {
+    if config.session_cookie_secure { "; HttpOnly; Secure; SameSite=Lax" } else { "; HttpOnly; SameSite=Lax" }
 }
 
 /// The token in what a function has returned: a text, or the member `token` of an object or of the only row. Empty where it

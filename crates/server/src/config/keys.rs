@@ -43,6 +43,8 @@ config_of_keys! {
     "jwt-cache-max-entries": "1000", in_database => jwt_cache_max_entries: usize = at_least_none;
     /// a key of Thalweg's own: the cookie in which a token may come.
     "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
+    /// a key of Thalweg's own: whether browsers send it over TLS only.
+    "session-cookie-secure": "true" => session_cookie_secure: bool = boolean;
     /// a key of Thalweg's own: the folder whose templates are the pages of a site.
     "pages-dir": "", at_start => pages_dir: Option<PathBuf> = optional(path);
     /// a key of Thalweg's own: where the API is, if there are pages.

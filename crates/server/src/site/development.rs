@@ -35,12 +35,18 @@ pub(crate) struct Development {
     wrong: ArcSwapOption<String>,
     /// A number that changes when it does. It begins with the time, so that a server that is started again says another.
     changed: watch::Sender<u64>,
+    /// Whether the server stops, so that nobody waits for a change any more.
+    stops: watch::Sender<bool>,
 }
 
 impl Development {
     pub(super) fn new() -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        Self { wrong: ArcSwapOption::empty(), changed: watch::Sender::new(started << 20) }
+        Self {
+            wrong: ArcSwapOption::empty(),
+            changed: watch::Sender::new(started << 20),
+            stops: watch::Sender::new(false),
+        }
     }
 
     /// What is wrong with the site as it is, if anything.
@@ -61,6 +67,11 @@ impl Development {
         self.changed.send_modify(|number| *number += 1);
     }
 
+    /// Lets those go who wait for a change: a server that stops answers who has asked, and a page that is open always has.
+    pub(crate) fn stop(&self) {
+        self.stops.send_replace(true);
+    }
+
     /// The script that every page ends with.
     pub(crate) fn script(&self) -> String {
         let number = *self.changed.borrow();
@@ -71,17 +82,18 @@ impl Development {
         )
     }
 
-    /// Answers whoever asks whether the site has changed, when it has, or after a while.
+    /// Answers whoever asks whether the site has changed, when it has, or after a while, or when the server stops.
     pub(crate) async fn answer(&self, uri: &Uri) -> Option<Response<Body>> {
         let known = (uri.path() == CHANGES).then(|| uri.query())?;
         let known = known.and_then(|number| number.parse::<u64>().ok());
         let mut changed = self.changed.subscribe();
-        let other = changed.wait_for(|number| Some(*number) != known);
-        let number = match tokio::time::timeout(CHANGE_WAIT_MAX, other).await {
-            Ok(Ok(number)) => *number,
-            Ok(Err(_)) | Err(_) => known.unwrap_or(0),
-        };
-        let text = number.to_string();
+        let mut stops = self.stops.subscribe();
+        tokio::select! {
+            _ = changed.wait_for(|number| Some(*number) != known) => {}
+            _ = stops.wait_for(|stops| *stops) => {}
+            () = tokio::time::sleep(CHANGE_WAIT_MAX) => {}
+        }
+        let text = self.changed.borrow().to_string();
         let mut response = Response::new(Body::whole(text.clone().into()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -146,4 +158,22 @@ pub(crate) fn with_excerpt(folder: &Path, place: &Place, message: &str) -> Strin
         _ = write!(shown, "\n{mark} {:>4} | {line}", number + 1);
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    #[tokio::test]
+    async fn a_server_that_stops_keeps_no_page_waiting() {
+        let development = Development::new();
+        let uri = format!("{CHANGES}?{}", *development.changed.borrow()).parse().unwrap();
+        let mut answer = pin!(development.answer(&uri));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(answer.as_mut().poll(&mut context).is_pending());
+        development.stop();
+        assert!(answer.as_mut().poll(&mut context).is_ready());
+    }
 }
