@@ -86,13 +86,15 @@ const UNINDEXED: &[(&str, bool)] = &[
     ("/owners?select=id,things(id,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
     ("/owners?select=id,...things(t:id,n:name,parts(id))&id=lt.4&order=id&things.order=id&things.parts.order=id", true),
     ("/owners?select=id,...things(t:id,n:name)&order=id&things.order=id", false),
-    // of rows that are passed over nothing is embedded
+    // in rows that are left out nothing is embedded
     ("/things?select=id,owners(name)&offset=2&limit=4&order=id", true),
     (
         "/things?select=id,...owners(owner:name,kinds(name)),parts(id)&offset=2&limit=4&order=name,id&parts.order=id",
         true,
     ),
-    ("/things?select=id,owners(name)&offset=0&limit=4&order=id", false),
+    ("/things?select=id,owners(name)&offset=0&limit=100&order=id", true),
+    ("/things?select=id,owners(name)&limit=101&order=id", false),
+    ("/things?select=id,owners(name)&id=eq.7&limit=4", false),
     ("/things?select=id,owners(name)&offset=2&limit=4&order=owners(name),id", false),
     ("/things?select=id,owners!inner(name)&owners.name=like.*1&offset=2&limit=4&order=id", false),
     ("/things?select=id,owners(name)&owners=not.is.null&offset=2&limit=4&order=id", true),
