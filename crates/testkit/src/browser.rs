@@ -49,6 +49,8 @@ pub struct Browser {
     messages: Receiver<Value>,
     sent: u64,
     session: Option<String>,
+    events: Vec<Value>,
+    has_touch: bool,
     folder: TempDir,
 }
 
@@ -61,6 +63,8 @@ impl Browser {
             return None;
         };
         let mut browser = Self::launch(&program);
+        let downloads = json!({ "behavior": "allow", "downloadPath": browser.downloads() });
+        browser.call("Browser.setDownloadBehavior", downloads);
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
         let attached =
             browser.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
@@ -85,12 +89,52 @@ impl Browser {
             let texts = BufReader::new(output).split(0).map_while(Result::ok);
             texts.filter_map(|text| serde_json::from_slice(&text).ok()).for_each(|message| _ = sender.send(message));
         });
-        Self { process, commands, messages, sent: 0, session: None, folder }
+        Self { process, commands, messages, sent: 0, session: None, events: Vec::new(), has_touch: false, folder }
     }
 
     /// Whether pages may run scripts from here on.
     pub fn set_scripts(&mut self, enabled: bool) {
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !enabled }));
+    }
+
+    /// A phone's screen, which is touched, or a desktop's of this size.
+    pub fn set_screen(&mut self, (width, height): (u32, u32), is_phone: bool) {
+        let scale = if is_phone { 2 } else { 1 };
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": is_phone });
+        self.call("Emulation.setDeviceMetricsOverride", screen);
+        self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": is_phone }));
+        self.has_touch = is_phone;
+    }
+
+    /// The language that the visitor reads best, for sites and for scripts.
+    pub fn set_language(&mut self, language: &str) {
+        let agent = self.evaluate("navigator.userAgent");
+        self.call("Emulation.setUserAgentOverride", json!({ "userAgent": agent, "acceptLanguage": language }));
+        self.call("Emulation.setLocaleOverride", json!({ "locale": language }));
+    }
+
+    /// Notes from here on what pages ask for and complain of.
+    pub fn watch(&mut self) {
+        for domain in ["Network", "Runtime", "Log"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+    }
+
+    /// The addresses that have been asked for since this was called last.
+    pub fn requests(&mut self) -> Vec<String> {
+        let asked = self.take_events(|event| event["method"] == "Network.requestWillBeSent");
+        asked.iter().filter_map(|event| event["params"]["request"]["url"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// What scripts and Chromium have complained of since this was called last.
+    pub fn complaints(&mut self) -> Vec<String> {
+        let complained = self.take_events(|event| match event["method"].as_str() {
+            Some("Runtime.exceptionThrown") => true,
+            Some("Runtime.consoleAPICalled") => matches!(event["params"]["type"].as_str(), Some("error" | "warning")),
+            Some("Log.entryAdded") => matches!(event["params"]["entry"]["level"].as_str(), Some("error" | "warning")),
+            _ => false,
+        });
+        complained.iter().map(|event| event["params"].to_string()).collect()
     }
 
     /// Opens an address, and waits until all of the page is there.
@@ -141,21 +185,79 @@ impl Browser {
 
     /// Clicks into the middle of an element.
     pub fn click(&mut self, selector: &str) {
-        let node = self.node(selector);
-        self.call("DOM.scrollIntoViewIfNeeded", json!({ "nodeId": node }));
-        let shown = self.call("DOM.getContentQuads", json!({ "nodeId": node }));
-        let corner = |at: usize| shown["quads"][0][at].as_f64().unwrap_or_else(|| panic!("{selector} is not shown"));
-        let (x, y) = (f64::midpoint(corner(0), corner(4)), f64::midpoint(corner(1), corner(5)));
+        let node = json!({ "nodeId": self.node(selector) });
+        self.click_node(&node, selector);
+    }
+
+    /// Clicks the link or the button that reads so.
+    pub fn click_text(&mut self, text: &str) {
+        let quoted = Value::from(text);
+        let expression = format!(
+            "[...document.querySelectorAll('a, button')].find(element => element.innerText.trim() === {quoted})"
+        );
+        let found = self.call("Runtime.evaluate", json!({ "expression": expression }));
+        let object = &found["result"]["objectId"];
+        assert!(object.is_string(), "nothing on the page that can be clicked is {text}:\n{}", self.text());
+        self.click_node(&json!({ "objectId": object }), text);
+    }
+
+    fn click_node(&mut self, node: &Value, name: &str) {
+        self.call("DOM.scrollIntoViewIfNeeded", node.clone());
+        let shown = self.call("DOM.getContentQuads", node.clone());
+        let corner = |at: usize| shown["quads"][0][at].as_f64().unwrap_or_else(|| panic!("{name} is not shown"));
+        self.click_at(f64::midpoint(corner(0), corner(4)), f64::midpoint(corner(1), corner(5)));
+    }
+
+    /// Clicks a point of what is seen of the page, or touches it where the screen is a phone's.
+    pub fn click_at(&mut self, x: f64, y: f64) {
+        if self.has_touch {
+            self.call("Input.dispatchTouchEvent", json!({ "type": "touchStart", "touchPoints": [{ "x": x, "y": y }] }));
+            self.call("Input.dispatchTouchEvent", json!({ "type": "touchEnd", "touchPoints": [] }));
+            return;
+        }
         for event in ["mousePressed", "mouseReleased"] {
             let click = json!({ "type": event, "x": x, "y": y, "button": "left", "clickCount": 1 });
             self.call("Input.dispatchMouseEvent", click);
         }
     }
 
+    /// Moves the mouse to a point of what is seen of the page.
+    pub fn point_at(&mut self, x: f64, y: f64) {
+        self.call("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y }));
+    }
+
+    /// Waits until a file of this name has been downloaded, and gives what is in it.
+    pub fn downloaded(&mut self, name: &str) -> Vec<u8> {
+        let path = self.downloads().join(name);
+        // Chromium keeps the name with an empty file until what it writes beside it is whole
+        let is_whole = || path.metadata().is_ok_and(|file| file.len() > 0);
+        let deadline = Instant::now() + TIMEOUT;
+        while !is_whole() {
+            assert!(Instant::now() < deadline, "{name} is not downloaded");
+            thread::sleep(POLLED_AT);
+        }
+        std::fs::read(&path).expect("what is downloaded can be read")
+    }
+
+    fn downloads(&self) -> PathBuf {
+        self.folder.path().join("downloads")
+    }
+
     /// What the page looks like, as a PNG.
     pub fn screenshot(&mut self) -> Vec<u8> {
-        let taken = self.call("Page.captureScreenshot", json!({}));
+        self.screenshot_as(json!({}))
+    }
+
+    /// What the page looks like, with the settings of `Page.captureScreenshot`.
+    pub fn screenshot_as(&mut self, settings: Value) -> Vec<u8> {
+        let taken = self.call("Page.captureScreenshot", settings);
         BASE64.decode(taken["data"].as_str().unwrap_or_default()).expect("a picture is Base64")
+    }
+
+    /// What the page is on paper, as a PDF.
+    pub fn print(&mut self) -> Vec<u8> {
+        let printed = self.call("Page.printToPDF", json!({ "preferCSSPageSize": true }));
+        BASE64.decode(printed["data"].as_str().unwrap_or_default()).expect("a document is Base64")
     }
 
     fn fail(&mut self, condition: &str) -> ! {
@@ -182,11 +284,18 @@ impl Browser {
         }
     }
 
-    fn call(&mut self, method: &str, parameters: Value) -> Value {
+    /// Sends a command of the DevTools protocol, and gives its answer.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Sends a command and waits for its answer. Events, which come between, are not needed: what holds is asked.
+    fn take_events(&mut self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        // an answer comes after all that happened before it
+        self.evaluate("0");
+        self.events.extract_if(.., |event| wanted(event)).collect()
+    }
+
+    /// Sends a command and waits for its answer. Events that come between are kept, if any are asked for.
     fn try_call(&mut self, method: &str, parameters: Value) -> Result<Value, String> {
         self.sent += 1;
         let mut command = json!({ "id": self.sent, "method": method, "params": parameters });
@@ -203,6 +312,9 @@ impl Browser {
                     Some(error) => Err(error.to_string()),
                     None => Ok(message["result"].take()),
                 };
+            }
+            if message["method"].is_string() {
+                self.events.push(message);
             }
         }
         let said = std::fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
