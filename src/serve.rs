@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thalweg_embedded_postgres::Cluster;
 use thalweg_migrations::Folder;
-use thalweg_server::{Config, Server, ServerBuilder, Sources};
+use thalweg_server::{Api, Config, Server, ServerBuilder, Sources};
 
 /// How long what runs in the background may take to end, beyond which it is left behind.
 const BACKGROUND_TIME_MAX: Duration = Duration::from_secs(1);
@@ -101,7 +101,7 @@ pub(crate) fn run(serving: &Serving) -> Result<(), Box<dyn Error>> {
         site::apply(migrations, &served.config)?;
     }
     let server = Server::builder(served.config.clone()).sources(served.sources.clone());
-    serve(server.development(serving.dev), &signals, |_| {})?;
+    serve(server.development(serving.dev), &signals, |_, _| {})?;
     Ok(served.stop()?)
 }
 
@@ -111,25 +111,25 @@ pub(crate) fn run_as_postgrest(sources: Sources) -> Result<(), Box<dyn Error>> {
     let mut config = sources.read()?;
     thalweg_server::start_logging(&config);
     Unsaid::Libpq.cluster(&mut config)?;
-    serve(Server::builder(config).sources(sources), &signals, |_| {})
+    serve(Server::builder(config).sources(sources), &signals, |_, _| {})
 }
 
-/// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where.
+/// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where, and given the API as nobody.
 pub(crate) fn serve(
     server: ServerBuilder,
     signals: &Signals,
-    ready: impl FnOnce(Option<SocketAddr>),
+    ready: impl FnOnce(Option<SocketAddr>, &Api),
 ) -> Result<(), Box<dyn Error>> {
     let stop = signals.stop();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let serve = async {
         let server = server.start().await?;
-        let (address, loaded) = (server.local_addr(), server.loaded());
+        let (address, api, loaded) = (server.local_addr(), server.api(), server.loaded());
         let mut serving = std::pin::pin!(server.serve(stop));
         tokio::select! {
             ended = &mut serving => return ended,
             // if nothing can be loaded, serving ends with the reason
-            Ok(()) = loaded => ready(address),
+            Ok(()) = loaded => ready(address, &api),
         }
         serving.await
     };

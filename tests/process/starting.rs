@@ -1,60 +1,9 @@
 //! How the program starts, is configured and told what to do.
 
-use crate::program::{Directory, Program, get, runs};
+use crate::program::{Directory, Program, get};
 use nix::sys::signal::Signal;
 use std::process::Command;
 use thalweg_testkit::{Client, Database};
-
-#[test]
-fn the_demo_starts_stops_and_recovers() {
-    let directory = Directory::new("demo");
-    let arguments = ["demo", "--data-dir", directory.path(), "--port", "0", "--flights", "30"];
-    let postmaster = || {
-        let pid_file = directory.0.join("cluster/postmaster.pid");
-        std::fs::read_to_string(pid_file).ok().and_then(|text| text.lines().next().map(str::to_owned))
-    };
-
-    let mut first = Program::start(&arguments, &[]);
-    first.line("new cluster");
-    first.line("30 flights");
-    let address = first.address();
-    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
-    let flights = get(address, "/flights?select=id,pilots(name),tracks(fixes)&id=eq.10");
-    assert!(flights[0]["tracks"]["fixes"].as_i64().unwrap() > 10_000, "{flights}");
-    // another start on the same directory says who has it, and does no harm
-    let mut second = Program::start(&arguments, &[]);
-    second.line(&format!("in use by process {}", first.process.id()));
-    assert_eq!(second.wait().code(), Some(1));
-    assert_eq!(get(address, "/flights?select=id&limit=1").as_array().unwrap().len(), 1);
-    // ctrl-C stops both
-    let server = postmaster().unwrap();
-    first.signal(Signal::SIGINT);
-    assert!(first.wait().success());
-    assert!(!runs(&server) && postmaster().is_none());
-
-    let mut third = Program::start(&arguments, &[]);
-    third.line("known cluster");
-    let address = third.address();
-    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
-    third.signal(Signal::SIGKILL);
-    third.wait();
-
-    // whatever the killed one left behind is cleared up
-    let mut fourth = Program::start(&arguments, &[]);
-    fourth.line("known cluster");
-    let address = fourth.address();
-    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 30);
-    fourth.signal(Signal::SIGTERM);
-    assert!(fourth.wait().success());
-
-    let fresh = ["demo", "--data-dir", directory.path(), "--port", "0", "--flights", "3", "--fresh"];
-    let mut fifth = Program::start(&fresh, &[]);
-    fifth.line("new cluster");
-    let address = fifth.address();
-    assert_eq!(get(address, "/flights?select=id").as_array().unwrap().len(), 3);
-    fifth.signal(Signal::SIGINT);
-    assert!(fifth.wait().success());
-}
 
 #[test]
 fn serve_without_a_database_serves_its_own() {
@@ -157,6 +106,11 @@ fn what_cannot_work_ends_with_a_word() {
             vec!["serve"],
             vec![("PGRST_DB_URI", uri.as_str()), ("PGRST_ADMIN_SERVER_PORT", "3000")],
             "Error in config: admin-server-port cannot be the same as server-port",
+        ),
+        (
+            vec!["serve"],
+            vec![("THALWEG_SESSION_COOKIE", "__Host-club"), ("THALWEG_SESSION_COOKIE_SECURE", "false")],
+            "Error in config: session-cookie-secure = false needs a session-cookie whose name does not begin with",
         ),
         (
             vec!["serve"],

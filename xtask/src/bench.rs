@@ -154,6 +154,19 @@ pub(crate) fn start_cluster(settings: &[(&str, &str)]) -> Outcome<(Cluster, Path
     Ok((cluster, data_dir))
 }
 
+/// Runs scripts in a database, one after the other.
+pub(crate) fn sql(cluster: &Cluster, database: &str, scripts: &[&str]) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let config = thalweg_wire::Config::parse(&cluster.uri(database))?;
+        let mut connection = thalweg_wire::Connection::connect(&config).await?;
+        for script in scripts {
+            connection.simple(script).await?;
+        }
+        Ok(())
+    })
+}
+
 /// Where a run of today with this name is kept.
 pub(crate) fn run_directory(name: &str) -> PathBuf {
     root().join("bench/runs").join(format!("{}-{name}", said("date", &["+%Y-%m-%d"])))

@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod fast;
+mod flightbook;
 mod limits;
 mod measure;
 mod pages;
@@ -32,6 +33,8 @@ enum Chore {
     BenchWriting(writing::Options),
     /// Compare a page with the same by hand, and write the run to bench/runs
     BenchPages(pages::Options),
+    /// Measure the flight book as its pilots use it, and write the run to bench/runs
+    BenchFlightbook(flightbook::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         Chore::BenchWriting(options) => writing::run(&options),
         Chore::BenchPages(options) => pages::run(&options),
+        Chore::BenchFlightbook(options) => flightbook::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };

@@ -1,7 +1,7 @@
 //! A page of 200 flights: Thalweg beside the same page by hand, as it was and as it was fixed, and beside itself with tracks of other
 //! sizes; in turns.
 
-use crate::bench::{Server, build, free_port, machine, postmaster, run_directory, start_cluster, wait_for};
+use crate::bench::{Server, build, free_port, machine, postmaster, run_directory, sql, start_cluster, wait_for};
 use crate::measure::{children, cpu_seconds, median, peak_bytes, resident_bytes, wrk};
 use crate::{Outcome, root};
 use std::collections::BTreeMap;
@@ -98,18 +98,6 @@ fn load(cluster: &Cluster) -> Outcome {
         )?;
     }
     Ok(())
-}
-
-fn sql(cluster: &Cluster, database: &str, scripts: &[&str]) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let config = thalweg_wire::Config::parse(&cluster.uri(database))?;
-        let mut connection = thalweg_wire::Connection::connect(&config).await?;
-        for script in scripts {
-            connection.simple(script).await?;
-        }
-        Ok(())
-    })
 }
 
 fn start(cluster: &Cluster) -> Outcome<Vec<Server>> {

@@ -31,7 +31,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
             "pages",
         ],
     ),
-    ("flightbook", &["decode", "embedded-postgres", "files", "migrations", "server", "wire"]),
+    ("flightbook", &["decode", "embedded-postgres", "files", "gauge", "migrations", "server", "wire"]),
     ("byhand", &[]),
     ("pages-byhand", &[]),
 ];

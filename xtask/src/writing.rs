@@ -1,7 +1,7 @@
 //! Writes: Thalweg beside PostgREST in turns, and beside `psql \copy` of the same rows.
 
 use crate::Outcome;
-use crate::bench::{Server, build, machine, run_directory, start_cluster, start_servers_of, tools};
+use crate::bench::{Server, build, machine, run_directory, sql, start_cluster, start_servers_of, tools};
 use crate::measure::{median, peak_bytes, resident_bytes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let postgrest = tools()?;
     build(&["thalweg"])?;
     let (cluster, data_dir) = start_cluster(&[("max_wal_size", "8GB")])?;
-    sql(&cluster, SCHEMA)?;
+    sql(&cluster, "postgres", &[SCHEMA])?;
     let bodies = data_dir.join("bodies");
     make_bodies(&bodies)?;
     let (rates, uploads) = {
@@ -137,15 +137,6 @@ pub(crate) fn run(options: &Options) -> Outcome {
     cluster.stop()?;
     fs::remove_dir_all(&data_dir)?;
     report(options, &machine, &rates, &uploads)
-}
-
-fn sql(cluster: &Cluster, script: &str) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let config = thalweg_wire::Config::parse(&cluster.uri("postgres"))?;
-        thalweg_wire::Connection::connect(&config).await?.simple(script).await?;
-        Ok(())
-    })
 }
 
 fn make_bodies(directory: &Path) -> Outcome {
@@ -201,8 +192,8 @@ fn rates(options: &Options, cluster: &Cluster, servers: &[Server], directory: &P
         // the first round is to warm up
         for round in 0..=options.rounds {
             for server in servers {
-                sql(cluster, "delete from writing.flights where id > 10000")?;
-                sql(cluster, "vacuum full analyze writing.flights")?;
+                sql(cluster, "postgres", &["delete from writing.flights where id > 10000"])?;
+                sql(cluster, "postgres", &["vacuum full analyze writing.flights"])?;
                 let per_second = wrk_script(server, rate.connections, options.seconds, &script)?;
                 println!("{} · {} · round {round} · {per_second:.0}/s", rate.name, server.name);
                 if round > 0 {
@@ -240,7 +231,7 @@ fn uploads(options: &Options, cluster: &Cluster, postgrest: &Path, directory: &P
                 let server = &servers[0];
                 let url = |path: &str| format!("http://127.0.0.1:{}{path}", server.port);
                 Command::new("curl").args(["-sSf", "-o", "/dev/null", &url("/docs?limit=1")]).status()?;
-                sql(cluster, &format!("truncate writing.{}", upload.empties))?;
+                sql(cluster, "postgres", &[&format!("truncate writing.{}", upload.empties)])?;
                 let rest_bytes = resident_bytes(server.process.id());
                 let started = Instant::now();
                 let output = Command::new("curl")
@@ -270,7 +261,7 @@ fn uploads(options: &Options, cluster: &Cluster, postgrest: &Path, directory: &P
 
 /// How long psql takes for the same rows.
 fn psql_copy(cluster: &Cluster, body: &Path) -> Outcome<f64> {
-    sql(cluster, "truncate writing.narrow")?;
+    sql(cluster, "postgres", &["truncate writing.narrow"])?;
     let copy = format!("\\copy writing.narrow from '{}' csv header", body.display());
     let started = Instant::now();
     let status = Command::new("psql")

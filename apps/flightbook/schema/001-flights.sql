@@ -73,7 +73,8 @@ create table flightbook.gliders (
   constraint glider_until_after_since check (until >= since),
   unique (pilot_id, id)
 );
-create unique index gliders_name on flightbook.gliders (pilot_id, name);
+-- the name first: with the pilot first, plans that go from a flight to its glider take this one and read all that the pilot has
+create unique index gliders_name on flightbook.gliders (name, pilot_id);
 comment on table flightbook.gliders is 'What a pilot flies';
 comment on column flightbook.gliders.id is 'Its number in addresses';
 comment on column flightbook.gliders.pilot_id is 'Whose it is';
@@ -99,7 +100,8 @@ create table flightbook.sites (
   constraint site_has_both_degrees check ((latitude is null) = (longitude is null)),
   unique (pilot_id, id)
 );
-create unique index sites_name on flightbook.sites (pilot_id, name);
+-- the name first, as of gliders
+create unique index sites_name on flightbook.sites (name, pilot_id);
 comment on table flightbook.sites is 'Where a pilot launches and lands';
 comment on column flightbook.sites.id is 'Its number in addresses';
 comment on column flightbook.sites.pilot_id is 'Whose it is';
@@ -159,9 +161,15 @@ create table flightbook.flights (
   constraint landing_site foreign key (pilot_id, landing_site_id) references flightbook.sites (pilot_id, id)
 );
 create unique index flights_number on flightbook.flights (pilot_id, number);
--- with all that the list shows, so that its last page reads no row of those before it
+-- For each order of the list one with all that it shows, so that its last page reads no row of those before it.
 create index flights_date on flightbook.flights (pilot_id, date, number)
   include (id, glider_id, launch_site_id, landing_site_id, track_distance, hike_and_fly, airtime, points);
+create index flights_distance on flightbook.flights (pilot_id, track_distance desc nulls last, number desc)
+  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, airtime, points);
+create index flights_airtime on flightbook.flights (pilot_id, airtime desc nulls last, number desc)
+  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, points);
+create index flights_points on flightbook.flights (pilot_id, points desc nulls last, number desc)
+  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, airtime);
 create index flights_year on flightbook.flights (pilot_id, year, date, number);
 create index flights_glider on flightbook.flights (pilot_id, glider_id);
 create index flights_launch_site on flightbook.flights (pilot_id, launch_site_id);
@@ -234,8 +242,12 @@ create table flightbook.tracks (
     and cardinality(latitudes) = cardinality(seconds) and cardinality(longitudes) = cardinality(seconds)
     and cardinality(altitudes_m) = cardinality(seconds) and cardinality(climbs_dms) = cardinality(seconds))
 );
--- flight recorders' files are text that compresses well, and are read as a whole
-alter table flightbook.tracks alter column igc set compression lz4;
+-- Flight recorders' files are text that compresses well, and are read as a whole. Not every PostgreSQL is built with lz4.
+do $$
+begin
+  alter table flightbook.tracks alter column igc set compression lz4;
+exception when feature_not_supported then null;
+end $$;
 comment on table flightbook.tracks is 'The IGC file of a flight, and what is drawn of it';
 comment on column flightbook.tracks.flight_id is 'Which flight it is of';
 comment on column flightbook.tracks.pilot_id is 'Whose it is';

@@ -11,14 +11,19 @@ comment on function flightbook_private.password_since(int) is
 create function flightbook_private.check_session() returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  -- the demo's, which is served without TLS
+  cookie constant text := nullif(current_setting('app.settings.session_cookie', true), '');
   claims constant json := nullif(current_setting('request.jwt.claims', true), '')::json;
 begin
-  if claims ->> 'role' = 'flightbook_pilot'
-    and ((claims ->> 'since')::bigint = flightbook_private.password_since((claims ->> 'sub')::int)) is not true then
+  -- not by password_since, which PostgreSQL would plan anew for each request
+  if claims ->> 'role' = 'flightbook_pilot' and not exists (
+      select from flightbook_private.passwords w
+      where w.pilot_id = (claims ->> 'sub')::int and (extract(epoch from w.changed_at) * 1000000)::bigint = (claims ->> 'since')::bigint) then
     -- the browser forgets it
     raise sqlstate 'PGRST' using
       message = '{"code": "401", "message": "This session has ended. Sign in again."}',
-      detail = '{"status": 401, "headers": {"Set-Cookie": "__Host-flightbook=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"}}';
+      detail = format('{"status": 401, "headers": {"Set-Cookie": "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax%s"}}',
+        coalesce(cookie, '__Host-flightbook'), case when cookie is null then '; Secure' else '' end);
   end if;
 end $$;
 comment on function flightbook_private.check_session() is 'Refuses who has a token of a password that is not theirs any more: runs before every request';

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs ─ accounts.rs: the database's functions
+//!  /do/sign_in_sample ─ click.rs, in the demo alone
 //!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs: files of a ZIP ─ reading.rs: figures ─ the API, as the pilot
 //!  /do/export.zip  ─ export.rs ─ the API, as the pilot
 //! ```
 
 mod accounts;
 mod attempts;
+mod click;
 mod export;
 mod form;
 mod passwords;
-mod reading;
+pub(crate) mod reading;
 mod respond;
 mod season;
 mod sign_in;
@@ -19,12 +21,14 @@ mod turn;
 mod upload;
 
 pub use accounts::{AccountError, reset_password};
+pub(crate) use sign_in::Claims;
 
 use accounts::Accounts;
 use attempts::Attempts;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
+use click::Samples;
 use export::Exports;
 use passwords::Passwords;
 use std::fmt;
@@ -53,6 +57,19 @@ struct Shared {
 ///
 /// Without `jwt-secret` or `session-cookie` nobody can sign in; a `db-uri` that is none.
 pub fn join(server: ServerBuilder, config: &Config) -> Result<ServerBuilder, JoinError> {
+    join_with(server, config, Samples::None)
+}
+
+/// The same, where anybody signs in as one of the sample pilots by a click.
+///
+/// # Errors
+///
+/// Those of [`join`].
+pub fn join_demo(server: ServerBuilder, config: &Config) -> Result<ServerBuilder, JoinError> {
+    join_with(server, config, Samples::AtAClick)
+}
+
+fn join_with(server: ServerBuilder, config: &Config, samples: Samples) -> Result<ServerBuilder, JoinError> {
     if config.jwt_secret.is_none() || config.session_cookie.is_none() {
         return Err(JoinError::NobodySignsIn);
     }
@@ -67,6 +84,7 @@ pub fn join(server: ServerBuilder, config: &Config) -> Result<ServerBuilder, Joi
         .route("/register", post(sign_in::register))
         .route("/sign_in", post(sign_in::sign_in))
         .route("/change_password", post(sign_in::change_password))
+        .merge(samples.routes())
         .layer(DefaultBodyLimit::max(ACCOUNT_FORM_BYTES_MAX));
     let files = Router::new().route("/tracks", post(upload::tracks)).route("/export.zip", get(export::export));
     Ok(server.routes("/do", forms.merge(files).with_state(Book(Arc::new(shared)))))

@@ -5,10 +5,12 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thalweg_embedded_postgres::{Cluster, Options};
-use thalweg_flightbook::join;
-use thalweg_migrations::Folder;
+use thalweg_flightbook::{join, migrate};
 use thalweg_server::{Config, Server, Sources, print, print_error};
 use tokio::signal::unix::{SignalKind, signal};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A flight book for paraglider pilots.
 #[derive(Parser)]
@@ -36,8 +38,7 @@ enum Command {
 
 /// The configuration of a folder, and its own PostgreSQL if that names none.
 fn configure(folder: &Path) -> Result<(Config, Option<Cluster>), Box<dyn Error>> {
-    let mut config = Sources::of_process(Some(&folder.join("thalweg.conf")))?.read()?;
-    config.pages_dir = Some(folder.join("pages"));
+    let mut config = thalweg_flightbook::config(folder, &Sources::of_process(Some(&folder.join("thalweg.conf")))?)?;
     thalweg_server::start_logging(&config);
     if config.db_uri.is_some() {
         return Ok((config, None));
@@ -49,7 +50,7 @@ fn configure(folder: &Path) -> Result<(Config, Option<Cluster>), Box<dyn Error>>
 
 async fn serve(config: Config, folder: &Path) -> Result<(), Box<dyn Error>> {
     let mut terminated = signal(SignalKind::terminate())?;
-    Folder::read(&folder.join("schema"))?.apply(config.db_uri.as_deref().unwrap_or("postgresql://")).await?;
+    migrate(folder, &config).await?;
     let server = join::join(Server::builder(config.clone()), &config)?.start().await?;
     let stop = async {
         tokio::select! {
@@ -77,6 +78,7 @@ fn run(command: &Command) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> ExitCode {
+    thalweg_gauge::give_back_at_once();
     let _flushed = thalweg_server::FlushedAtEnd::default();
     match run(&Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -105,7 +105,7 @@ async fn a_role_that_may_only_look_is_told_what_is_pending() {
 #[tokio::test]
 async fn scripts_make_what_they_make_as_a_whole() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    for script in ["cases/schema.sql", "cases/differential/schema.sql", "apps/flightbook/schema.sql"] {
+    for script in ["cases/schema.sql", "cases/differential/schema.sql", "apps/flightbook/schema/001-flights.sql"] {
         let text = std::fs::read_to_string(format!("{root}/{script}")).unwrap();
         let (whole, apart) = (Database::new(&text), Database::new(""));
         let site = Site::new(&[("1.sql", &text)]);

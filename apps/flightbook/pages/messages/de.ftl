@@ -14,10 +14,13 @@ register-email = Das ist keine E-Mail-Adresse.
 register-taken = Diese Adresse ist schon registriert.
 register-password = Ein Passwort hat mindestens 10 Zeichen.
 register-busy = Zu viele Versuche. Versuche es in einer Minute wieder.
+samples = Schau dich um
+samples-about = Das ist eine Demo. Ihre Piloten sind erfunden und brauchen kein Passwort: wähle einen aus.
+sample-gone = Diesen Piloten gibt es in der Demo nicht mehr. Wähle einen anderen.
 no-account-yet = Noch kein Flugbuch?
 account-already = Du hast schon ein Flugbuch?
 account = Konto
-account-since = Seit { $date }, { $flights ->
+account-since = Seit dem { $date }, { $flights ->
     [one] ein Flug
    *[other] { $flights } Flüge
 }.
@@ -27,7 +30,7 @@ account-delete-about = { $flights ->
     [0] Das Konto wird gelöscht
     [one] Das Konto und sein Flug werden gelöscht
    *[other] Das Konto und seine { $flights } Flüge werden gelöscht
-}, samt Tracks, Schirmen, Fluggebieten und geteilten Links, und niemand kann sie zurückholen. Gib deine E-Mail-Adresse ein, wenn du das willst.
+}, samt Tracks, Schirmen, Orten und geteilten Links, und niemand kann sie zurückholen. Gib deine E-Mail-Adresse ein, wenn du das willst.
 name = Name
 name-hint = So sehen ihn andere bei Flügen, die du teilst.
 email = E-Mail-Adresse
@@ -66,6 +69,7 @@ flight-delete = Flug { NUMBER($number, useGrouping: "false") } löschen
 flight-delete-about = Der Flug vom { $date } wird samt Track und geteiltem Link gelöscht, und niemand kann ihn zurückholen.
 flight-of = { $pilot }, { $date }
 number = Nummer
+number-short = Nr.
 number-hint = Leer gelassen ist es die nächste.
 date = Datum
 year = Jahr
@@ -76,7 +80,7 @@ landing = Landung
 landing-time = Landezeit (UTC)
 airtime = Flugzeit
 track-distance = Strecke
-track-distance-km = Strecke entlang des Tracks (km)
+track-distance-km = Strecke des Tracks (km)
 hike-and-fly = Hike and Fly
 comment = Kommentar
 points = Punkte
@@ -93,7 +97,7 @@ height-gain = Höhengewinn
 elsewhere = Anderswo
 xcontest-url = Adresse bei XContest
 xcontest-tracktype = Bei XContest gewertet als
-xcontest-scored-distance = Bei XContest gewertete Strecke (km)
+xcontest-scored-distance = Gewertete Strecke (km)
 video-url = Adresse eines Videos
 at-xcontest = Der Flug bei XContest
 video = Video
@@ -127,7 +131,7 @@ upload-more = Weitere senden
 sharing = Teilen
 share = Link erstellen
 share-about = Nur du siehst diesen Flug. Ein Link zeigt ihn allen, die ihn haben, ohne Anmeldung.
-shared-since = Seit { $date } sieht den Flug, wer diesen Link hat:
+shared-since = Seit dem { $date } sieht den Flug, wer diesen Link hat:
 withdraw = Link zurückziehen
 signature = Unterschrift
 print = Drucken

@@ -116,7 +116,9 @@ function drawGrid(map, grid) {
     const icon = L.divIcon({ className: edge, html: `<span>${number(degrees)}°</span>`, iconSize: [0, 0] });
     L.marker(from, { pane: "background", icon, zIndexOffset: 1000, interactive: false, keyboard: false }).addTo(grid);
   };
-  for (const latitude of multiples(step, south, north)) line([latitude, east], [latitude, west], "degrees of-latitude", latitude);
+  // the highest would have its degrees among those of the meridians
+  const highest = north - 0.05 * (north - south);
+  for (const latitude of multiples(step, south, highest)) line([latitude, east], [latitude, west], "degrees of-latitude", latitude);
   for (const longitude of multiples(step, Math.max(west, -180), Math.min(east, 180))) line([north, longitude], [south, longitude], "degrees", longitude);
 }
 

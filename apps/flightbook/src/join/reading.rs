@@ -20,7 +20,7 @@ const DISTANCE_KM_MAX: f64 = 99_999.0;
 
 /// Why no flight comes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
+pub(crate) enum Problem {
     /// It is no track.
     Refused(Refusal),
     /// Nobody flies in it.
@@ -52,7 +52,7 @@ impl Problem {
 
 /// A flight as `flightbook.add_track` takes it.
 #[derive(Serialize)]
-pub(super) struct Flight {
+pub(crate) struct Flight {
     date: String,
     launch_time: String,
     landing_time: String,
@@ -85,7 +85,7 @@ pub(super) struct Flight {
 }
 
 /// Reads the flights of a file that is sent at `now_s`, in seconds since 1970. It takes a core for a while.
-pub(super) fn read(file: &[u8], now_s: i64) -> Result<Vec<Flight>, Problem> {
+pub(crate) fn read(file: &[u8], now_s: i64) -> Result<Vec<Flight>, Problem> {
     let track = igc::read(file).map_err(Problem::Refused)?;
     let flights = track::flights(&track.fixes);
     if flights.len() > FLIGHTS_MAX {

@@ -92,7 +92,7 @@ pub(super) async fn sign_in(
     Form(form): Form<SignIn>,
 ) -> Result<Response, Failure> {
     api.check_site()?;
-    let back = if is_of_site(&form.back) { &form.back } else { HOME };
+    let back = page_after(&form.back);
     let refused = |word| Ok(problem("/sign_in", word, &[("back", back)]));
     let client = Client::of(&peer, &headers);
     if !book.attempts.of_client(client) || !book.attempts.at_account(&form.email) {
@@ -132,6 +132,11 @@ pub(super) async fn change_password(
     enter(&book.accounts, &api, pilot_id, "/account?changed=1").await
 }
 
+/// Where somebody who has signed in goes: back, if they came from a page of this site.
+pub(super) fn page_after(back: &str) -> &str {
+    if is_of_site(back) { back } else { HOME }
+}
+
 /// Who asks, by the API; nobody has not signed in.
 pub(super) async fn pilot(api: &Api) -> Result<Option<i32>, Failure> {
     #[derive(Deserialize)]
@@ -146,9 +151,10 @@ pub(super) async fn pilot(api: &Api) -> Result<Option<i32>, Failure> {
     Ok(pilots.first().map(|pilot| pilot.id))
 }
 
-#[derive(Serialize)]
-struct Claims<'a> {
-    role: &'a str,
+/// What a token says of a pilot.
+#[derive(Debug, Serialize)]
+pub(crate) struct Claims {
+    role: &'static str,
     sub: String,
     iat: u64,
     exp: u64,
@@ -156,11 +162,22 @@ struct Claims<'a> {
     since: i64,
 }
 
+impl Claims {
+    /// Of a pilot whose password holds since then, from now on for as long as a session.
+    pub(crate) fn new(pilot_id: i32, since: i64) -> Self {
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        Self { role: PILOT, sub: pilot_id.to_string(), iat: now_s, exp: now_s + SESSION_S, since }
+    }
+}
+
 /// Begins a session, and sends the pilot on.
-async fn enter(accounts: &super::Accounts, api: &Api, pilot_id: i32, page: &str) -> Result<Response, Failure> {
-    let since = accounts.password_since(pilot_id).await?;
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let claims = Claims { role: PILOT, sub: pilot_id.to_string(), iat: now_s, exp: now_s + SESSION_S, since };
+pub(super) async fn enter(
+    accounts: &super::Accounts,
+    api: &Api,
+    pilot_id: i32,
+    page: &str,
+) -> Result<Response, Failure> {
+    let claims = Claims::new(pilot_id, accounts.password_since(pilot_id).await?);
     let cookie = api.session_cookie(&api.sign(&claims)?).await?;
     Ok(([(SET_COOKIE, cookie)], see_other(page)).into_response())
 }

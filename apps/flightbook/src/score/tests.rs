@@ -126,9 +126,9 @@ fn flights_need_a_part_of_the_budget() {
     for flight in FlightBook::new(30).flights() {
         let track = crate::igc::read(flight.igc.as_bytes()).unwrap();
         let scores = score(&track.fixes).unwrap();
-        assert!(scores.free_flight.is_proven, "flight {}", flight.id);
-        assert!(scores.free_triangle.is_none_or(|found| found.is_proven), "flight {}", flight.id);
-        assert!(scores.fai_triangle.is_none_or(|found| found.is_proven), "flight {}", flight.id);
+        assert!(scores.free_flight.is_proven, "flight {}", flight.number);
+        assert!(scores.free_triangle.is_none_or(|found| found.is_proven), "flight {}", flight.number);
+        assert!(scores.fai_triangle.is_none_or(|found| found.is_proven), "flight {}", flight.number);
     }
 }
 

@@ -172,3 +172,20 @@ fn an_operator_gives_a_new_password() {
     let told = String::from_utf8(missing.stderr).unwrap();
     assert!(!missing.status.success() && told.contains("there is no such account"), "{told}");
 }
+
+/// That is for the demo, whose pilots are nobody.
+#[test]
+fn nobody_gets_in_at_a_click() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ada");
+    ann.cookie = None;
+    for (path, fields) in
+        [("/do/sign_in_sample", [("email", "ada@club.example")]), ("/do/sign_in_sample", [("pilot", "1")])]
+    {
+        let refused = ann.submit(path, &fields);
+        assert_eq!((refused.status, refused.header("set-cookie")), (404, None), "{}", refused.text());
+    }
+    for page in ["/", "/sign_in"] {
+        assert!(!ann.page(page).contains("sign_in_sample"), "{page}");
+    }
+}

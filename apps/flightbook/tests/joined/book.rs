@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use thalweg_flightbook::join;
-use thalweg_migrations::Folder;
 use thalweg_server::{Config, Server};
 use thalweg_testkit::{Client, Database, Response};
 use tokio::sync::oneshot;
@@ -15,7 +14,7 @@ const SECRET: &str = "thermals-over-the-ridge-at-noon!";
 /// A server on a database of its own.
 pub(crate) struct Book {
     pub(crate) database: Database,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
 }
@@ -36,8 +35,7 @@ impl Book {
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let schema = Folder::read(format!("{FOLDER}/schema").as_ref()).unwrap();
-                schema.apply(config.db_uri.as_deref().unwrap()).await.unwrap();
+                thalweg_flightbook::migrate(FOLDER.as_ref(), &config).await.unwrap();
                 let server = join::join(Server::builder(config.clone()), &config).unwrap().start().await.unwrap();
                 server.loaded().await.unwrap();
                 told.send(server.local_addr().unwrap()).unwrap();

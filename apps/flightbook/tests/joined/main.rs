@@ -2,6 +2,8 @@
 
 mod accounts;
 mod book;
+mod browser;
 mod export;
+mod fetched;
 mod privacy;
 mod uploads;

@@ -8,6 +8,7 @@ mod copies;
 #[allow(dead_code, reason = "one schema is enough here")]
 mod planned;
 mod steps;
+mod tracks;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

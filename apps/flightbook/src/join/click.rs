@@ -1,0 +1,52 @@
+//! Who signs in at a click: in the demo, as one of the sample pilots, who have no passwords. Its pages have the buttons (`src/demo/samples.html`).
+
+use super::Book;
+use super::respond::{Failure, problem};
+use super::sign_in::{enter, page_after};
+use crate::sample::PILOTS;
+use axum::Router;
+use axum::extract::{Form, State};
+use axum::response::Response;
+use axum::routing::post;
+use serde::Deserialize;
+use thalweg_server::Api;
+
+/// Whether sample pilots are for anybody.
+#[derive(Clone, Copy)]
+pub(super) enum Samples {
+    /// There are none.
+    None,
+    /// Who clicks is one of them.
+    AtAClick,
+}
+
+impl Samples {
+    pub(super) fn routes(self) -> Router<Book> {
+        match self {
+            Self::None => Router::new(),
+            Self::AtAClick => Router::new().route("/sign_in_sample", post(sign_in_sample)),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Click {
+    #[serde(default)]
+    email: String,
+    #[serde(default)]
+    back: String,
+}
+
+/// Lets anybody in as a sample pilot, and as nobody else.
+async fn sign_in_sample(
+    State(Book(book)): State<Book>,
+    api: Api,
+    Form(form): Form<Click>,
+) -> Result<Response, Failure> {
+    api.check_site()?;
+    let back = page_after(&form.back);
+    let gone = || problem("/sign_in", "sample", &[("back", back)]);
+    let Some(pilot) = PILOTS.iter().find(|pilot| pilot.email == form.email) else { return Ok(gone()) };
+    let Some(account) = book.accounts.credentials(pilot.email).await? else { return Ok(gone()) };
+    enter(&book.accounts, &api, account.pilot_id, back).await
+}
