@@ -217,6 +217,8 @@ comment on index flightbook.flights_number is 'You have a flight of this number 
 
 create function flightbook_private.number_flight() returns trigger language plpgsql as $$
 begin
+  -- one after the other, so that no two are given the same
+  perform from flightbook.pilots where id = new.pilot_id for update;
   new.number := coalesce((select max(number) from flightbook.flights where pilot_id = new.pilot_id), 0) + 1;
   return new;
 end $$;

@@ -172,6 +172,8 @@ begin
     raise 'The first row must name the columns, and date among them.'
       using errcode = 'check_violation', column = 'file', constraint = 'csv_head';
   end if;
+  -- one file after the other: a form may be sent twice
+  perform from flightbook.pilots for update;
   delete from flightbook.import_rows;
   insert into flightbook.import_rows (line, number, date, glider, launch_site, launch_time_utc, landing_site, landing_time_utc,
     track_distance, hikeandfly, comment, xcontest_url, xcontest_tracktype, xcontest_scored_distance, video_url, problems)
@@ -201,6 +203,8 @@ create function flightbook.finish_import() returns int language plpgsql as $$
 declare
   taken_over int;
 begin
+  -- when the form is sent twice, the second finds no rows left
+  perform from flightbook.pilots for update;
   insert into flightbook.gliders (manufacturer, model)
   select distinct split_part(glider, ' ', 1), btrim(substr(glider, length(split_part(glider, ' ', 1)) + 1))
   from flightbook.import_rows r

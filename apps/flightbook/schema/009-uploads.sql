@@ -40,7 +40,7 @@ declare
   digest constant bytea := sha256(igc);
   flight record;
 begin
-  -- a pilot's files one after the other, so that none is taken over twice, and no two are given one number
+  -- a pilot's files one after the other, so that none is taken over twice
   perform from flightbook.pilots for update;
   for flight in
     select * from jsonb_to_recordset(flights) as f (
@@ -100,6 +100,7 @@ create policy own on flightbook.uploads to flightbook_pilot using (pilot_id = (s
 grant select, delete, insert (place, file, problem, flight_id, number) on flightbook.uploads to flightbook_pilot;
 
 create function flightbook.note_uploads(outcomes jsonb) returns void language sql as $$
+  select from flightbook.pilots for update;
   delete from flightbook.uploads;
   insert into flightbook.uploads (place, file, problem, flight_id, number)
   select o.place, o.file, o.problem, f.id, o.number

@@ -28,8 +28,6 @@ const READINGS_MAX: usize = 2;
 /// How many files may wait for that, and how long each.
 const READINGS_WAITING_MAX: usize = 64;
 const READING_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often a flight is tried to be added whose number another has taken meanwhile.
-const ATTEMPTS_MAX: usize = 3;
 /// How long a file's name may be, in characters.
 const FILE_NAME_CHARS_MAX: usize = 255;
 const FORM: &str = "/flights/new";
@@ -205,22 +203,14 @@ async fn read<T: Send + 'static>(turns: &Slots, read: impl FnOnce() -> T + Send 
     in_turn(turns, read).await?.ok_or(Failure::Request("The file cannot be read.\n"))
 }
 
-/// Takes a file's flights over in one transaction, as the pilot. Another upload may take the next number at the same moment.
+/// Takes a file's flights over in one transaction, as the pilot.
 async fn add(api: &Api, name: &str, file: &Bytes, flights: &[Flight]) -> Result<ApiResponse, ApiFailure> {
     let boundary = format!("flightbook-{:032x}", rand::random::<u128>());
     let flights = serde_json::to_string(flights).unwrap_or_default();
-    let mut attempts = 1;
-    loop {
-        let added = api
-            .post("/rpc/add_track")
-            .header("content-type", &format!("multipart/form-data; boundary={boundary}"))
-            .stream(Pieces::form(&boundary, &[("flights", &flights), ("igc_name", name)], file))
-            .await;
-        match added {
-            Err(failure) if failure.code() == "23505" && attempts < ATTEMPTS_MAX => attempts += 1,
-            added => return added,
-        }
-    }
+    api.post("/rpc/add_track")
+        .header("content-type", &format!("multipart/form-data; boundary={boundary}"))
+        .stream(Pieces::form(&boundary, &[("flights", &flights), ("igc_name", name)], file))
+        .await
 }
 
 /// A body in pieces, of which the file is the one that was received.

@@ -6,4 +6,5 @@ mod browser;
 mod export;
 mod fetched;
 mod privacy;
+mod twice;
 mod uploads;

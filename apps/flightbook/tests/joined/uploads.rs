@@ -24,7 +24,7 @@ fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-fn location(response: &Response) -> &str {
+pub(crate) fn location(response: &Response) -> &str {
     assert_eq!(response.status, 303, "{}", response.text());
     response.header("location").unwrap()
 }

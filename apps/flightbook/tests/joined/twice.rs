@@ -1,0 +1,82 @@
+//! What a pilot sends several times at once, as by a double click.
+
+use crate::book::{Book, Visitor};
+use crate::uploads::sample;
+use std::time::Duration;
+use thalweg_testkit::Response;
+
+const SENDERS: usize = 3;
+
+/// Sends the same as several visitors, who all come to a table before one goes on; with where they are sent to.
+fn meet(book: &Book, pilot: &Visitor, table: &str, send: fn(&mut Visitor) -> Response) -> Vec<String> {
+    let hold = format!(
+        "do $$ begin
+           lock table flightbook.{table} in share mode;
+           while (select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') < {SENDERS} loop
+             perform pg_sleep(0.01), pg_stat_clear_snapshot();
+           end loop;
+         end $$"
+    );
+    let held = format!(
+        "select count(*) from pg_locks where relation = 'flightbook.{table}'::regclass and granted and mode = 'ShareLock'"
+    );
+    std::thread::scope(|scope| {
+        let holding = scope.spawn(|| book.database.execute(&hold));
+        while book.database.value(&held) == "0" && !holding.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let senders = [(); SENDERS].map(|()| {
+            let mut visitor = book.visitor();
+            visitor.cookie.clone_from(&pilot.cookie);
+            scope.spawn(move || send(&mut visitor))
+        });
+        let answers = senders.map(|sender| sender.join().unwrap());
+        answers.iter().map(|answer| crate::uploads::location(answer).to_owned()).collect()
+    })
+}
+
+#[test]
+fn a_track_that_is_known_is_named_to_each_who_sends_it() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let send = |visitor: &mut Visitor| {
+        let (name, igc) = sample(0);
+        visitor.upload(&[(&name, &igc)])
+    };
+    assert_eq!(send(&mut ann).header("location"), Some("/flights/1"));
+    assert_eq!(meet(&book, &ann, "uploads", send), ["/flights/uploaded"; SENDERS]);
+    assert_eq!(
+        book.database.value("select string_agg(problem || ' ' || number, ' ') from flightbook.uploads"),
+        "known 1"
+    );
+}
+
+#[test]
+fn a_csv_file_is_taken_over_once() {
+    let book = Book::start();
+    let ann = book.pilot("Ann");
+    let sent = meet(&book, &ann, "import_rows", |visitor| {
+        let body = "--B0undary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\n\
+            date,launch_site\n2024-07-01,Fiesch\n2024-07-02,Fiesch\n\r\n--B0undary--\r\n";
+        let form = [("content-type", "multipart/form-data; boundary=B0undary"), ("origin", "http://test")];
+        visitor.ask("POST", "/import", &form, body.as_bytes())
+    });
+    assert_eq!(sent, ["/import/preview"; SENDERS]);
+    let finished = meet(&book, &ann, "sites", |visitor| visitor.submit("/import/preview", &[]));
+    assert_eq!(finished, ["/flights"; SENDERS]);
+    let flights = "select string_agg(number || ' ' || date, ', ' order by number) from flightbook.flights";
+    assert_eq!(book.database.value(flights), "1 2024-07-01, 2 2024-07-02");
+}
+
+#[test]
+fn flights_that_are_added_at_once_have_numbers_of_their_own() {
+    let book = Book::start();
+    let ann = book.pilot("Ann");
+    let mut sent = meet(&book, &ann, "flights", |visitor| visitor.submit("/flights/new", &[("date", "2024-07-01")]));
+    sent.sort();
+    assert_eq!(sent, ["/flights/1", "/flights/2", "/flights/3"]);
+    assert_eq!(
+        book.database.value("select string_agg(number::text, ' ' order by number) from flightbook.flights"),
+        "1 2 3"
+    );
+}
