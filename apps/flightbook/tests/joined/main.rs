@@ -5,6 +5,7 @@ mod book;
 mod browser;
 mod export;
 mod fetched;
+mod maps;
 mod privacy;
 mod twice;
 mod uploads;
