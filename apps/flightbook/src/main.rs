@@ -50,8 +50,10 @@ fn configure(folder: &Path) -> Result<(Config, Option<Cluster>), Box<dyn Error>>
 
 async fn serve(config: Config, folder: &Path) -> Result<(), Box<dyn Error>> {
     let mut terminated = signal(SignalKind::terminate())?;
+    // before anything is changed for nothing
+    let server = join::join(Server::builder(config.clone()), &config)?;
     migrate(folder, &config).await?;
-    let server = join::join(Server::builder(config.clone()), &config)?.start().await?;
+    let server = server.start().await?;
     let stop = async {
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
