@@ -61,6 +61,7 @@ flights-found = { $count ->
    *[other] { $count } Flüge
 }
 flights-none = Es gibt noch keine.
+flights-none-such = So ist keiner.
 flight = Flug
 flight-new = Neuer Flug
 flight-number = Flug { NUMBER($number, useGrouping: "false") }

@@ -61,6 +61,7 @@ flights-found = { $count ->
    *[other] { $count } flights
 }
 flights-none = There are none yet.
+flights-none-such = None is like that.
 flight = Flight
 flight-new = New flight
 flight-number = Flight { NUMBER($number, useGrouping: "false") }
