@@ -146,6 +146,10 @@ fn the_demo_lets_sample_pilots_in_at_a_click() {
     assert_eq!(gone.status, 200, "{}", gone.text());
     let out = demo.page("/flights", &bo);
     assert_eq!(out.header("set-cookie"), Some("flightbook-demo=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"));
+    // who registers with the address of one who is gone is no sample pilot
+    let form = [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://test")];
+    let registered = demo.ask("POST", "/do/register", &form, "name=Bo&email=bo@club.example&password=over+the+ridge");
+    assert_eq!((registered.status, registered.header("location")), (303, Some("/flights")), "{}", registered.text());
     // another site's page does not click, and nobody gets in who is no sample pilot
     assert_eq!(demo.click("ada@club.example", "http://elsewhere").status, 403);
     for nobody in ["bo@club.example", "", "nobody@club.example", "ADA@club.example'--", "%00"] {

@@ -25,6 +25,9 @@ pub struct Pilot {
     gliders: &'static [usize],
 }
 
+/// The hash of no password: what sample pilots have, and nobody who has registered.
+pub(crate) const NO_PASSWORD: &str = "$none$";
+
 /// Who can be signed in by a click. The first has as many flights as are asked for, the others a few.
 pub const PILOTS: [Pilot; 14] = [
     pilot("Ada Zumtobel", "ada@club.example", u32::MAX, 2019, &[0, 1, 6, 2, 4, 5], &[0, 2, 5, 7]),

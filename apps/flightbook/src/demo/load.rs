@@ -1,7 +1,7 @@
 //! Puts the sample pilots into a flight book: their tracks are read, scored and stored as uploads are.
 
 use crate::join::reading;
-use crate::sample::{Flight, FlightBook, PILOTS, Pilot};
+use crate::sample::{Flight, FlightBook, NO_PASSWORD, PILOTS, Pilot};
 use serde_json::{Value, json};
 use std::fmt;
 use thalweg_wire::{Bytes, Config, Connection, Error, Format, Param, Query, Texts};
@@ -10,8 +10,6 @@ use thalweg_wire::{Bytes, Config, Connection, Error, Format, Param, Query, Texts
 const TRACKS_MAX: usize = 40;
 /// Whatever the clock of this machine says, the sample is not to come.
 const ANY_TIME_S: i64 = 1 << 40;
-/// The hash of no password.
-const NO_PASSWORD: &str = "$none$";
 
 const REGISTER: &str = "select flightbook_private.register($1, $2, $3)";
 const ACT_AS: &str = "select set_config('request.jwt.claims', json_build_object('sub', $1::text)::text, true), set_config('role', 'flightbook_pilot', true)";
