@@ -71,7 +71,8 @@ create table flightbook.gliders (
   until        date,
   comment      varchar(2000) not null default '',
   constraint glider_until_after_since check (until >= since),
-  unique (pilot_id, id)
+  -- with what lists show of it, so that they read the index alone
+  unique (pilot_id, id) include (name)
 );
 -- the name first: with the pilot first, plans that go from a flight to its glider take this one and read all that the pilot has
 create unique index gliders_name on flightbook.gliders (name, pilot_id);
@@ -98,7 +99,8 @@ create table flightbook.sites (
   longitude   double precision constraint longitude_on_earth check (longitude between -180 and 180),
   comment     varchar(2000) not null default '',
   constraint site_has_both_degrees check ((latitude is null) = (longitude is null)),
-  unique (pilot_id, id)
+  -- with what lists show of it
+  unique (pilot_id, id) include (name, country)
 );
 -- the name first, as of gliders
 create unique index sites_name on flightbook.sites (name, pilot_id);
