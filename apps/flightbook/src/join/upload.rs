@@ -47,10 +47,10 @@ impl Default for Uploads {
 
 /// Takes over the tracks of a form's field `igc`: files, and archives of such.
 pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Request) -> Result<Response, Failure> {
-    if pilot(&api).await?.is_none() {
+    let Some(pilot) = pilot(&api).await? else {
         return Ok(see_other("/sign_in?back=/flights/new"));
-    }
-    let Received { parts, room: _room } = match book.uploads.room.receive(request).await {
+    };
+    let Received { parts, taken: _taken } = match book.uploads.room.receive(pilot, request).await {
         Ok(received) => received,
         Err(Unread::TooLarge) => return Ok(problem(FORM, "upload-too-large", &[])),
         Err(Unread::Failed(failure)) => return Err(failure),
