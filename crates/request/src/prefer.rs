@@ -77,6 +77,11 @@ pub enum Missing {
 }
 
 impl<'a> Preferences<'a> {
+    /// Asks for no estimate.
+    pub fn count_exactly(&mut self) {
+        self.count = self.count.map(|_| Count::Exact);
+    }
+
     /// Reads the values of all `Prefer` headers, in order.
     pub fn parse(headers: impl Iterator<Item = &'a str>) -> Self {
         let mut found = Self::default();

@@ -132,3 +132,19 @@ fn the_same_file_of_another_pilot_tells_nothing_of_the_first() {
         "1 2"
     );
 }
+
+#[test]
+fn no_estimate_tells_how_many_flights_others_have() {
+    let book = Book::start();
+    let (_ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    book.database.execute(
+        "insert into flightbook.flights (pilot_id, number, date)
+           select case when n = 1 then 2 else 1 end, n, date '2024-07-01' from generate_series(1, 60) n;
+         analyze flightbook.flights",
+    );
+    for count in ["count=exact", "count=planned", "count=estimated"] {
+        let counted = bob.ask("GET", "/api/flights?select=id", &[("prefer", count)], b"");
+        assert_eq!(counted.header("content-range"), Some("0-0/1"), "{count}");
+        assert_eq!(counted.header("preference-applied"), Some("count=exact"), "{count}");
+    }
+}

@@ -346,6 +346,7 @@ mod tests {
         ("server-trace-header", "X-Id"),
         ("session-cookie", "club"),
         ("session-cookie-secure", "false"),
+        ("db-count-estimates", "false"),
         ("pages-dir", "/srv/club/pages"),
         ("pages-api-prefix", "/rest"),
         ("pages-language", "de-CH"),

@@ -45,6 +45,8 @@ config_of_keys! {
     "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
     /// a key of Thalweg's own: whether browsers send it over TLS only.
     "session-cookie-secure": "true" => session_cookie_secure: bool = boolean;
+    /// a key of Thalweg's own: whether rows are counted by the planner's estimates where that is asked for, or exactly.
+    "db-count-estimates": "true" => db_count_estimates: bool = boolean;
     /// a key of Thalweg's own: the folder whose templates are the pages of a site.
     "pages-dir": "", at_start => pages_dir: Option<PathBuf> = optional(path);
     /// a key of Thalweg's own: where the API is, if there are pages.

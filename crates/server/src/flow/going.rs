@@ -159,7 +159,10 @@ impl<'a> Going<'a> {
         body: &mut RequestBody,
         bill: &mut Bill,
     ) -> Result<ApiRequest<'a>, ApiError> {
-        let request = ApiRequest::parse(action, target, self.head_only(), self.params, self.headers)?;
+        let mut request = ApiRequest::parse(action, target, self.head_only(), self.params, self.headers)?;
+        if !self.in_force.config.db_count_estimates {
+            request.preferences.count_exactly();
+        }
         body.receive(&self.parts.headers, &request).await?;
         bill.lap(Stage::Parse);
         if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), self.context(&request))?.copies() {
