@@ -5,7 +5,8 @@ create function flightbook_private.short_line(degrees double precision[]) return
 language sql immutable parallel safe as $$
   select array_agg(mean order by part)
   from (
-    select part, round(avg(degree)::numeric, 4)::double precision as mean
+    -- beyond the 180th meridian it goes on, instead of all round the world
+    select part, round(avg(degree - 360 * round((degree - degrees[1]) / 360))::numeric, 4)::double precision as mean
     from unnest(degrees) with ordinality fix (degree, n),
       lateral (select case when n = 1 then 0 when n = cardinality(degrees) then 21 else 1 + (n - 2) * 20 / (cardinality(degrees) - 2) end) p (part)
     group by part
@@ -25,7 +26,7 @@ alter table flightbook.tracks
   add constraint score_is_whole check (cardinality(score_latitudes) = case when scored_as is null then 0 else 5 end
     and cardinality(score_longitudes) = cardinality(score_latitudes));
 comment on column flightbook.tracks.line_latitudes is 'Latitudes of at most 22 points, which make the line on the map of all flights';
-comment on column flightbook.tracks.line_longitudes is 'Their longitudes';
+comment on column flightbook.tracks.line_longitudes is 'Their longitudes; beyond the 180th meridian they go on';
 comment on column flightbook.tracks.scored_as is 'What the best score is of';
 comment on column flightbook.tracks.score_latitudes is 'Latitudes of its start, its three turnpoints and its finish, in degrees';
 comment on column flightbook.tracks.score_longitudes is 'Their longitudes, in degrees';

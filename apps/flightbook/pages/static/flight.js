@@ -1,6 +1,6 @@
 // A flight's track on the map and its barogram, which point at each other.
 import { drawBarogram } from "barogram";
-import { createMap, fail, fill, load, number, pairs, showAll, wordsOf } from "map";
+import { beside, createMap, fail, fill, load, number, pairs, showAll, wordsOf } from "map";
 
 /** As far from the track, in pixels, the pointer still means it. */
 const NEAR = 40;
@@ -39,8 +39,8 @@ function drawTrack(element, track, words, choose) {
   for (const { climbs, from, to } of stretches(track.climbs_dms)) {
     L.polyline(places.slice(from, to + 1), { className: climbs ? "track-up" : "track-down", interactive: false }).addTo(map);
   }
-  drawScore(map, track);
-  drawSites(map, track.sites ?? []);
+  drawScore(map, track, places[0][1]);
+  drawSites(map, track.sites ?? [], places[0][1]);
   for (const [place, className] of [[places[0], "launch"], [places.at(-1), "landing"]]) {
     L.circleMarker(place, { className, radius: 6, interactive: false }).addTo(map);
   }
@@ -63,9 +63,9 @@ function stretches(climbs) {
   return found;
 }
 
-function drawScore(map, { scored_as: kind, score_latitudes: latitudes, score_longitudes: longitudes }) {
+function drawScore(map, { scored_as: kind, score_latitudes: latitudes, score_longitudes: longitudes }, others) {
   if (!kind) return;
-  const [start, ...rest] = pairs(latitudes, longitudes);
+  const [start, ...rest] = pairs(latitudes, longitudes, others);
   const turnpoints = rest.slice(0, 3), finish = rest[3];
   const isTriangle = kind !== "free_flight";
   const course = isTriangle ? [...turnpoints, turnpoints[0]] : [start, ...rest];
@@ -85,10 +85,11 @@ function fillLegend(legend, score, launched, landed) {
 }
 
 /** The pilot's sites, by which they know where they are. */
-function drawSites(map, sites) {
+function drawSites(map, sites, others) {
   const view = map.getBounds();
-  for (const { name, latitude, longitude } of sites.filter((site) => view.contains([site.latitude, site.longitude]))) {
-    L.circleMarker([latitude, longitude], { className: "site", radius: 3, interactive: false })
+  const placed = sites.map(({ name, latitude, longitude }) => ({ name, place: [latitude, beside(others, longitude)] }));
+  for (const { name, place } of placed.filter(({ place }) => view.contains(place))) {
+    L.circleMarker(place, { className: "site", radius: 3, interactive: false })
       .bindTooltip(document.createTextNode(name), { permanent: true, direction: "bottom", offset: [0, 2], className: "site-name" }).addTo(map);
   }
 }

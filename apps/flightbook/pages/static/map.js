@@ -9,7 +9,12 @@ export const fill = (words, values) => words.replace(/\{(\w+)\}/g, (_, name) => 
 
 export const number = (value, options) => new Intl.NumberFormat(document.documentElement.lang, options).format(value);
 
-export const pairs = (latitudes, longitudes) => latitudes.map((latitude, at) => [latitude, longitudes[at]]);
+/** As many degrees, less than half round the world from others: what crosses the 180th meridian goes on beyond it. */
+export const beside = (others, degrees) => degrees + 360 * Math.round((others - degrees) / 360);
+
+/** Places along a line, beside its first or beside another longitude. */
+export const pairs = (latitudes, longitudes, others = longitudes[0]) =>
+  latitudes.map((latitude, at) => [latitude, beside(others, longitudes[at])]);
 
 export async function load(address) {
   const answer = await fetch(address);
@@ -99,7 +104,7 @@ function unroll({ type, coordinates }) {
   for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
     ring.forEach((position, at) => {
       const isPole = position[1] < -89;
-      if (at > 0 && !isPole) position[0] += 360 * Math.round((ring[at - 1][0] - position[0]) / 360);
+      if (at > 0 && !isPole) position[0] = beside(ring[at - 1][0], position[0]);
     });
     const [first, last] = [ring[0][0], ring.at(-1)[0]];
     if (Math.abs(last - first) > 180) ring.push([last, -85], [first, -85]);

@@ -22,3 +22,19 @@ fn a_flight_is_on_the_map_by_its_track_or_else_by_its_site() {
     assert_eq!((points("latitudes"), points("longitudes")), (vec![22, 0, 0, 0], vec![22, 0, 0, 0]));
     assert_eq!(ann.page("/map.json?year=2019"), "[]");
 }
+
+/// Rather than all round the world.
+#[test]
+fn a_line_over_the_180th_meridian_goes_on_beyond_it() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    book.database.execute(
+        "insert into flightbook.flights (pilot_id, number, date) values (1, 1, '2020-05-02'), (1, 2, '2020-05-01');
+         insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+         values (1, 1, 'E', 'east.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{179.95,179.99,-179.99,-179.85}', '{0,0,0,0}', '{0,0,0,0}'),
+           (2, 1, 'W', 'west.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{-179.95,-179.99,179.99,179.85}', '{0,0,0,0}', '{0,0,0,0}')",
+    );
+    let flights: Value = serde_json::from_str(&ann.page("/map.json?year=")).unwrap();
+    assert_eq!(flights[0]["longitudes"], json!([179.95, 179.99, 180.01, 180.15]));
+    assert_eq!(flights[1]["longitudes"], json!([-179.95, -179.99, -180.01, -180.15]));
+}
