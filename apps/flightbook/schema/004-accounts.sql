@@ -49,11 +49,14 @@ comment on function flightbook.sign_out() is 'Ends the session';
 create function flightbook.delete_account(email text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  delete from flightbook.pilots p
-  where p.id = flightbook_private.pilot_id() and lower(p.email) = lower(btrim(delete_account.email));
+  perform from flightbook.pilots p
+  where p.id = flightbook_private.pilot_id() and lower(p.email) = lower(btrim(delete_account.email)) for update;
   if not found then
     raise 'This is not your address.' using errcode = 'check_violation', column = 'email', constraint = 'email_is_own';
   end if;
+  -- before the gliders and sites that they name, as an edit has them, which would wait for this and this for it
+  delete from flightbook.flights f where f.pilot_id = flightbook_private.pilot_id();
+  delete from flightbook.pilots p where p.id = flightbook_private.pilot_id();
   return null;
 end $$;
 comment on function flightbook.delete_account(text) is 'Deletes whoever asks, with all that is theirs, and ends the session; the address is asked for lest it be done unawares';

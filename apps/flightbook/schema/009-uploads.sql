@@ -101,6 +101,10 @@ grant select, delete, insert (place, file, problem, flight_id, number) on flight
 
 create function flightbook.note_uploads(outcomes jsonb) returns void language sql as $$
   select from flightbook.pilots for update;
+  -- the flights before what names them, as a deletion has them, which would wait for this and this for it
+  select from flightbook.flights
+  where id in (select o.flight_id from jsonb_to_recordset(outcomes) as o (flight_id int))
+  order by id for key share;
   delete from flightbook.uploads;
   insert into flightbook.uploads (place, file, problem, flight_id, number)
   select o.place, o.file, o.problem, f.id, o.number

@@ -1,6 +1,7 @@
 //! The flight book's database: who reaches what, what its statistics come to, what a CSV file becomes.
 
 use std::fs;
+use std::time::Duration;
 use thalweg_testkit::{Database, query_at};
 
 /// Ann (1) and Bob (2), each with a glider, a site and two flights, of which the first has a track.
@@ -52,6 +53,31 @@ impl Book {
         self.0.try_execute(&format!(
             "set role flightbook_pilot; set request.jwt.claims = '{{\"sub\":\"{pilot}\"}}'; {sql}"
         ))
+    }
+
+    /// Whether the database lets a pilot do two things at once: a row that is held keeps the first waiting until the second waits too.
+    fn lets_at_once(&self, pilot: u32, held: &str, things: [&str; 2]) -> bool {
+        let waiting =
+            "(select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')";
+        let hold = format!(
+            "do $$ begin
+               perform from {held} for update;
+               perform pg_advisory_xact_lock(1);
+               while {waiting} < 2 loop perform pg_sleep(0.01), pg_stat_clear_snapshot(); end loop;
+             end $$"
+        );
+        let until = |sql: &str| {
+            while self.0.value(sql) != "t" {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.0.execute(&hold));
+            until("select exists (select from pg_locks where locktype = 'advisory' and granted)");
+            let first = scope.spawn(|| self.lets(pilot, things[0]));
+            until(&format!("select {waiting} = 1"));
+            self.lets(pilot, things[1]) && first.join().unwrap()
+        })
     }
 
     fn lets_anybody(&self, sql: &str) -> bool {
@@ -260,4 +286,21 @@ fn an_account_is_deleted_with_all_that_is_its_own_and_nothing_else() {
         assert_eq!(book.0.value(&left), "1", "{table}");
     }
     assert_eq!(book.0.value("select count(*) from flightbook_private.passwords"), "1");
+}
+
+#[test]
+fn what_a_pilot_does_at_once_waits_for_each_other_one_way() {
+    let book = Book::new(PILOTS);
+    book.0.execute(
+        "insert into flightbook.uploads (pilot_id, place, file, flight_id, number) values (1, 1, 'a.igc', 1, 1), (1, 2, 'b.igc', 2, 2)",
+    );
+    let note = r#"select flightbook.note_uploads('[{"place": 1, "file": "a.igc", "flight_id": 1, "number": 1}]')"#;
+    let delete = "delete from flightbook.flights where id = 1";
+    assert!(book.lets_at_once(1, "flightbook.uploads where place = 2", [note, delete]));
+    assert_eq!(book.0.value("select count(*) from flightbook.uploads"), "0");
+    let delete = "select flightbook.delete_account('bob@club.example')";
+    let edit = "update flightbook.flights set glider_id = 2 where id = 3";
+    book.0.execute("update flightbook.flights set glider_id = null where id = 3");
+    assert!(book.lets_at_once(2, "flightbook.sites where pilot_id = 2", [delete, edit]));
+    assert_eq!(book.0.value("select count(*) from flightbook.flights where pilot_id = 2"), "0");
 }
