@@ -9,6 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
+use memchr::memchr;
 use serde::Deserialize;
 use std::error::Error;
 use std::future::poll_fn;
@@ -32,11 +33,17 @@ const PIECES_MAX: usize = 4;
 /// How many tracks are listed at a time.
 const LISTED_MAX: usize = 1_000;
 
-/// The tables of an archive, by file and request. That of the flights has the columns that an import reads.
-const TABLES: [(&str, &str); 3] = [
-    ("flights.csv", "/flights_exported?order=number"),
-    ("gliders.csv", "/gliders?select=manufacturer,model,since,until,comment&order=name"),
-    ("sites.csv", "/sites?select=name,country,elevation_m,latitude,longitude,comment&order=name"),
+/// The tables of an archive: file, relation, order and columns. That of the flights has those that an import reads.
+const TABLES: [(&str, &str, &str, &str); 3] = [
+    (
+        "flights.csv",
+        "flights_exported",
+        "number",
+        "number,date,glider,launch_site,launch_time_utc,landing_site,landing_time_utc,track_distance,hikeandfly,comment,\
+         xcontest_url,xcontest_tracktype,xcontest_scored_distance,video_url",
+    ),
+    ("gliders.csv", "gliders", "name", "manufacturer,model,since,until,comment"),
+    ("sites.csv", "sites", "name", "name,country,elevation_m,latitude,longitude,comment"),
 ];
 
 /// Archives being made.
@@ -87,10 +94,19 @@ type Archive = ZipWriter<StreamWriter<Pieces>>;
 
 fn write(api: &Api, runtime: &Handle, pieces: Pieces) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut archive = ZipWriter::new_stream(pieces);
-    for (name, path) in TABLES {
+    for (name, relation, order, columns) in TABLES {
         archive.start_file(name, options())?;
-        let table = runtime.block_on(api.get(path).header("accept", "text/csv").into_future())?;
-        copy(runtime, table.into_http().into_body(), &mut archive)?;
+        archive.write_all(columns.as_bytes())?;
+        let path = format!("/{relation}?select={columns}&order={order}");
+        let table = runtime.block_on(api.get(&path).header("accept", "text/csv").into_future())?;
+        // of no rows the API names no columns, so that its head is left out
+        let mut is_head = true;
+        let rows = |bytes: &Bytes| {
+            let head = if is_head { memchr(b'\n', bytes).unwrap_or(bytes.len()) } else { 0 };
+            is_head &= head == bytes.len();
+            bytes.slice(head..)
+        };
+        copy(runtime, table.into_http().into_body(), rows, &mut archive)?;
     }
     let mut after = 0;
     loop {
@@ -101,7 +117,7 @@ fn write(api: &Api, runtime: &Handle, pieces: Pieces) -> Result<(), Box<dyn Erro
             archive.start_file(file_name(track), options())?;
             let igc = api.get("/tracks?select=igc").param("flight_id", format!("eq.{}", track.flight_id));
             let igc = runtime.block_on(igc.header("accept", "application/octet-stream").into_future())?;
-            copy(runtime, igc.into_http().into_body(), &mut archive)?;
+            copy(runtime, igc.into_http().into_body(), Bytes::clone, &mut archive)?;
             after = track.flight_id;
         }
         if tracks.len() < LISTED_MAX {
@@ -120,10 +136,15 @@ fn file_name(track: &Listed) -> String {
     format!("tracks/{}-{:05}-{}", track.date, track.number, track.igc_name)
 }
 
-fn copy(runtime: &Handle, mut body: ApiBody, archive: &mut Archive) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn copy(
+    runtime: &Handle,
+    mut body: ApiBody,
+    mut part: impl FnMut(&Bytes) -> Bytes,
+    archive: &mut Archive,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     while let Some(frame) = runtime.block_on(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))) {
         if let Ok(bytes) = frame?.into_data() {
-            archive.write_all(&bytes)?;
+            archive.write_all(&part(&bytes))?;
         }
     }
     Ok(())
