@@ -10,9 +10,9 @@ $$;
 comment on function flightbook_private.register(text, text, text) is
   'Adds a pilot and gives their id. 23505 of pilots_email: registered already; 23514 of pilot_has_name or email_has_form, 22001: refused';
 
-create function flightbook_private.credentials(email text) returns table (pilot_id int, name text, hash text)
+create function flightbook_private.credentials(email text) returns table (pilot_id int, address text, hash text)
 language sql stable security definer set search_path = pg_catalog, pg_temp rows 1 as $$
-  select p.id, p.name, w.hash
+  select p.id, p.email, w.hash
   from flightbook.pilots p
   join flightbook_private.passwords w on w.pilot_id = p.id
   where lower(p.email) = lower(btrim(credentials.email))

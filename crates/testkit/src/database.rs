@@ -57,11 +57,16 @@ pub struct Database {
 impl Database {
     /// A database in which a script has been run.
     pub fn new(script: &str) -> Self {
-        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        run(&cluster_uri("postgres"), &format!("create database {name}"));
-        let database = Self { name };
+        let database = Self::with("");
         database.execute(script);
         database
+    }
+
+    /// An empty database, made with options of `create database`.
+    pub fn with(options: &str) -> Self {
+        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        run(&cluster_uri("postgres"), &format!("create database {name} {options}"));
+        Self { name }
     }
 
     /// Its name.

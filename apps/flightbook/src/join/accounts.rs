@@ -17,6 +17,8 @@ pub(super) struct Accounts {
 /// Whose a password is.
 pub(super) struct Credentials {
     pub(super) pilot_id: i32,
+    /// As they have registered with it.
+    pub(super) address: String,
     pub(super) hash: String,
 }
 
@@ -58,9 +60,12 @@ impl Accounts {
         if email.contains('\0') {
             return Ok(None);
         }
-        let text = "select pilot_id, hash from flightbook_private.credentials($1)";
+        let text = "select pilot_id, address, hash from flightbook_private.credentials($1)";
         match self.ask(text, &[email], false).await {
-            Ok(row) => Ok(Some(Credentials { pilot_id: number(&row, 0)?, hash: text_of(row, 1)? })),
+            Ok(row) => {
+                let pilot_id = number(&row, 0)?;
+                Ok(Some(Credentials { pilot_id, address: text_of(row.clone(), 1)?, hash: text_of(row, 2)? }))
+            }
             Err(AccountError::Missing) => Ok(None),
             Err(error) => Err(error),
         }

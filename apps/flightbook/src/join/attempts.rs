@@ -70,7 +70,7 @@ impl Attempts {
     }
 }
 
-/// As the database compares addresses.
+/// Of an address that nobody has registered with, spellings count the same too: who tries them learns nothing.
 fn account_key(account: &str) -> String {
     account.trim().to_lowercase()
 }

@@ -95,16 +95,21 @@ pub(super) async fn sign_in(
     let back = page_after(&form.back);
     let refused = |word| Ok(problem("/sign_in", word, &[("back", back)]));
     let client = Client::of(&peer, &headers);
-    if !book.attempts.of_client(client) || !book.attempts.at_account(&form.email) {
+    if !book.attempts.of_client(client) {
         return refused("busy");
     }
     let credentials = book.accounts.credentials(&form.email).await?;
+    // which letters are the same, the database says
+    let account = credentials.as_ref().map_or(&form.email, |credentials| &credentials.address);
+    if !book.attempts.at_account(account) {
+        return refused("busy");
+    }
     let hash = credentials.as_ref().map(|credentials| &*credentials.hash);
     if !book.passwords.is_right(form.password, hash).await? {
         return refused("password");
     }
-    let Some(credentials) = credentials else { return refused("password") };
-    book.attempts.succeeded(&form.email, client);
+    let Some(credentials) = &credentials else { return refused("password") };
+    book.attempts.succeeded(account, client);
     enter(&book.accounts, &api, credentials.pilot_id, back).await
 }
 

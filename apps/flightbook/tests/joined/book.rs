@@ -21,7 +21,10 @@ pub(crate) struct Book {
 
 impl Book {
     pub(crate) fn start() -> Self {
-        let database = Database::new("");
+        Self::start_on(Database::new(""))
+    }
+
+    pub(crate) fn start_on(database: Database) -> Self {
         let file = format!("{FOLDER}/thalweg.conf");
         let config = Config {
             db_uri: Some(database.uri()),
