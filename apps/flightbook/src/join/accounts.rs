@@ -32,6 +32,8 @@ pub enum AccountError {
     Email,
     /// Another account has this address.
     Taken,
+    /// The database is not yet a flight book's.
+    Unserved,
     /// There is no such account.
     Missing,
     /// The database does not answer as it should.
@@ -137,6 +139,8 @@ impl From<Error> for AccountError {
             (_, Some("pilots_email")) => Self::Taken,
             (_, Some("email_has_form")) => Self::Email,
             (_, Some("pilot_has_name")) => Self::Name,
+            // no such schema, or no such role
+            (Some("3F000" | "22023"), _) => Self::Unserved,
             _ => Self::Database(error),
         }
     }
@@ -148,6 +152,7 @@ impl fmt::Display for AccountError {
             Self::Name => f.write_str("a name has 1 to 80 characters"),
             Self::Email => f.write_str("this is no e-mail address"),
             Self::Taken => f.write_str("this address is registered already"),
+            Self::Unserved => f.write_str("there is no flight book in this database yet: serve it once first"),
             Self::Missing => f.write_str("there is no such account"),
             Self::Database(error) => error.fmt(f),
             Self::Unavailable(error) => error.fmt(f),

@@ -158,12 +158,12 @@ fn passwords_cannot_be_tried_for_long() {
 fn an_operator_gives_a_new_password() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
-    let reset = |email: &str| {
+    let reset = |database: &Database, email: &str| {
         let mut program = Command::new(env!("CARGO_BIN_EXE_flightbook"));
         program.args(["reset-password", env!("CARGO_MANIFEST_DIR"), email]);
-        program.env("THALWEG_DB_URI", book.database.uri()).output().unwrap()
+        program.env("THALWEG_DB_URI", database.uri()).output().unwrap()
     };
-    let done = reset("Ann@club.example");
+    let done = reset(&book.database, "Ann@club.example");
     let told = String::from_utf8(done.stdout).unwrap();
     let password = told.trim_end().rsplit(' ').next().unwrap_or_default();
     assert!(done.status.success() && password.len() == 19, "{told}");
@@ -171,9 +171,15 @@ fn an_operator_gives_a_new_password() {
     assert_eq!(ann.submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD)]).header("set-cookie"), None);
     let entered = ann.submit("/do/sign_in", &[("email", EMAIL), ("password", password)]);
     assert_eq!(entered.header("location"), Some("/flights"));
-    let missing = reset("nobody@club.example");
-    let told = String::from_utf8(missing.stderr).unwrap();
-    assert!(!missing.status.success() && told.contains("there is no such account"), "{told}");
+    let unserved = Database::new("");
+    for (database, email, problem) in [
+        (&book.database, "nobody@club.example", "there is no such account"),
+        (&unserved, EMAIL, "there is no flight book in this database yet: serve it once first"),
+    ] {
+        let refused = reset(database, email);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && told.contains(problem), "{told}");
+    }
 }
 
 /// That is for the demo, whose pilots are nobody.
