@@ -54,11 +54,11 @@ comment on column flightbook.import_summary.good is 'Those that nothing is wrong
 comment on column flightbook.import_summary.bad is 'The others';
 
 create function flightbook_private.is_date(text) returns boolean language sql immutable strict as $$
-  select case when $1 ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$'
+  select case when $1 ~ '^(189[0-9]|19[0-9]{2}|2[0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$'
     then to_char(make_date(left($1, 4)::int, substr($1, 6, 2)::int, 1) + (right($1, 2)::int - 1), 'YYYY-MM-DD') = $1
     else false end
 $$;
-comment on function flightbook_private.is_date(text) is 'Whether there is such a day';
+comment on function flightbook_private.is_date(text) is 'Whether there is such a day, and somebody may have flown on it';
 
 create function flightbook_private.is_yes(text) returns boolean language sql immutable as $$
   select case when lower($1) in ('1', 'true', 'yes', 'y', 'ja', 'j', 'x') then true
@@ -118,9 +118,10 @@ comment on function flightbook_private.csv_rows(text, text) is 'The rows of a CS
 create function flightbook_private.check_import_row() returns trigger language plpgsql as $$
 begin
   -- as it is put together of manufacturer and model
-  new.glider := regexp_replace(new.glider, '\s+', ' ', 'g');
+  new.glider := nullif(btrim(regexp_replace(new.glider, '\s+', ' ', 'g')), '');
   new.problems := new.problems || array_remove(array[
-    case when new.number !~ '^[0-9]{1,6}$' or new.number ~ '^0+$' then 'number'
+    case when new.number !~ '^[0-9]{1,7}$' then 'number'
+         when new.number::int not between 1 and 1000000 then 'number'
          when exists (select from flightbook.flights f where f.number = new.number::int) then 'number-taken' end,
     case when new.date is null then 'date-missing' when not flightbook_private.is_date(new.date) then 'date' end,
     case when length(new.glider) > 80 then 'glider' end,
@@ -160,7 +161,7 @@ begin
   if csv is null then
     raise 'This is no text.' using errcode = 'check_violation', column = 'file', constraint = 'csv_text';
   end if;
-  separator := case when split_part(csv, E'\n', 1) ~ ';' then ';' else ',' end;
+  separator := case when substring(csv from '^[^\r\n]*') ~ ';' then ';' else ',' end;
   if length(csv) - length(translate(csv, separator || E'\r\n', '')) > cells_max then
     raise 'A CSV file has 1 to 20,000 rows below its head.'
       using errcode = 'check_violation', column = 'file', constraint = 'csv_rows';
@@ -187,7 +188,7 @@ begin
     case when number is not null and row_number() over (partition by number order by line) > 1
       then array['number-twice'] else '{}' end
   from flightbook_private.csv_rows(csv, separator),
-    substring(cells[array_position(head, 'number')] from '^0*([0-9]{1,6})$') as number
+    substring(cells[array_position(head, 'number')] from '^0*([0-9]{1,7})$') as number
   where line > 1 and array_remove(cells, null) <> '{}';
   get diagnostics found_rows = row_count;
   if found_rows not between 1 and rows_max then
@@ -199,23 +200,29 @@ end $$;
 comment on function flightbook.start_import(bytea) is
   'Reads a CSV file into import_rows, in the place of one that was read before, and says how many rows it has';
 
-create function flightbook.finish_import() returns int language plpgsql as $$
+-- Of rows that have just been written PostgreSQL has no statistics: it would look through all sites for each flight.
+create function flightbook.finish_import() returns int language plpgsql set enable_nestloop = off as $$
 declare
+  last_number int;
   taken_over int;
 begin
   -- when the form is sent twice, the second finds no rows left
   perform from flightbook.pilots for update;
   insert into flightbook.gliders (manufacturer, model)
   select distinct split_part(glider, ' ', 1), btrim(substr(glider, length(split_part(glider, ' ', 1)) + 1))
-  from flightbook.import_rows r
-  where is_good and glider is not null and not exists (select from flightbook.gliders g where g.name = r.glider);
+  from flightbook.import_rows where is_good and glider is not null
+  on conflict do nothing;
   insert into flightbook.sites (name)
   select launch_site from flightbook.import_rows where is_good and launch_site is not null
   union select landing_site from flightbook.import_rows where is_good and landing_site is not null
-  except select name from flightbook.sites;
+  on conflict do nothing;
+  select coalesce(max(n), 0) into last_number from (
+    select max(f.number) from flightbook.flights f
+    union all select max(r.number::int) from flightbook.import_rows r where r.is_good
+  ) numbers (n);
   insert into flightbook.flights (number, date, glider_id, launch_site_id, launch_time, landing_site_id, landing_time, track_distance,
     hike_and_fly, comment, xcontest_url, xcontest_tracktype, xcontest_scored_distance, video_url)
-  select r.number::int, r.date::date, g.id, l.id, r.launch_time_utc::time, d.id, r.landing_time_utc::time, r.track_distance::numeric,
+  select coalesce(r.number::int, last_number + row_number() over (partition by r.number is null order by r.line)), r.date::date, g.id, l.id, r.launch_time_utc::time, d.id, r.landing_time_utc::time, r.track_distance::numeric,
     flightbook_private.is_yes(r.hikeandfly), coalesce(r.comment, ''), coalesce(r.xcontest_url, ''),
     flightbook_private.track_type_of(r.xcontest_tracktype), r.xcontest_scored_distance::numeric, coalesce(r.video_url, '')
   from flightbook.import_rows r
@@ -223,8 +230,7 @@ begin
   left join flightbook.sites l on l.name = r.launch_site
   left join flightbook.sites d on d.name = r.landing_site
   where r.is_good
-  -- those that have a number first, so that nobody else is given it
-  order by r.number is null, r.line;
+  order by r.line;
   get diagnostics taken_over = row_count;
   delete from flightbook.import_rows;
   return taken_over;

@@ -254,6 +254,44 @@ fn a_csv_file_becomes_flights_but_for_rows_that_cannot() {
 }
 
 #[test]
+fn what_can_be_looked_at_can_be_taken_over() {
+    let book = Book::new(PILOTS);
+    let rows = "number,date,glider\r1000000,1890-01-01,\tAster;  One \r1000001,1889-12-31,\t\r0,2024-01-01,\r";
+    let start = format!("select flightbook.start_import(convert_to('{rows}', 'UTF8'))");
+    assert_eq!(book.value_of(1, &start), "3");
+    let told = "select string_agg(line || ' ' || array_to_string(problems, '+'), ', ' order by line) from flightbook.import_rows";
+    assert_eq!(book.value_of(1, told), "2 , 3 number+date, 4 number");
+    assert_eq!(book.value_of(1, "select flightbook.finish_import()"), "1");
+    let flight =
+        "select f.date || ' ' || g.name from flightbook.flights f left join flightbook.gliders g on g.id = f.glider_id
+      where f.number = 1000000";
+    assert_eq!(book.value_of(1, flight), "1890-01-01 Aster; One");
+}
+
+/// What has just been written has no statistics, and the highest number so far was looked for among all flights for each row.
+#[test]
+fn flights_that_are_imported_are_numbered_at_once() {
+    const ROWS: u32 = 4_000;
+    let book = Book::new("insert into flightbook.pilots (name, email) values ('Ann', 'ann@club.example')");
+    book.0.execute(
+        "insert into flightbook.flights (pilot_id, number, date) select 1, n, date '2024-07-01' from generate_series(1, 1000) n;
+         delete from flightbook.flights",
+    );
+    let file = format!(
+        "select 'date,launch_site' || string_agg(format(E'\\n2024-07-01,Site %s', n), '') from generate_series(1, {ROWS}) n"
+    );
+    let start = format!("select flightbook.start_import(convert_to(({file}), 'UTF8'))");
+    assert_eq!(book.value_of(1, &start), ROWS.to_string());
+    let finish = "select rows || ' ' || (
+        select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relname = 'flights' and taken.rows > 0)
+      from (select flightbook.finish_import() as rows offset 0) taken";
+    let told = book.value_of(1, finish);
+    let (taken, read) = told.split_once(' ').unwrap();
+    assert_eq!(taken, ROWS.to_string());
+    assert!(read.parse::<u32>().unwrap() <= ROWS, "{read} flights are read for {ROWS} rows");
+}
+
+#[test]
 fn what_is_no_csv_file_is_refused_and_bounded() {
     let book = Book::new(PILOTS);
     for (file, is_read) in [
