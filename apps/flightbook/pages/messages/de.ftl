@@ -254,7 +254,7 @@ import-finish = { $count ->
 }
 row = Zeile
 problems = Was nicht stimmt
-import-number = Die Nummer ist keine von 1 bis 999.999.
+import-number = Die Nummer ist keine von 1 bis 1.000.000.
 import-number-taken = Du hast schon einen Flug mit dieser Nummer.
 import-number-twice = Eine andere Zeile der Datei hat diese Nummer.
 import-date-missing = Das Datum fehlt.

@@ -254,7 +254,7 @@ import-finish = { $count ->
 }
 row = Row
 problems = What is wrong
-import-number = The number is none from 1 to 999,999.
+import-number = The number is none from 1 to 1,000,000.
 import-number-taken = You have a flight of this number already.
 import-number-twice = Another row of the file has this number.
 import-date-missing = The date is missing.
