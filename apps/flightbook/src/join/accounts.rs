@@ -64,10 +64,11 @@ impl Accounts {
         }
         let text = "select pilot_id, address, hash from flightbook_private.credentials($1)";
         match self.ask(text, &[email], false).await {
-            Ok(row) => {
-                let pilot_id = number(&row, 0)?;
-                Ok(Some(Credentials { pilot_id, address: text_of(row.clone(), 1)?, hash: text_of(row, 2)? }))
-            }
+            Ok(mut row) => Ok(Some(Credentials {
+                pilot_id: number(&row, 0)?,
+                address: text_of(&mut row, 1)?,
+                hash: text_of(&mut row, 2)?,
+            })),
             Err(AccountError::Missing) => Ok(None),
             Err(error) => Err(error),
         }
@@ -76,15 +77,15 @@ impl Accounts {
     /// The same of somebody who has signed in, with their address.
     pub(super) async fn credentials_of(&self, pilot_id: i32) -> Result<(String, String), AccountError> {
         let text = "select email, hash from flightbook_private.credentials_of($1::int)";
-        let row = self.ask(text, &[&pilot_id.to_string()], false).await?;
-        Ok((text_of(row.clone(), 0)?, text_of(row, 1)?))
+        let mut row = self.ask(text, &[&pilot_id.to_string()], false).await?;
+        Ok((text_of(&mut row, 0)?, text_of(&mut row, 1)?))
     }
 
     /// Puts another hash in the place of a pilot's.
     pub(super) async fn set_password(&self, pilot_id: i32, hash: &str) -> Result<(), AccountError> {
         let text = "select flightbook_private.set_password($1::int, $2)";
-        let row = self.ask(text, &[&pilot_id.to_string(), hash], true).await?;
-        if text_of(row, 0)? == "t" { Ok(()) } else { Err(AccountError::Missing) }
+        let mut row = self.ask(text, &[&pilot_id.to_string(), hash], true).await?;
+        if text_of(&mut row, 0)? == "t" { Ok(()) } else { Err(AccountError::Missing) }
     }
 
     /// Since when their password holds, as their tokens say it.
@@ -124,7 +125,7 @@ async fn row_of(connection: &mut Connection, text: &str, params: &[&str], writes
     found.rows.pop().ok_or(AccountError::Missing)
 }
 
-fn text_of(mut row: Row, at: usize) -> Result<String, AccountError> {
+fn text_of(row: &mut Row, at: usize) -> Result<String, AccountError> {
     row.get_mut(at).and_then(Option::take).ok_or(AccountError::Missing)
 }
 

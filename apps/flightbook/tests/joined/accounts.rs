@@ -86,8 +86,7 @@ fn nobody_is_sent_to_another_site_nor_signed_in_by_one() {
 fn a_changed_password_ends_all_other_sessions() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
-    let mut thief = book.visitor();
-    thief.cookie.clone_from(&ann.cookie);
+    let mut thief = book.again(&ann);
     let change = |now: &str, new: &str| [("password", now.to_owned()), ("new_password", new.to_owned())];
     let new = "under the cloud at three";
     for (now, new, page) in [
@@ -123,8 +122,7 @@ fn a_changed_password_ends_all_other_sessions() {
 fn who_is_deleted_is_out_everywhere() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
-    let mut elsewhere = book.visitor();
-    elsewhere.cookie.clone_from(&ann.cookie);
+    let mut elsewhere = book.again(&ann);
     assert_eq!(ann.submit("/account?form=delete", &[("email", EMAIL)]).status, 303);
     assert_eq!((elsewhere.get("/api/flights").status, ann.get("/account").status), (401, 303));
 }

@@ -53,6 +53,11 @@ impl Book {
         Visitor { client: Client::connect(self.address), cookie: None, language: "en" }
     }
 
+    /// The same pilot in another window.
+    pub(crate) fn again(&self, pilot: &Visitor) -> Visitor {
+        Visitor { cookie: pilot.cookie.clone(), ..self.visitor() }
+    }
+
     /// Somebody who has registered, and is in.
     pub(crate) fn pilot(&self, name: &str) -> Visitor {
         let mut visitor = self.visitor();
@@ -103,9 +108,15 @@ impl Visitor {
 
     /// Sends tracks.
     pub(crate) fn upload(&mut self, files: &[(&str, &[u8])]) -> Response {
+        self.send_files("/do/tracks", "igc", files)
+    }
+
+    /// Sends a form whose field has files.
+    pub(crate) fn send_files(&mut self, path: &str, field: &str, files: &[(&str, &[u8])]) -> Response {
+        let head = format!("--B0undary\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"");
         let mut body = Vec::new();
         for (name, content) in files {
-            body.extend_from_slice(b"--B0undary\r\nContent-Disposition: form-data; name=\"igc\"; filename=\"");
+            body.extend_from_slice(head.as_bytes());
             body.extend_from_slice(name.as_bytes());
             body.extend_from_slice(b"\"\r\nContent-Type: application/octet-stream\r\n\r\n");
             body.extend_from_slice(content);
@@ -113,7 +124,7 @@ impl Visitor {
         }
         body.extend_from_slice(b"--B0undary--\r\n");
         let form = [("content-type", "multipart/form-data; boundary=B0undary"), ("origin", "http://test")];
-        self.ask("POST", "/do/tracks", &form, &body)
+        self.ask("POST", path, &form, &body)
     }
 
     pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {

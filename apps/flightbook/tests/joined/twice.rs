@@ -26,8 +26,7 @@ fn meet(book: &Book, pilot: &Visitor, table: &str, send: fn(&mut Visitor) -> Res
             std::thread::sleep(Duration::from_millis(5));
         }
         let senders = [(); SENDERS].map(|()| {
-            let mut visitor = book.visitor();
-            visitor.cookie.clone_from(&pilot.cookie);
+            let mut visitor = book.again(pilot);
             scope.spawn(move || send(&mut visitor))
         });
         let answers = senders.map(|sender| sender.join().unwrap());
@@ -56,10 +55,8 @@ fn a_csv_file_is_taken_over_once() {
     let book = Book::start();
     let ann = book.pilot("Ann");
     let sent = meet(&book, &ann, "import_rows", |visitor| {
-        let body = "--B0undary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\n\
-            date,launch_site\n2024-07-01,Fiesch\n2024-07-02,Fiesch\n\r\n--B0undary--\r\n";
-        let form = [("content-type", "multipart/form-data; boundary=B0undary"), ("origin", "http://test")];
-        visitor.ask("POST", "/import", &form, body.as_bytes())
+        let file = b"date,launch_site\n2024-07-01,Fiesch\n2024-07-02,Fiesch\n";
+        visitor.send_files("/import", "file", &[("a.csv", file)])
     });
     assert_eq!(sent, ["/import/preview"; SENDERS]);
     let finished = meet(&book, &ann, "sites", |visitor| visitor.submit("/import/preview", &[]));

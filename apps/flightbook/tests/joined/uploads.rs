@@ -142,8 +142,7 @@ fn files_that_are_sent_at_once_are_taken_over_once_each() {
     let samples: Vec<(String, Vec<u8>)> = (0..6).map(sample).collect();
     std::thread::scope(|scope| {
         for (name, igc) in samples.iter().chain(&samples[..3]) {
-            let mut visitor = book.visitor();
-            visitor.cookie.clone_from(&ann.cookie);
+            let mut visitor = book.again(&ann);
             scope.spawn(move || assert_eq!(visitor.upload(&[(name, igc)]).status, 303));
         }
     });
