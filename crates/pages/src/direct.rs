@@ -4,7 +4,8 @@
 //!  load    template ─► read.rs   a loop whose body is text, columns, and what is made of columns
 //!                                a call of it stands before the loop, which is the engine's where the call cannot be made
 //!  page    rows     ─► bind.rs   where each column lies in a row, once
-//!                   ─► write.rs  row by row into the page
+//!                   ─► write.rs  row by row
+//!                   ─► chunk.rs  into the page's own chunk
 //! ```
 //!
 //! A loop over anything but the rows of a query, and one whose body sets, includes, breaks or shows a row as a whole, is run by the
@@ -12,11 +13,14 @@
 //! its errors name their lines.
 
 mod bind;
+mod chunk;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub use chunk::Chunks;
+pub(crate) use chunk::Lender;
 pub(crate) use read::{Called, read};
 pub(crate) use write::Direct;
 

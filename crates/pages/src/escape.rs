@@ -97,7 +97,7 @@ fn number(out: &mut Output<'_>, value: &Value) -> fmt::Result {
 }
 
 /// The same of a float, without a value.
-pub(crate) fn write_float(out: &mut Output<'_>, float: f64) -> fmt::Result {
+pub(crate) fn write_float(out: &mut impl fmt::Write, float: f64) -> fmt::Result {
     match float {
         // 12, not 12.0
         _ if float.fract() == 0.0 && float.abs() < 1e15 => out.write_str(itoa::Buffer::new().format(float as i64)),
@@ -136,12 +136,12 @@ fn entity(byte: u8) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
-    replaced(out, text, next_entity, entity)
+fn html(out: &mut Output<'_>, text: &str) -> fmt::Result {
+    replaced(out, text, |text| next_entity(text.as_bytes()).map(|(at, _)| at), entity)
 }
 
-/// Where the first byte is that has an entity: eight are looked at at once, since most have none.
-fn next_entity(text: &str) -> Option<usize> {
+/// Where the first byte is that has an entity in HTML, and which: eight are looked at at once, since most have none.
+pub(crate) fn next_entity(bytes: &[u8]) -> Option<(usize, &'static str)> {
     const WORD: usize = size_of::<u64>();
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; WORD])
@@ -153,16 +153,19 @@ fn next_entity(text: &str) -> Option<usize> {
     }
     // `&` and `'` differ in the lowest bit, `<` and `>` in the second
     let find = |word: u64| is(word | each(1), b'\'') | is(word | each(2), b'>') | is(word, b'"');
-    let place = |bits: u64| bits.trailing_zeros() as usize / WORD;
-    let bytes = text.as_bytes();
+    let in_word = |word: &[u8; WORD]| match find(u64::from_le_bytes(*word)) {
+        0 => None,
+        bits => Some(bits.trailing_zeros() as usize / WORD),
+    };
     let (words, rest) = bytes.as_chunks::<WORD>();
-    for (at, word) in words.iter().enumerate() {
-        let bits = find(u64::from_le_bytes(*word));
-        if bits != 0 {
-            return Some(at * WORD + place(bits));
-        }
-    }
-    rest.iter().position(|byte| entity(*byte).is_some()).map(|at| words.len() * WORD + at)
+    let in_words = words.iter().enumerate().find_map(|(at, word)| Some(at * WORD + in_word(word)?));
+    let at = match (in_words, bytes.last_chunk()) {
+        (Some(at), _) => at,
+        // the last ones with some that are known to have none
+        (None, Some(last)) => bytes.len() - WORD + in_word(last)?,
+        (None, None) => rest.iter().position(|byte| entity(*byte).is_some())?,
+    };
+    Some((at, entity(bytes[at])?))
 }
 
 /// The same without the control characters that no document may hold (XML 1.0 section 2.2).
@@ -193,7 +196,7 @@ mod tests {
     fn every_byte_that_has_an_entity_is_found_wherever_it_stands() {
         for length in 0..40 {
             let plain = "é".repeat(length / 2) + &"x".repeat(length % 2);
-            assert_eq!(next_entity(&plain), None);
+            assert_eq!(next_entity(plain.as_bytes()), None);
             for at in 0..length {
                 for byte in 0..128_u8 {
                     let mut text = vec![b'a'; length];
@@ -202,7 +205,9 @@ mod tests {
                     text[at + 1..].iter_mut().step_by(3).for_each(|behind| *behind = b'&');
                     let behind = if at + 1 < length { Some(at + 1) } else { None };
                     let expected = if entity(byte).is_some() { Some(at) } else { behind };
-                    assert_eq!(next_entity(std::str::from_utf8(&text).unwrap()), expected, "{text:?}");
+                    let found = next_entity(&text);
+                    assert_eq!(found.map(|(at, _)| at), expected, "{text:?}");
+                    assert!(found.is_none_or(|(at, replaced)| Some(replaced) == entity(text[at])));
                 }
             }
         }

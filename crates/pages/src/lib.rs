@@ -44,6 +44,7 @@ mod syntax;
 
 pub use additions::Additions;
 pub use address::address_without;
+pub use direct::Chunks;
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
 pub use form::{BACK, Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};

@@ -1,7 +1,7 @@
 //! Pages made from their templates, written as they come.
 
 use crate::additions::Additions;
-use crate::direct;
+use crate::direct::{self, Chunks, Lender};
 use crate::error::{Error, ErrorKind, Place};
 use crate::escape;
 use crate::format;
@@ -74,8 +74,8 @@ impl Renderer {
     /// # Errors
     ///
     /// What the engine says, with the place in the template; or what `out` does.
-    pub fn render(&self, template: &str, values: Arc<Values>, out: impl io::Write) -> Result<(), minijinja::Error> {
-        let rendered = whole(&self.environment, template, values.clone(), out);
+    pub fn render(&self, template: &str, values: Arc<Values>, out: impl Chunks) -> Result<(), minijinja::Error> {
+        let rendered = whole(&self.environment, template, values.clone(), Lender(out));
         rendered.map_err(|error| self.placed(error, || whole(&self.plain, template, values, io::sink())))
     }
 
@@ -89,9 +89,9 @@ impl Renderer {
         template: &str,
         block: &str,
         values: Arc<Values>,
-        out: impl io::Write,
+        out: impl Chunks,
     ) -> Result<(), minijinja::Error> {
-        let rendered = part(&self.environment, (template, block), values.clone(), out);
+        let rendered = part(&self.environment, (template, block), values.clone(), Lender(out));
         rendered.map_err(|error| self.placed(error, || part(&self.plain, (template, block), values, io::sink())))
     }
 

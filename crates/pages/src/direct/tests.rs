@@ -7,13 +7,14 @@ mod template;
 
 use super::write::Direct;
 use crate::rows::Rows;
-use crate::{Additions, Renderer, Site, Values};
+use crate::{Additions, Chunks, Renderer, Site, Values};
 use minijinja::value::{Kwargs, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use rows::Faults;
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use template::Templates;
 use thalweg_encode::EncodeError;
@@ -127,6 +128,36 @@ fn additions() -> Additions {
     additions
 }
 
+/// A page in chunks of a few bytes.
+#[derive(Default)]
+struct Small {
+    full: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+const SMALL_BYTES: usize = 61;
+
+impl io::Write for Small {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.chunk.extend_from_slice(bytes);
+        if self.chunk.len() >= SMALL_BYTES {
+            self.full.append(&mut self.chunk);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Chunks for Small {
+    fn chunk(&mut self) -> &mut Vec<u8> {
+        self.chunk.reserve_exact(SMALL_BYTES.saturating_sub(self.chunk.len()));
+        &mut self.chunk
+    }
+}
+
 #[derive(Debug)]
 struct Made {
     text: String,
@@ -134,9 +165,11 @@ struct Made {
 }
 
 impl Made {
-    fn by(write: impl FnOnce(&mut Vec<u8>) -> Result<(), minijinja::Error>) -> Made {
-        let mut text = Vec::new();
-        let error = write(&mut text).err();
+    fn by(write: impl FnOnce(&mut Small) -> Result<(), minijinja::Error>) -> Made {
+        let mut out = Small::default();
+        let error = write(&mut out).err();
+        let Small { full: mut text, chunk } = out;
+        text.extend(chunk);
         Made { text: String::from_utf8(text).unwrap(), error }
     }
 }

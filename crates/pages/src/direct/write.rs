@@ -1,10 +1,11 @@
 //! Rows of a loop, written one by one from their bytes.
 
 use super::bind::{self, Bound, Cell, bind};
+use super::chunk::Sink;
 use super::read::{Column, Expr, Loop, LoopField, Operator, Step};
 use crate::escape;
 use crate::format::Prepared;
-use crate::rows::{Rows, Table, unreadable, utf8};
+use crate::rows::{Rows, Table, unreadable};
 use minijinja::value::{Kwargs, Object, Value, ValueKind};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
 use std::sync::Arc;
@@ -42,10 +43,10 @@ impl Direct {
             Writer { table, known: &self.known, bound: &bound, names, filters, is_html, frames: Vec::new() };
         let count = self.rows.shown;
         writer.frames.push(Frame::new(&bound[0], count));
-        for at in 0..count {
-            writer.row(0, at, Some(table.row_bytes(at)), out, state)?;
-        }
-        Ok(())
+        let mut sink = Sink::open(out)?;
+        let written = (0..count).try_for_each(|at| writer.row(0, at, Some(table.row_bytes(at)), &mut sink, state));
+        sink.close()?;
+        written
     }
 }
 
@@ -81,7 +82,7 @@ impl<'a> Writer<'a> {
         level: usize,
         at: usize,
         row: Option<&'a [u8]>,
-        out: &mut Output<'_>,
+        sink: &mut Sink<'_, '_>,
         state: &mut State<'_, '_>,
     ) -> Result<(), Error> {
         if let Some(frame) = self.frames.last_mut() {
@@ -92,21 +93,21 @@ impl<'a> Writer<'a> {
             }
         }
         let known = self.known;
-        self.steps(&known.levels[level].body, out, state)
+        self.steps(&known.levels[level].body, sink, state)
     }
 
-    fn steps(&mut self, steps: &'a [Step], out: &mut Output<'_>, state: &mut State<'_, '_>) -> Result<(), Error> {
+    fn steps(&mut self, steps: &'a [Step], sink: &mut Sink<'_, '_>, state: &mut State<'_, '_>) -> Result<(), Error> {
         for step in steps {
             match step {
-                Step::Text(text) => out.write_str(text)?,
-                Step::Show(expr) => self.show(expr, out, state)?,
+                Step::Text(text) => sink.text(text)?,
+                Step::Show(expr) => self.show(expr, sink, state)?,
                 Step::If { test, then, otherwise } => {
                     let steps = if self.value(test, state)?.is_true() { then } else { otherwise };
-                    self.steps(steps, out, state)?;
+                    self.steps(steps, sink, state)?;
                 }
                 Step::For { over, level, otherwise } => match bind::rows(self.cell(*over).0).map_err(unreadable)? {
-                    (0, _) => self.steps(otherwise, out, state)?,
-                    (count, rows) => self.within(*level, count, rows, out, state)?,
+                    (0, _) => self.steps(otherwise, sink, state)?,
+                    (count, rows) => self.within(*level, count, rows, sink, state)?,
                 },
             }
         }
@@ -119,24 +120,24 @@ impl<'a> Writer<'a> {
         level: usize,
         count: usize,
         mut rows: Cursor<'a>,
-        out: &mut Output<'_>,
+        sink: &mut Sink<'_, '_>,
         state: &mut State<'_, '_>,
     ) -> Result<(), Error> {
         self.frames.push(Frame::new(&self.bound[level], count));
         for at in 0..count {
             let row = rows.value().map_err(|error| unreadable(error.into()))?;
-            self.row(level, at, row, out, state)?;
+            self.row(level, at, row, sink, state)?;
         }
         self.frames.pop();
         Ok(())
     }
 
-    fn show(&self, expr: &Expr, out: &mut Output<'_>, state: &mut State<'_, '_>) -> Result<(), Error> {
+    fn show(&self, expr: &Expr, sink: &mut Sink<'_, '_>, state: &mut State<'_, '_>) -> Result<(), Error> {
         match expr {
             Expr::Column(column) if self.is_html => {
                 let (cell, bound) = self.cell(*column);
                 if let (Some(Some(bytes)), []) = (cell, bound.rest)
-                    && simple(bound.codec, bytes, out)?
+                    && simple(bound.codec, bytes, sink)?
                 {
                     return Ok(());
                 }
@@ -146,13 +147,20 @@ impl<'a> Writer<'a> {
                 if let (Some(Some(bytes)), [], Some(filter)) = (cell, bound.rest, &self.filters[*number])
                     && let Some(text) = filter.of_bytes(bound.codec, bytes)
                 {
-                    return escape::write(out, state, &text?);
+                    return self.escaped(&text?, sink, state);
                 }
             }
             _ => {}
         }
         let value = self.value(expr, state)?;
-        escape::write(out, state, &value)
+        self.escaped(&value, sink, state)
+    }
+
+    fn escaped(&self, value: &Value, sink: &mut Sink<'_, '_>, state: &mut State<'_, '_>) -> Result<(), Error> {
+        match value.as_str() {
+            Some(text) if self.is_html && !value.is_safe() => sink.html(text.as_bytes()),
+            _ => sink.by_engine(|out| escape::write(out, state, value)),
+        }
     }
 
     /// A column of the innermost loop or of one around it.
@@ -278,26 +286,24 @@ fn valid(value: Value) -> Result<Value, Error> {
 }
 
 /// Writes values that need no more than their bytes into HTML; of others it says no.
-fn simple(codec: &Codec, bytes: &[u8], out: &mut Output<'_>) -> Result<bool, Error> {
+fn simple(codec: &Codec, bytes: &[u8], sink: &mut Sink<'_, '_>) -> Result<bool, Error> {
     let mut cursor = Cursor::new(bytes);
     match codec {
-        Codec::Output | Codec::Scalar(Scalar::Text) => escape::html(out, utf8(bytes).map_err(unreadable)?)?,
-        Codec::Digits if bytes.iter().all(u8::is_ascii_digit) => {
-            out.write_str(utf8(bytes).map_err(unreadable)?)?;
-        }
-        Codec::Scalar(Scalar::Int2) => integer(out, cursor.i16().map(i64::from))?,
-        Codec::Scalar(Scalar::Int4) => integer(out, cursor.i32().map(i64::from))?,
-        Codec::Scalar(Scalar::Int8) => integer(out, cursor.i64())?,
+        Codec::Output | Codec::Scalar(Scalar::Text) => sink.html(bytes)?,
+        Codec::Digits if bytes.iter().all(u8::is_ascii_digit) => sink.bytes(bytes)?,
+        Codec::Scalar(Scalar::Int2) => integer(sink, cursor.i16().map(i64::from))?,
+        Codec::Scalar(Scalar::Int4) => integer(sink, cursor.i32().map(i64::from))?,
+        Codec::Scalar(Scalar::Int8) => integer(sink, cursor.i64())?,
         Codec::Scalar(Scalar::Float8) => {
             let bits = cursor.i64().map_err(|error| unreadable(error.into()))?;
-            escape::write_float(out, f64::from_bits(bits as u64))?;
+            escape::write_float(sink, f64::from_bits(bits as u64))?;
         }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-fn integer(out: &mut Output<'_>, read: Result<i64, thalweg_rows::Malformed>) -> Result<(), Error> {
+fn integer(sink: &mut Sink<'_, '_>, read: Result<i64, thalweg_rows::Malformed>) -> Result<(), Error> {
     let integer = read.map_err(|error| unreadable(error.into()))?;
-    Ok(out.write_str(itoa::Buffer::new().format(integer))?)
+    sink.text(itoa::Buffer::new().format(integer))
 }

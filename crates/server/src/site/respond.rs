@@ -5,6 +5,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::io;
+use thalweg_pages::Chunks;
 use tokio::runtime::Handle;
 
 /// How large a page may be that is made at once, in bytes.
@@ -70,6 +71,12 @@ impl io::Write for Page {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Chunks for Page {
+    fn chunk(&mut self) -> &mut Vec<u8> {
+        &mut self.chunk
     }
 }
 
