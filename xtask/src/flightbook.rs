@@ -34,8 +34,8 @@ const PAGES: [(&str, &str); 8] = [
     ("the second", "/flights?page=2"),
     ("in the middle", "/flights?page=100"),
     ("the last", "/flights?page=200"),
-    ("oldest first, the last", "/flights?sort=date,number&page=200"),
-    ("farthest first, the last", "/flights?sort=track_distance.desc.nullslast,number.desc&page=200"),
+    ("oldest first, the last", "/flights?sort=date,number,id&page=200"),
+    ("farthest first, the last", "/flights?sort=track_distance.desc.nullslast,number.desc,id.desc&page=200"),
     ("of a year, the second", "/flights?year=2015&page=2"),
     ("with a word in its comment", "/flights?q=ridge"),
 ];

@@ -163,15 +163,16 @@ create table flightbook.flights (
   constraint landing_site foreign key (pilot_id, landing_site_id) references flightbook.sites (pilot_id, id)
 );
 create unique index flights_number on flightbook.flights (pilot_id, number);
--- For each order of the list one with all that it shows, so that its last page reads no row of those before it.
-create index flights_date on flightbook.flights (pilot_id, date, number)
-  include (id, glider_id, launch_site_id, landing_site_id, track_distance, hike_and_fly, airtime, points);
-create index flights_distance on flightbook.flights (pilot_id, track_distance desc nulls last, number desc)
-  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, airtime, points);
-create index flights_airtime on flightbook.flights (pilot_id, airtime desc nulls last, number desc)
-  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, points);
-create index flights_points on flightbook.flights (pilot_id, points desc nulls last, number desc)
-  include (id, glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, airtime);
+-- For each order of the list one with all that it shows, so that no page reads a row of those before it. Each ends by the key, as the
+-- list's orders do, so that pages behind the middle are found from the last on.
+create index flights_date on flightbook.flights (pilot_id, date, number, id)
+  include (glider_id, launch_site_id, landing_site_id, track_distance, hike_and_fly, airtime, points);
+create index flights_distance on flightbook.flights (pilot_id, track_distance desc nulls last, number desc, id desc)
+  include (glider_id, launch_site_id, landing_site_id, date, hike_and_fly, airtime, points);
+create index flights_airtime on flightbook.flights (pilot_id, airtime desc nulls last, number desc, id desc)
+  include (glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, points);
+create index flights_points on flightbook.flights (pilot_id, points desc nulls last, number desc, id desc)
+  include (glider_id, launch_site_id, landing_site_id, date, hike_and_fly, track_distance, airtime);
 create index flights_year on flightbook.flights (pilot_id, year, date, number);
 create index flights_glider on flightbook.flights (pilot_id, glider_id);
 create index flights_launch_site on flightbook.flights (pilot_id, launch_site_id);

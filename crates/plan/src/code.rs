@@ -77,6 +77,7 @@ impl Search<'_, '_> {
             embeds,
             found_first: _,
             streamed: _,
+            from_end: _,
         } = read;
         let relation = match from {
             From::Relation(relation) => *relation,

@@ -94,6 +94,7 @@ fn level<'a>(
         embeds,
         found_first: None,
         streamed: None,
+        from_end: false,
     };
     read.conditions = conditions(context, columns, &keys, said);
     let mut related = RelatedOutputs { read: &read, keys: &keys, by_name: HashMap::new() };

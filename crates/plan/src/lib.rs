@@ -23,6 +23,7 @@ mod columns;
 mod embed;
 mod error;
 mod flat;
+mod from_end;
 mod level;
 mod media;
 mod narrow;

@@ -42,7 +42,7 @@ pub(crate) fn by_link(embed: &EmbedRead<'_>) -> bool {
 /// that were never analysed.
 pub(crate) fn other_bound(relation: &Relation, column: ColumnRef<'_>, filter: &Filter<'_>) -> Option<&'static str> {
     let Operation::Compare { operator, quantifier: None, .. } = filter.operation else { return None };
-    let at = plain(relation, &column)?;
+    let at = column.place_in(relation)?;
     let bounds = match relation.columns[usize::from(at)].type_oid {
         oid::INT2 => (" >= '-32768'", " <= '32767'"),
         oid::INT4 => (" >= '-2147483648'", " <= '2147483647'"),
@@ -100,7 +100,7 @@ fn is_in_order(relation: &Relation, root: &Read<'_>) -> bool {
         Fetch::OncePerKey => false,
     };
     root.conditions.is_empty()
-        && plain(relation, column).is_some_and(|at| relation.primary_key == [at] && counts(at))
+        && column.place_in(relation).is_some_and(|at| relation.primary_key == [at] && counts(at))
         && relation.size_bytes.is_some_and(|bytes| bytes <= IN_ORDER_BYTES_MAX)
         && root.embeds.iter().all(is_apart)
 }
@@ -119,7 +119,7 @@ fn finds_many(relation: &Relation, root: &Read<'_>) -> bool {
 /// The column by which many rows may satisfy a condition.
 fn found_by(relation: &Relation, condition: &Condition<'_>) -> Option<u16> {
     let Condition::Filter { column, filter, other_bound, .. } = condition else { return None };
-    let at = plain(relation, column)?;
+    let at = column.place_in(relation)?;
     let is_value = equals(filter) && relation.has_index_of_many(at);
     (is_value || other_bound.is_some()).then_some(at)
 }
@@ -132,16 +132,12 @@ fn linked_by(embed: &EmbedRead<'_>) -> Option<u16> {
     let ([(outer, inner)], Condition::Filter { column, filter, .. }) = (key.columns.as_slice(), condition) else {
         return None;
     };
-    let is_key = embed.is_to_one() && plain(embed.target, column) == Some(*inner) && equals(filter);
+    let is_key = embed.is_to_one() && column.place_in(embed.target) == Some(*inner) && equals(filter);
     let decides = embed.read.embeds.iter().any(|below| below.inner);
     (is_key && !decides && embed.origin.has_index_of_many(*outer)).then_some(*outer)
 }
 
 /// A column of the table itself, whole.
-fn plain(relation: &Relation, column: &ColumnRef<'_>) -> Option<u16> {
-    relation.column(column.name).filter(|_| column.computed.is_none() && column.path.is_empty())
-}
-
 fn equals(filter: &Filter<'_>) -> bool {
     let is_equal = matches!(filter.operation, Operation::Compare { operator: Comparison::Eq, quantifier: None, .. });
     is_equal && !filter.negated

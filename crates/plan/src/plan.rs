@@ -4,6 +4,7 @@ use crate::call::Form;
 use crate::code;
 use crate::error::{ErrorKind, PlanError};
 use crate::flat;
+use crate::from_end;
 use crate::level;
 use crate::media::{Delivery, Media};
 use crate::narrow::{self, Narrowing};
@@ -143,6 +144,9 @@ pub fn plan<'a>(
     }
     if write.is_none() {
         never_analysed::choose(&mut read);
+    }
+    if write.is_none() && count == Some(Count::Exact) && delivery != Delivery::HeadOnly {
+        from_end::choose(&mut read);
     }
     Ok(Plan {
         schema: context.schema,

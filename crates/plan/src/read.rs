@@ -34,6 +34,8 @@ pub struct Read<'a> {
     /// Where PostgreSQL would find all rows before it returns the first, since it knows nothing of their table, and an index
     /// has them one by one: which of them are wanted.
     pub streamed: Option<Streamed>,
+    /// Whether rows behind the middle of all are found from the last on. The statement that returns them counts them all.
+    pub from_end: bool,
 }
 
 /// Which rows of a table that was never analysed are to come one by one.
@@ -221,6 +223,13 @@ pub struct ColumnRef<'a> {
     pub via_jsonb: bool,
     /// Whether the catalog knows it. What it does not know is the database's to find or to refuse.
     pub known: bool,
+}
+
+impl ColumnRef<'_> {
+    /// The place of the column among the relation's, where it is one and taken as it is.
+    pub(crate) fn place_in(&self, relation: &Relation) -> Option<u16> {
+        relation.column(self.name).filter(|_| self.computed.is_none() && self.path.is_empty())
+    }
 }
 
 /// What a row must satisfy.

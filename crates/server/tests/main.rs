@@ -12,6 +12,7 @@ mod faults;
 mod files;
 mod flat;
 mod forms;
+mod from_end;
 mod injection;
 mod joined;
 mod jwks;

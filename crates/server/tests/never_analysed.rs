@@ -168,7 +168,7 @@ fn what_an_index_finds_as_well_at_once_is_said_as_ever() {
 }
 
 /// How many rows a part of a plan and all below it handled.
-fn rows_of(node: &Value) -> f64 {
+pub(crate) fn rows_of(node: &Value) -> f64 {
     let number = |name: &str| node[name].as_f64().unwrap_or(0.0);
     let each = number("Actual Rows") + number("Rows Removed by Filter") + number("Rows Removed by Join Filter");
     let below = node["Plans"].as_array().into_iter().flatten().map(rows_of);

@@ -216,6 +216,23 @@ impl<'a> Writer<'a> {
         self.order_after(scope, read, " ORDER BY ");
     }
 
+    /// The terms of an order by columns, from the last row on. Without a word nulls count as larger than all values.
+    pub(crate) fn reversed(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
+        let mut before = " ORDER BY ";
+        for term in &read.order {
+            let OrderKey::Column(column) = &term.key else { continue };
+            self.text.push_str(before);
+            before = ", ";
+            self.column(scope, column);
+            self.text.push_str(if term.direction == Some(Direction::Desc) { " ASC" } else { " DESC" });
+            self.text.push_str(match term.nulls {
+                Some(Nulls::First) => " NULLS LAST",
+                Some(Nulls::Last) => " NULLS FIRST",
+                None => "",
+            });
+        }
+    }
+
     /// The terms of the order; what says so, or separates them from others, comes before the first.
     pub(crate) fn order_after(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str) {
         let is_grouped = read.is_grouped();

@@ -35,13 +35,19 @@ pub fn head_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     Statement { text: writer.text, params: writer.params, shape: one_count() }
 }
 
-/// The statement for the rows of a call and the total of those that satisfy the conditions, which runs the function
-/// once. Two columns come before those of a row: the total, and whether there is a row.
+/// The statement for the rows and the total of those that satisfy the conditions: of a call, which runs the function
+/// once, or of rows that are found from the last on. Two columns come before those of a row: the total, and whether there is a row.
 pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
-    writer.kept_call(plan);
-    writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT pg_catalog.count(*) AS n", plan);
-    writer.text.push_str(") AS thalweg_total LEFT JOIN (SELECT TRUE AS found, thalweg_rows.* FROM (");
+    if plan.read.from_end {
+        writer.counted(plan);
+        writer.text.push_str("SELECT thalweg_total.n, thalweg_page.* FROM thalweg_total");
+    } else {
+        writer.kept_call(plan);
+        writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT pg_catalog.count(*) AS n", plan);
+        writer.text.push_str(") AS thalweg_total");
+    }
+    writer.text.push_str(" LEFT JOIN (SELECT TRUE AS found, thalweg_rows.* FROM (");
     writer.main(plan);
     writer.text.push_str(") AS thalweg_rows) AS thalweg_page ON TRUE");
     Statement { text: writer.text, params: writer.params, shape: plan.shape() }
@@ -269,6 +275,26 @@ impl<'a> Writer<'a> {
         self.keep("thalweg_call");
     }
 
+    /// Counts the rows, and tells how many of the window's are to be found from the first on, how many from the last, and how many
+    /// lie behind them.
+    fn counted(&mut self, plan: &'a Plan<'a>) {
+        let (offset, limit) = (plan.read.offset_rows.unwrap_or(0), plan.read.limit_rows.unwrap_or(0));
+        let [offset, limit] = [offset, limit].map(|rows| {
+            self.params.push(Param::Text(Cow::Owned(rows.to_string())));
+            format!("${}::pg_catalog.int8", self.params.len())
+        });
+        let _ = write!(
+            self.text,
+            "WITH thalweg_total AS MATERIALIZED (SELECT n, \
+             CASE WHEN n - {offset} >= {offset} THEN {limit} ELSE 0 END AS from_first, \
+             CASE WHEN n - {offset} >= {offset} THEN 0 ELSE GREATEST(LEAST({limit}, n - {offset}), 0) END AS from_last, \
+             GREATEST(n - {offset} - {limit}, 0) AS behind FROM ("
+        );
+        self.matching("SELECT pg_catalog.count(*) AS n", plan);
+        self.text.push_str(") AS thalweg_counted) ");
+        (self.joins, self.next) = (Joins::default(), 0);
+    }
+
     /// `FROM … WHERE …` of the root behind a select list.
     fn matching(&mut self, select: &str, plan: &'a Plan<'a>) {
         let scope = self.scope(&plan.read, None);
@@ -306,8 +332,17 @@ impl<'a> Writer<'a> {
         let scope = self.scope(read, None);
         self.text.push_str("WITH thalweg_root AS MATERIALIZED (");
         match read.streamed {
-            Some(Streamed::First) => self.first(scope, read, |writer| writer.found_first(scope, read, columns)),
-            Some(Streamed::InOrder) | None => self.found_first(scope, read, columns),
+            Some(Streamed::First) => self.first(scope, read, |writer| {
+                writer.found_first(scope, read, columns);
+                writer.order(scope, read);
+                writer.window(read);
+            }),
+            Some(Streamed::InOrder) | None if read.from_end => self.found_from_both_ends(scope, read, columns),
+            Some(Streamed::InOrder) | None => {
+                self.found_first(scope, read, columns);
+                self.order(scope, read);
+                self.window(read);
+            }
         }
         self.text.push_str(") SELECT ");
         self.kept = Some("thalweg_root");
@@ -319,7 +354,21 @@ impl<'a> Writer<'a> {
         self.order(scope, read);
     }
 
-    /// Which rows of a level there are.
+    /// Those of a window by what is known of how many there are, from the first on or from the last.
+    fn found_from_both_ends(&mut self, scope: Scope<'a>, read: &'a Read<'a>, columns: &[&str]) {
+        self.text.push('(');
+        self.found_first(scope, read, columns);
+        self.order(scope, read);
+        self.text.push_str(" LIMIT (SELECT from_first FROM thalweg_total) OFFSET ");
+        self.param(Cow::Owned(read.offset_rows.unwrap_or(0).to_string()));
+        self.text.push_str(") UNION ALL (");
+        self.joins = Joins::default();
+        self.found_first(scope, read, columns);
+        self.reversed(scope, read);
+        self.text.push_str(" LIMIT (SELECT from_last FROM thalweg_total) OFFSET (SELECT behind FROM thalweg_total))");
+    }
+
+    /// Which rows of a level there are, in no order.
     fn found_first(&mut self, scope: Scope<'a>, read: &'a Read<'a>, columns: &[&str]) {
         self.text.push_str("SELECT ");
         for (at, column) in columns.iter().enumerate() {
@@ -331,8 +380,6 @@ impl<'a> Writer<'a> {
         let ordered = read.order.iter().any(|term| !matches!(term.key, OrderKey::Column(_)));
         self.joins(scope, read, ordered);
         self.conditions(scope, read, " WHERE ");
-        self.order(scope, read);
-        self.window(read);
     }
 
     /// The rows of a level, linked to an outer one or not. Where outputs are aggregates, the others group: then the

@@ -64,8 +64,10 @@ fn of_read<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'a> {
     let is_call = plan.call().is_some();
     let count_max = rows_max.filter(|_| plan.count == Some(Count::Estimated) && !is_call);
     // the total of a call comes with its rows, since the function runs once
-    let in_one = is_call && matches!(plan.count, Some(Count::Exact | Count::Estimated)) && plan.form != Form::Nothing;
-    if !is_call {
+    let is_counted_call =
+        is_call && matches!(plan.count, Some(Count::Exact | Count::Estimated)) && plan.form != Form::Nothing;
+    let in_one = is_counted_call || plan.read.from_end;
+    if !is_call && !in_one {
         if matches!(plan.count, Some(Count::Exact | Count::Estimated)) {
             main.push((Purpose::Total, count(plan, count_max.map(|most| most.saturating_add(1)))));
         }

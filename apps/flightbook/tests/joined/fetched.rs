@@ -28,7 +28,7 @@ fn a_track_that_stands_with_its_flight_is_fetched_by_no_page() {
     }
     let paths = [
         "/flights",
-        "/flights?sort=date,number",
+        "/flights?sort=date,number,id",
         "/flights/1",
         "/flights/1/edit",
         "/flights/1/print",
