@@ -71,6 +71,24 @@ impl<C: Chunks> io::Write for Lender<C> {
     }
 }
 
+/// Text of a template. Most pieces are short, and a copy of as many bytes as the program knows is two instructions instead of a call.
+#[derive(Debug)]
+pub(super) struct Literal {
+    text: Box<str>,
+    /// Its bytes with others behind them, if it has no more.
+    padded: Option<[u8; PADDED_BYTES]>,
+}
+
+const PADDED_BYTES: usize = 32;
+
+impl Literal {
+    pub(super) fn of(text: &str) -> Literal {
+        let mut padded = [0; PADDED_BYTES];
+        let is_short = padded.get_mut(..text.len()).map(|bytes| bytes.copy_from_slice(text.as_bytes())).is_some();
+        Literal { text: text.into(), padded: is_short.then_some(padded) }
+    }
+}
+
 /// What a loop writes into: the page's chunk, and the engine's output where that is full or not to be had. Whoever has one returns what it
 /// holds by [`Sink::close`].
 pub(super) struct Sink<'o, 'a> {
@@ -114,6 +132,19 @@ impl<'o, 'a> Sink<'o, 'a> {
         self.give_back()?;
         write(self.out)?;
         if was_lent { self.borrow() } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(super) fn literal(&mut self, literal: &Literal) -> Result<(), Error> {
+        let length = self.chunk.len();
+        match &literal.padded {
+            Some(padded) if self.chunk.capacity() - length > PADDED_BYTES => {
+                self.chunk.extend_from_slice(padded);
+                self.chunk.truncate(length + literal.text.len());
+                Ok(())
+            }
+            _ => self.text(&literal.text),
+        }
     }
 
     #[inline]

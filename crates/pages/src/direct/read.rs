@@ -1,5 +1,6 @@
 //! Loops of a template that can be written without the engine, and the template that calls them.
 
+use super::chunk::Literal;
 use super::{Loops, NAME};
 use crate::syntax;
 use minijinja::machinery::{Span, ast, parse};
@@ -34,7 +35,7 @@ pub(super) struct Level {
 
 #[derive(Debug)]
 pub(super) enum Step {
-    Text(Name),
+    Text(Literal),
     Show(Expr),
     If { test: Expr, then: Vec<Step>, otherwise: Vec<Step> },
     For { over: Column, level: usize, otherwise: Vec<Step> },
@@ -242,7 +243,7 @@ impl<'a> Reader<'a> {
 
     fn step(&mut self, statement: &ast::Stmt<'a>) -> Option<Step> {
         Some(match statement {
-            ast::Stmt::EmitRaw(raw) => Step::Text(raw.raw.into()),
+            ast::Stmt::EmitRaw(raw) => Step::Text(Literal::of(raw.raw)),
             ast::Stmt::EmitExpr(shown) => Step::Show(self.expr(&shown.expr)?),
             ast::Stmt::IfCond(choice) => Step::If {
                 test: self.expr(&choice.expr)?,

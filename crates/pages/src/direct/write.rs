@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
     fn steps(&mut self, steps: &'a [Step], sink: &mut Sink<'_, '_>, state: &mut State<'_, '_>) -> Result<(), Error> {
         for step in steps {
             match step {
-                Step::Text(text) => sink.text(text)?,
+                Step::Text(literal) => sink.literal(literal)?,
                 Step::Show(expr) => self.show(expr, sink, state)?,
                 Step::If { test, then, otherwise } => {
                     let steps = if self.value(test, state)?.is_true() { then } else { otherwise };
