@@ -19,6 +19,7 @@ mod allocations;
 mod bill;
 #[cfg(feature = "mimalloc")]
 mod memory;
+pub mod sample;
 
 pub use allocations::{Allocations, CountingAllocator};
 pub use bill::{Bill, ServerTiming, Stage};
