@@ -66,6 +66,7 @@ pub use names::Place;
 pub use profile::{Difference, Profile};
 pub use samples::{Samples, Unit};
 pub use session::{Options, Sampler, Session};
+pub use unwind::stack_here;
 
 use std::cell::Cell;
 use std::fmt;
@@ -154,13 +155,6 @@ impl fmt::Debug for Stack {
 /// If the program has a handler of its own for SIGPROF, or the machine is not supported.
 pub fn prepare() -> std::io::Result<()> {
     handler::prepare()
-}
-
-/// The stack of the caller. It allocates nothing and takes no lock, so that an allocator may call it; without [`prepare`] it
-/// is empty, and so it is if more than 32 threads unwind at the moment.
-#[inline(always)]
-pub fn stack_here() -> Stack {
-    unwind::here()
 }
 
 /// A file whose code is loaded.

@@ -12,7 +12,8 @@ const NAMES_MAX: usize = 65_536;
 /// A place in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// The function with its path, `{closure#0}` and all; where nothing is known, the file and the address in it.
+    /// The function with its path. Where it was inlined and the program has lines only (`debug = "line-tables-only"`), without its
+    /// path; where nothing is known, the file that was loaded.
     pub function: String,
     /// The file: as the compiler had it, without the directory of cargo's registry or of the toolchain.
     pub file: Option<String>,
@@ -88,9 +89,8 @@ fn look_up(addresses: &[u64]) -> Vec<(u64, Places)> {
         }
         let places = match &file {
             Some((loaded, loader)) => {
-                let inside = address - loaded.bias;
-                let named = loader.as_ref().map(|loader| places(loader, inside)).unwrap_or_default();
-                if named.is_empty() { vec![unknown(loaded, inside)] } else { named }
+                let named = loader.as_ref().map(|loader| places(loader, address - loaded.bias)).unwrap_or_default();
+                if named.is_empty() { vec![unknown(loaded)] } else { named }
             }
             None => vec![Place { function: format!("{address:#x}"), file: None, line: None }],
         };
@@ -115,10 +115,22 @@ fn places(loader: &Loader, address: u64) -> Vec<Place> {
         }
     }
     places.retain(|place| !place.function.is_empty());
-    if places.is_empty() {
-        places.extend(symbol(loader, address).map(|function| Place { function, file: None, line: None }));
+    match (places.last_mut(), symbol(loader, address)) {
+        (Some(place), Some(symbol)) if is_named(&symbol, &place.function) => place.function = symbol,
+        (None, Some(function)) => places.push(Place { function, file: None, line: None }),
+        (_, _) => {}
     }
     places
+}
+
+/// Whether a symbol is the one of a function. Tables of lines name functions without their paths, symbols with them; but a
+/// library without its own symbols has those of others before it.
+fn is_named(symbol: &str, function: &str) -> bool {
+    let name = function.split('<').next().unwrap_or_default();
+    match name.starts_with('{') {
+        true => symbol.contains('{'),
+        false => !name.is_empty() && symbol.contains(name),
+    }
 }
 
 fn symbol(loader: &Loader, address: u64) -> Option<String> {
@@ -126,9 +138,9 @@ fn symbol(loader: &Loader, address: u64) -> Option<String> {
     Some(addr2line::demangle_auto(name.into(), None).into_owned())
 }
 
-fn unknown(loaded: &Loaded, inside: u64) -> Place {
-    let file = loaded.path.file_name().unwrap_or_default().to_string_lossy();
-    Place { function: format!("{file}+{inside:#x}"), file: None, line: None }
+fn unknown(loaded: &Loaded) -> Place {
+    let function = loaded.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Place { function, file: None, line: None }
 }
 
 /// Without the directories that say nothing: `tokio-1.54.0/src/park.rs`, `library/core/src/iter/range.rs`.
@@ -144,7 +156,16 @@ fn short(file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{is_named, short};
+
+    #[test]
+    fn a_symbol_is_taken_if_it_is_the_functions_own() {
+        let check = |symbol: &str, function: &str, expected| assert_eq!(is_named(symbol, function), expected);
+        check("std::sync::mpsc::Sender<T>::send", "send<u32>", true);
+        check("story::read::{{closure}}", "{async_fn#0}", true);
+        check("_nl_normalize", "send<u32>", false);
+        check("<u8 as core::fmt::Debug>::fmt", "<u8 as core::fmt::Debug>::fmt", false);
+    }
 
     #[test]
     fn files_are_without_the_directories_of_registry_and_toolchain() {

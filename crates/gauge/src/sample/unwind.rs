@@ -188,9 +188,10 @@ pub(super) fn walk(registers: Registers, frames: &mut [u64]) -> Option<(usize, b
     Some((count, false))
 }
 
-/// The stack of the calling function's caller. Takes no lock and no memory once [`prepare`] was called.
+/// The stack of the caller. It allocates nothing and takes no lock, so that an allocator may call it; without
+/// [`prepare`](super::prepare) it is empty, and so it is if more than 32 threads unwind at the moment.
 #[inline(never)]
-pub(super) fn here() -> Stack {
+pub fn stack_here() -> Stack {
     let mut stack = Stack::EMPTY;
     let registers = Registers::here();
     if let Some((count, is_cut)) = walk(registers, &mut stack.frames) {
