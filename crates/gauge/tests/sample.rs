@@ -1,5 +1,6 @@
 //! Samples of real threads: counts and names, no times.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![allow(unsafe_code)]
 
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -296,16 +297,46 @@ fn a_thousand_rounds_leave_nothing_behind() {
 }
 
 #[test]
-fn a_forked_child_samples_by_itself() {
+fn programs_start_during_a_session() {
     let _alone = alone();
     let session = Sampler::start(OFTEN).unwrap();
     let busy = Busy::new(51, multiplies);
-    // a child that is started as programs are, while signals come, does what it should
     for _ in 0..20 {
         assert!(std::process::Command::new("/bin/true").status().unwrap().success());
     }
     collected(session, &[51], 5);
     busy.end();
+}
+
+#[test]
+fn a_forked_child_has_no_session_and_can_have_its_own() {
+    const SECONDS_MAX: u32 = 30;
+    let _alone = alone();
+    let busy = Busy::new(61, multiplies);
+    let session = Sampler::start(OFTEN).unwrap();
+    // SAFETY: the child uses memory, threads and files only, which glibc makes usable in it, none of the locks of this
+    // program's other threads, and leaves without unwinding into the test.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: a child that hangs is ended by the system.
+        unsafe { libc::alarm(SECONDS_MAX) };
+        let is_right = std::panic::catch_unwind(|| {
+            let own = Sampler::start(OFTEN).unwrap();
+            let busy = Busy::new(62, multiplies);
+            let samples = collected(own, &[62], 5);
+            busy.end();
+            assert_eq!(samples.of_tag(61).count(), 0);
+            assert!(sample::stack_of(sample::this_thread()).is_some());
+        });
+        // SAFETY: nothing of the parent's is to be done at the end.
+        unsafe { libc::_exit(i32::from(is_right.is_err())) };
+    }
+    collected(session, &[61], 5);
+    busy.end();
+    let mut status = 0;
+    // SAFETY: the child is this test's, and the status lives here.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
 }
 
 #[test]
