@@ -18,8 +18,9 @@
 //!
 //! # What it rests on
 //!
-//! * Each thread has its own timer of the CPU time it takes. Its signals come while it computes, so that no system call that
-//!   waits is interrupted; threads that are started later are found within 100 ms. The kernel looks at these timers at its
+//! * Each thread has its own timer of the CPU time it takes. Its signals come while it computes, so that threads that wait are
+//!   left alone; a call is interrupted only if it computes itself at that moment, and then goes on or, as `epoll_wait` does,
+//!   says so to callers that are used to it. Threads that are started later are found within 100 ms. The kernel looks at these timers at its
 //!   own ticks (250 a second on many machines): if several periods have passed, one sample stands for all of them, so
 //!   that the sum is the CPU time at any `hz`.
 //! * The handler takes the interrupted registers and unwinds by `.eh_frame` (framehop). It allocates nothing, takes no lock,
@@ -46,9 +47,11 @@
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod handler;
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), allow(dead_code))]
 mod names;
 mod pprof;
 mod profile;
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), allow(dead_code))]
 mod ring;
 mod samples;
 mod session;

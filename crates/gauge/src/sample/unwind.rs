@@ -237,12 +237,19 @@ impl Reader {
 fn is_readable(address: u64) -> bool {
     const NO_SUCH_HOW: c_int = -1;
     const SET_BYTES: usize = 8;
-    // SAFETY: the kernel itself checks the address; the old set is not asked for. `errno`, which this sets, is put back by
-    // the handler.
+    // SAFETY: `errno` is this thread's.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    // SAFETY: the kernel itself checks the address, and the old set is not asked for.
     let done =
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_HOW, address, ptr::null_mut::<c_void>(), SET_BYTES) };
-    // SAFETY: `errno` is this thread's.
-    done == 0 || unsafe { *libc::__errno_location() } != libc::EFAULT
+    // SAFETY: as above.
+    let is_readable = done == 0 || unsafe { *errno } != libc::EFAULT;
+    // an allocator's caller may be about to look at it
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    is_readable
 }
 
 impl Machine {
