@@ -99,7 +99,7 @@ fn is_here(place: &Place) -> bool {
 
 fn two_tags() -> Samples {
     let (one, other) = (Busy::new(11, multiplies), Busy::new(12, calls_inlined));
-    let samples = collected(Sampler::start(OFTEN).unwrap(), &[11, 12], 30);
+    let samples = collected(Sampler::start(OFTEN).unwrap(), &[11, 12], 100);
     one.end();
     other.end();
     samples

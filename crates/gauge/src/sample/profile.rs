@@ -169,6 +169,9 @@ impl Difference {
     }
 }
 
+/// A stack with its weight.
+type Weighted<'a> = (&'a [usize], u64);
+
 fn bounded(weight: i128) -> u64 {
     weight.clamp(0, u64::MAX.into()) as u64
 }
@@ -208,7 +211,7 @@ fn svg(title: &str, unit: Unit, folded: &str, is_difference: bool) -> io::Result
 }
 
 /// Source: the schema `https://www.speedscope.app/file-format-schema.json`.
-fn speedscope(title: &str, unit: Unit, places: &[Place], profiles: &[(&str, Vec<(&[usize], u64)>)]) -> String {
+fn speedscope(title: &str, unit: Unit, places: &[Place], profiles: &[(&str, Vec<Weighted<'_>>)]) -> String {
     let mut text = String::from("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
     string(&mut text, title);
     text.push_str(",\"exporter\":\"thalweg-gauge\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");

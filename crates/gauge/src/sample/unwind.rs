@@ -285,7 +285,7 @@ struct File {
 fn changes() -> (u64, u64) {
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
         // SAFETY: the loader gives a valid `info`, and `to` is the pair below.
-        unsafe { *to.cast::<(u64, u64)>() = ((*info).dlpi_adds as u64, (*info).dlpi_subs as u64) };
+        unsafe { *to.cast::<(u64, u64)>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
         1
     }
     let mut changes = (0_u64, 0_u64);
@@ -298,11 +298,11 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut 
     // SAFETY: the loader gives an `info` that is valid during this call; `found` is the one of `Machine::now`, which nobody else
     // uses meanwhile.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
-    found.changes = (info.dlpi_adds as u64, info.dlpi_subs as u64);
+    found.changes = (info.dlpi_adds, info.dlpi_subs);
     let is_program = found.files.is_empty();
     // SAFETY: the loader gives a list of that length, or none.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let bias = info.dlpi_addr as u64;
+    let bias = info.dlpi_addr;
     let segment = |header: &libc::Elf64_Phdr| bias + header.p_vaddr..bias + header.p_vaddr + header.p_memsz;
     let segments = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(segment);
     let start = segments().map(|range| range.start).min();
