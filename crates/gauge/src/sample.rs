@@ -4,7 +4,7 @@
 //!  tagged(7) ── a thread computes ── its own timer (timer_create, its CPU time) ── SIGPROF
 //!                                                                                     │ handler: registers → stack (unwind)
 //!                                                                                     ▼
-//!  Session ◄── 40 times a second: added up by tag, thread and stack ◄──────── Ring of fixed size
+//!  Session ◄── 10 times a second: added up by tag, thread and stack ◄──────── Ring of fixed size
 //!     │ stop                        stack_here() ── Samples::add(tag, stack, bytes)
 //!     ▼                                                   │
 //!  Samples ◄──────────────────────────────────────────────┘
@@ -25,7 +25,7 @@
 //!   that the sum is the CPU time at any `hz`.
 //! * The handler takes the interrupted registers and unwinds by `.eh_frame` (framehop). It allocates nothing, takes no lock,
 //!   waits for nobody, and asks the system before it reads a page of the stack, so that wrong tables end a stack and
-//!   not the program. It needs about 16 KiB of the thread's stack.
+//!   not the program. It needs 11 KiB of the thread's stack when optimised.
 //! * A thread's tag is one store into a thread-local. In a library that is loaded at run time (`dlopen`) the first [`tagged`]
 //!   of a thread may allocate, as every thread-local may; what reads it does not.
 //! * The handler for SIGPROF stays when a session has ended, and late signals do nothing. A program with a handler of its own
@@ -34,7 +34,19 @@
 //!
 //! # What it costs
 //!
-//! MEASURED
+//! Measured in a program built with fat LTO and without frame pointers, on a virtual machine whose kernel looks at timers 250 times
+//! a second:
+//!
+//! | what | it takes |
+//! |---|---|
+//! | a signal and a handler that does nothing | 3 µs |
+//! | to unwind 38 frames in it | 0.8 µs, 4,400 instructions (callgrind) |
+//! | so a thread that computes all the time, at 99 Hz | 0.04 % of it |
+//! | the same at 999 Hz, of which 250 come | 0.1 % of it |
+//! | [`stack_here`] with 13, 38, 108 frames | 0.42, 0.68, 1.3 µs |
+//! | [`stack_of`] a thread that sleeps | 0.1 ms, most of it waiting for its turn |
+//! | the session's own thread | 0.1 % of a processor; 0.4 % with 200 threads that sleep |
+//! | a program of 2 tokio workers for 2 s at 99 Hz | 393 stacks, all whole; 3.970 s sampled of 3.969 s used |
 //!
 //! # What is bounded
 //!

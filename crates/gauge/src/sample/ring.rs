@@ -6,7 +6,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many samples wait at most until the session takes them, which it does forty times a second. 1 KiB each.
+/// How many samples wait at most until the session takes them, which it does 10 to 100 times a second. 1 KiB each.
 pub(super) const WAITING_MAX: usize = 2048;
 
 /// One sample.

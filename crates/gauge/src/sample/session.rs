@@ -1,6 +1,6 @@
 //! A session: timers on, samples taken out of the ring and added up, timers off.
 
-use super::ring::{Record, Ring};
+use super::ring::{Record, Ring, WAITING_MAX};
 use super::timers::Timers;
 use super::{HZ_MAX, SECONDS_MAX, STACKS_MAX, Samples, THREADS_MAX, Unit, handler};
 use std::fmt;
@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often samples are taken out of the ring.
-const TAKE_MS: u64 = 25;
+/// Samples are taken out of the ring before half of it is full, if all processors compute, and at least and at most so often.
+const TAKE_MS_MIN: u64 = 10;
+const TAKE_MS_MAX: u64 = 100;
 /// How often new threads are looked for.
 const FOLLOW_MS: u64 = 100;
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -177,11 +178,14 @@ fn collect(shared: &Shared, options: Options, turn: Turn, tell: &SyncSender<io::
     shared.samples().threads_without = *first.as_ref().unwrap_or(&0);
     // nobody waits for it only if the session was given up
     let _ = tell.try_send(first.map(drop));
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let pause = 1000 * (WAITING_MAX as u64 / 2) / (u64::from(options.hz) * processors);
+    let pause = Duration::from_millis(pause.clamp(TAKE_MS_MIN, TAKE_MS_MAX));
     let begun = Instant::now();
     let mut followed = begun;
     let is_over = || shared.is_over.load(Ordering::Acquire) || begun.elapsed().as_secs() >= options.seconds.into();
     while is_begun && !is_over() {
-        std::thread::park_timeout(Duration::from_millis(TAKE_MS));
+        std::thread::park_timeout(pause);
         shared.take();
         if followed.elapsed() >= Duration::from_millis(FOLLOW_MS) {
             followed = Instant::now();

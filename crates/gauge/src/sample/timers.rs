@@ -19,13 +19,18 @@ pub(super) struct Timers {
     session: usize,
     /// The session's own thread.
     but: c_int,
+    rounds: u32,
 }
+
+/// How many rounds a number that went from one thread to another may have the timer of the first: numbers are given anew only when
+/// all others have been, and to ask each timer costs more than to list the threads.
+const UNASKED_ROUNDS_MAX: u32 = 10;
 
 impl Timers {
     pub(super) fn new(session: usize, hz: u32, threads_max: usize) -> Self {
         // SAFETY: gettid has no arguments and cannot fail.
         let but = unsafe { libc::gettid() };
-        Self { of: HashMap::new(), period_ns: NANOSECONDS / u64::from(hz), threads_max, session, but }
+        Self { of: HashMap::new(), period_ns: NANOSECONDS / u64::from(hz), threads_max, session, but, rounds: 0 }
     }
 
     /// Gives a timer to threads that have none, and takes those of threads that have ended. Returns how many have none, as there
@@ -40,8 +45,10 @@ impl Timers {
             threads.extend(name.to_str().and_then(|name| name.parse::<c_int>().ok()));
         }
         threads.sort_unstable();
-        // a number may have gone from one thread to another meanwhile
-        self.of.retain(|thread, timer| threads.binary_search(thread).is_ok() && timer.is_alive());
+        self.rounds += 1;
+        let is_asked = self.rounds.is_multiple_of(UNASKED_ROUNDS_MAX);
+        let is_listed = |thread: &c_int| threads.binary_search(thread).is_ok();
+        self.of.retain(|thread, timer| is_listed(thread) && (!is_asked || timer.is_alive()));
         let (mut without, mut why) = (0, None);
         for thread in threads {
             if thread == self.but || self.of.contains_key(&thread) {

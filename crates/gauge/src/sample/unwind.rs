@@ -170,9 +170,13 @@ fn machine() -> Option<&'static Machine> {
 /// Writes the addresses of a stack, innermost first, each within the instruction that is being done or has called. Returns how
 /// many there are and whether there were more; none if nothing is prepared or too many threads are unwinding. For signal handlers.
 pub(super) fn walk(registers: Registers, frames: &mut [u64]) -> Option<(usize, bool)> {
+    // where the stack is switched its pointer may stand at the end of what is mapped, so that nothing is known to be readable
+    walk_from(registers, Reader { low: registers.sp, page: None }, frames)
+}
+
+fn walk_from(registers: Registers, mut reader: Reader, frames: &mut [u64]) -> Option<(usize, bool)> {
     let machine = machine()?;
     let mut claim = Claim::new()?;
-    let mut reader = Reader { low: registers.sp, page: None };
     let mut read = |address| reader.word(address);
     let registers_of_framehop = registers.of_framehop(machine);
     let mut walk = machine.unwinder.iter_frames(registers.pc, registers_of_framehop, claim.cache(), &mut read);
@@ -194,7 +198,9 @@ pub(super) fn walk(registers: Registers, frames: &mut [u64]) -> Option<(usize, b
 pub fn stack_here() -> Stack {
     let mut stack = Stack::EMPTY;
     let registers = Registers::here();
-    if let Some((count, is_cut)) = walk(registers, &mut stack.frames) {
+    // this function's own frame begins where the stack pointer is
+    let reader = Reader { low: registers.sp, page: Some(registers.sp / PAGE_BYTES) };
+    if let Some((count, is_cut)) = walk_from(registers, reader, &mut stack.frames) {
         // the first frame is this function
         stack.frames.copy_within(1..count.max(1), 0);
         stack.length = count.saturating_sub(1) as u16;
