@@ -19,6 +19,14 @@ pub struct Place {
     pub file: Option<String>,
     /// The line, if it is known.
     pub line: Option<u32>,
+    /// Whether the file is known and neither the toolchain's nor of a package that cargo has fetched.
+    pub is_own: bool,
+}
+
+impl Place {
+    fn without_file(function: String) -> Self {
+        Self { function, file: None, line: None, is_own: false }
+    }
 }
 
 /// `function file:line`, as far as it is known.
@@ -92,7 +100,7 @@ fn look_up(addresses: &[u64]) -> Vec<(u64, Places)> {
                 let named = loader.as_ref().map(|loader| places(loader, address - loaded.bias)).unwrap_or_default();
                 if named.is_empty() { vec![unknown(loaded)] } else { named }
             }
-            None => vec![Place { function: format!("{address:#x}"), file: None, line: None }],
+            None => vec![Place::without_file(format!("{address:#x}"))],
         };
         names.push((address, places.into()));
     }
@@ -106,10 +114,13 @@ fn places(loader: &Loader, address: u64) -> Vec<Place> {
         while let Ok(Some(frame)) = frames.next() {
             let function = frame.function.as_ref().and_then(|function| function.demangle().ok());
             let location = frame.location;
+            let file = location.as_ref().and_then(|location| location.file);
+            let fetched = file.and_then(without_directories);
             places.push(Place {
                 function: function
                     .map_or_else(|| symbol(loader, address).unwrap_or_default(), |name| name.into_owned()),
-                file: location.as_ref().and_then(|location| location.file).map(short),
+                is_own: file.is_some() && fetched.is_none(),
+                file: fetched.or(file).map(str::to_owned),
                 line: location.as_ref().and_then(|location| location.line).filter(|line| *line > 0),
             });
         }
@@ -117,7 +128,7 @@ fn places(loader: &Loader, address: u64) -> Vec<Place> {
     places.retain(|place| !place.function.is_empty());
     match (places.last_mut(), symbol(loader, address)) {
         (Some(place), Some(symbol)) if is_named(&symbol, &place.function) => place.function = symbol,
-        (None, Some(function)) => places.push(Place { function, file: None, line: None }),
+        (None, Some(function)) => places.push(Place::without_file(function)),
         (_, _) => {}
     }
     places
@@ -139,24 +150,24 @@ fn symbol(loader: &Loader, address: u64) -> Option<String> {
 }
 
 fn unknown(loaded: &Loaded) -> Place {
-    let function = loaded.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Place { function, file: None, line: None }
+    Place::without_file(loaded.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Without the directories that say nothing: `tokio-1.54.0/src/park.rs`, `library/core/src/iter/range.rs`.
-fn short(file: &str) -> String {
+/// A fetched package's or the toolchain's file without the directories that say nothing: `tokio-1.54.0/src/park.rs`,
+/// `library/core/src/iter/range.rs`.
+fn without_directories(file: &str) -> Option<&str> {
     let after = |mark: &str, parts: usize| {
         let rest = file.split_once(mark)?.1;
         rest.splitn(parts + 1, '/').nth(parts)
     };
     let source = after("/registry/src/", 1).or_else(|| after("/git/checkouts/", 2));
     let toolchain = || after("/rustc/", 1).or_else(|| after("/lib/rustlib/src/rust/", 0));
-    source.or_else(toolchain).unwrap_or(file).to_owned()
+    source.or_else(toolchain)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_named, short};
+    use super::{is_named, without_directories};
 
     #[test]
     fn a_symbol_is_taken_if_it_is_the_functions_own() {
@@ -169,7 +180,7 @@ mod tests {
 
     #[test]
     fn files_are_without_the_directories_of_registry_and_toolchain() {
-        let check = |long: &str, expected: &str| assert_eq!(short(long), expected);
+        let check = |long: &str, expected: &str| assert_eq!(without_directories(long).unwrap_or(long), expected);
         check("/home/a/.cargo/registry/src/index.crates.io-1949/tokio-1.54.0/src/park.rs", "tokio-1.54.0/src/park.rs");
         check("/home/a/.cargo/git/checkouts/hyper-12ab/34cd/src/lib.rs", "src/lib.rs");
         check("/rustc/59807616e/library/core/src/iter/range.rs", "library/core/src/iter/range.rs");

@@ -57,9 +57,19 @@ impl Profile {
 
     /// The places on top of stacks (where the time went, or the bytes), heaviest first, with their own weight.
     pub fn tops(&self) -> Vec<(&Place, u64)> {
+        self.tops_of(|_| true)
+    }
+
+    /// The innermost places of the program's own files (whose line it is that calls into the standard library, say), heaviest
+    /// first, with the weight of what they led to.
+    pub fn own_tops(&self) -> Vec<(&Place, u64)> {
+        self.tops_of(|place| place.is_own)
+    }
+
+    fn tops_of(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<(&Place, u64)> {
         let mut sums: HashMap<usize, i128> = HashMap::new();
         for stack in &self.stacks {
-            if let Some(top) = stack.frames.last() {
+            if let Some(top) = stack.frames.iter().rfind(|at| is_wanted(&self.places[**at])) {
                 *sums.entry(*top).or_default() += stack.weight;
             }
         }
