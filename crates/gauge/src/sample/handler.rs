@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const STACK_WAIT_MS_MAX: u64 = 100;
 /// How long the end of a session waits for handlers that have begun; they take microseconds unless their thread has no turn.
 const HANDLERS_WAIT_MS_MAX: u64 = 1000;
+/// After how long a thread that has not answered gets the signal again.
+const SIGNAL_AGAIN_MS: u64 = 2;
 /// How often is looked whether something has come.
 const LOOK_US: u64 = 20;
 
@@ -215,11 +217,11 @@ fn ask(process: i32, thread: i32) -> Option<Stack> {
         return None;
     }
     ASKED.store(state(thread, WANTED), Ordering::Release);
-    // SAFETY: the signal goes to a thread of this process or to none, and its handler is in place.
-    if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGPROF) } != 0 {
+    if !signal(process, thread) {
         ASKED.store(NOBODY, Ordering::Release);
         return None;
     }
+    let mut signalled = Instant::now();
     let until = Instant::now() + Duration::from_millis(STACK_WAIT_MS_MAX);
     while ASKED.load(Ordering::Acquire) != state(thread, TAKEN) {
         if Instant::now() > until {
@@ -231,12 +233,23 @@ fn ask(process: i32, thread: i32) -> Option<Stack> {
                 return None;
             }
         }
+        // a signal is dropped while another one is pending, and that one too if it is of a timer that was given back since
+        if signalled.elapsed() > Duration::from_millis(SIGNAL_AGAIN_MS) {
+            signal(process, thread);
+            signalled = Instant::now();
+        }
         std::thread::sleep(Duration::from_micros(LOOK_US));
     }
     // SAFETY: TAKEN was seen, and this is the only one that asks, see `Answer`.
     let stack = unsafe { *ANSWER.0.get() };
     ASKED.store(NOBODY, Ordering::Release);
     Some(stack)
+}
+
+/// Whether there is such a thread in this process.
+fn signal(process: i32, thread: i32) -> bool {
+    // SAFETY: the signal goes to a thread of this process or to none, and its handler is in place.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGPROF) == 0 }
 }
 
 /// The number of the calling thread, by which another one can ask for its stack.
