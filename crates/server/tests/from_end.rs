@@ -12,13 +12,15 @@ use thalweg_testkit::Database;
 const SCHEMA: &str = "
     create schema api;
     create table api.sites (id int primary key, name text);
-    create table api.flights (id int primary key, km int, height int, site_id int references api.sites, title text);
+    create table api.pilots (id int primary key, name text);
+    create table api.flights (id int primary key, km int, height int, site_id int references api.sites, title text, pilot_id int references api.pilots);
     create table api.notes (id int primary key, flight_id int references api.flights, note text);
     create table api.visits (flight_id int, site_id int, day int, primary key (flight_id, site_id));
     create view api.shown as select * from api.flights;
     create index on api.flights (km desc nulls last, id desc);
     insert into api.sites select i, 'site ' || i from generate_series(1, 20) i;
-    insert into api.flights select i, nullif(i * 7919 % 40, 7), nullif(i % 3, 0), nullif(i % 21, 0), 'flight ' || i from generate_series(1, 3001) i;
+    insert into api.pilots select i, 'pilot ' || i from generate_series(1, 50000) i;
+    insert into api.flights select i, nullif(i * 7919 % 40, 7), nullif(i % 3, 0), nullif(i % 21, 0), 'flight ' || i, i * 7 from generate_series(1, 3001) i;
     insert into api.notes select i, i, 'note ' || i from generate_series(1, 3001, 2) i;
     insert into api.visits select i, i % 20, i % 5 from generate_series(1, 3001) i;
     analyze;
@@ -134,6 +136,18 @@ fn a_window_behind_the_middle_reads_as_few_rows_as_one_before_it() {
     not_found_so("/shown?order=id&limit=50&offset=2000");
     not_found_so("/visits?order=flight_id&limit=50&offset=2000");
     not_found_so("/flights?select=id,sites!inner(name)&order=id&limit=50&offset=2000");
+}
+
+/// How many rows of each are to be found PostgreSQL cannot know, and what it expects must not make it read all that is embedded.
+#[test]
+fn what_a_window_embeds_is_looked_for_row_by_row() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
+    for offset in [1000, 1500, 2950] {
+        let target = format!("/flights?select=id,pilots(name)&order=id&limit=50&offset={offset}");
+        let (purpose, rows) = explained(&database, &target);
+        assert_eq!(purpose, Purpose::RowsAndTotal, "{target}");
+        assert!(rows < 50_000.0, "{target}: {rows} rows");
+    }
 }
 
 #[test]

@@ -275,8 +275,8 @@ impl<'a> Writer<'a> {
         self.keep("thalweg_call");
     }
 
-    /// Counts the rows, and tells how many of the window's are to be found from the first on, how many from the last, and how many
-    /// lie behind them.
+    /// Counts the rows, and tells whether the window's are to be found from the first on, or how many of them from the last on and how
+    /// many lie behind those.
     fn counted(&mut self, plan: &'a Plan<'a>) {
         let (offset, limit) = (plan.read.offset_rows.unwrap_or(0), plan.read.limit_rows.unwrap_or(0));
         let [offset, limit] = [offset, limit].map(|rows| {
@@ -286,7 +286,7 @@ impl<'a> Writer<'a> {
         let _ = write!(
             self.text,
             "WITH thalweg_total AS MATERIALIZED (SELECT n, \
-             CASE WHEN n - {offset} >= {offset} THEN {limit} ELSE 0 END AS from_first, \
+             n - {offset} >= {offset} AS is_from_first, \
              CASE WHEN n - {offset} >= {offset} THEN 0 ELSE GREATEST(LEAST({limit}, n - {offset}), 0) END AS from_last, \
              GREATEST(n - {offset} - {limit}, 0) AS behind FROM ("
         );
@@ -354,18 +354,22 @@ impl<'a> Writer<'a> {
         self.order(scope, read);
     }
 
-    /// Those of a window by what is known of how many there are, from the first on or from the last.
+    /// Those of a window by what is known of how many there are, from the first on or from the last. Where a limit is a query's result,
+    /// PostgreSQL expects a tenth of the table: so the first ones have the request's own and a condition that is tested once, and all
+    /// together are limited again, since what is joined to so many it would read whole. They are kept before, else it would take that limit
+    /// for what either end has to find.
     fn found_from_both_ends(&mut self, scope: Scope<'a>, read: &'a Read<'a>, columns: &[&str]) {
-        self.text.push('(');
+        self.text.push_str("WITH thalweg_ends AS MATERIALIZED (SELECT * FROM (");
         self.found_first(scope, read, columns);
         self.order(scope, read);
-        self.text.push_str(" LIMIT (SELECT from_first FROM thalweg_total) OFFSET ");
-        self.param(Cow::Owned(read.offset_rows.unwrap_or(0).to_string()));
-        self.text.push_str(") UNION ALL (");
+        self.window(read);
+        self.text.push_str(") AS thalweg_first WHERE (SELECT is_from_first FROM thalweg_total) UNION ALL (");
         self.joins = Joins::default();
         self.found_first(scope, read, columns);
         self.reversed(scope, read);
-        self.text.push_str(" LIMIT (SELECT from_last FROM thalweg_total) OFFSET (SELECT behind FROM thalweg_total))");
+        self.text.push_str(" LIMIT (SELECT from_last FROM thalweg_total) OFFSET (SELECT behind FROM thalweg_total)))");
+        self.text.push_str(" SELECT * FROM thalweg_ends");
+        self.limit(read);
     }
 
     /// Which rows of a level there are, in no order.
@@ -647,14 +651,19 @@ impl<'a> Writer<'a> {
         if read.streamed.is_some() {
             return self.text.push_str(TENTH);
         }
-        let (limit, offset) = (read.limit_rows, read.offset_rows);
-        for (word, rows, is_fixed) in [(" LIMIT ", limit, read.limit_is_fixed), (" OFFSET ", offset, false)] {
-            let Some(rows) = rows else { continue };
-            self.text.push_str(word);
-            match is_fixed {
-                true => self.text.push_str(&rows.to_string()),
-                false => self.param(Cow::Owned(rows.to_string())),
-            }
+        self.limit(read);
+        if let Some(rows) = read.offset_rows {
+            self.text.push_str(" OFFSET ");
+            self.param(Cow::Owned(rows.to_string()));
+        }
+    }
+
+    fn limit(&mut self, read: &Read<'_>) {
+        let Some(rows) = read.limit_rows else { return };
+        self.text.push_str(" LIMIT ");
+        match read.limit_is_fixed {
+            true => self.text.push_str(&rows.to_string()),
+            false => self.param(Cow::Owned(rows.to_string())),
         }
     }
 
