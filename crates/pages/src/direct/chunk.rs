@@ -5,13 +5,15 @@
 
 use crate::escape;
 use crate::rows::{unreadable, utf8};
-use minijinja::{Error, Output};
+use minijinja::{Error, ErrorKind, Output};
 use std::cell::Cell;
 use std::{fmt, io, mem};
 
 /// What a page is written to, chunk by chunk.
 pub trait Chunks: io::Write {
-    /// The chunk that is being filled. While it has room more may be appended; it is never filled up so.
+    /// The chunk that is being filled. A loop takes it, leaving an empty one in its place, and puts it back before anything else is
+    /// written, or not at all where it panics. It appends while there is more room than it needs: the chunk has the same capacity then, and
+    /// is not full. One without room is as good as none.
     fn chunk(&mut self) -> &mut Vec<u8>;
 }
 
@@ -110,20 +112,31 @@ impl<'o, 'a> Sink<'o, 'a> {
     }
 
     fn borrow(&mut self) -> Result<(), Error> {
-        PASSING.set(Passing::Asked);
-        self.out.write_str("")?;
-        if let Passing::Lent(chunk) = PASSING.take() {
+        if let Passing::Lent(chunk) = self.pass(Passing::Asked)? {
             (self.chunk, self.is_lent) = (chunk, true);
         }
         Ok(())
     }
 
     fn give_back(&mut self) -> Result<(), Error> {
-        if mem::take(&mut self.is_lent) {
-            PASSING.set(Passing::Returned(mem::take(&mut self.chunk)));
-            self.out.write_str("")?;
+        if !mem::take(&mut self.is_lent) {
+            return Ok(());
         }
-        Ok(())
+        let chunk = mem::take(&mut self.chunk);
+        match self.pass(Passing::Returned(chunk))? {
+            Passing::Returned(_) => Err(Error::new(ErrorKind::WriteFailure, "nobody takes the page's chunk back")),
+            Passing::Nothing | Passing::Asked | Passing::Lent(_) => Ok(()),
+        }
+    }
+
+    /// Says something to whoever the output is written to, and hears the answer. Nothing of it is left behind, whatever happens: the next
+    /// page of this thread may be another visitor's.
+    fn pass(&mut self, said: Passing) -> Result<Passing, Error> {
+        PASSING.set(said);
+        let written = self.out.write_str("");
+        let answer = PASSING.take();
+        written?;
+        Ok(answer)
     }
 
     /// What only the engine can write.
@@ -183,5 +196,108 @@ impl<'o, 'a> Sink<'o, 'a> {
 impl fmt::Write for Sink<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.text(text).map_err(|_| fmt::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::Environment;
+    use std::io::Write;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A page, and how often the engine wrote something into it.
+    struct Counted {
+        chunk: Vec<u8>,
+        writes: usize,
+    }
+
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            self.chunk.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Chunks for Counted {
+        fn chunk(&mut self) -> &mut Vec<u8> {
+            &mut self.chunk
+        }
+    }
+
+    /// Takes nothing, not even what is empty.
+    struct Broken;
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::Other.into())
+        }
+
+        fn write_all(&mut self, _: &[u8]) -> io::Result<()> {
+            Err(io::ErrorKind::Other.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Writes an empty text by the engine, and any other three times as a loop does; `panic` does, with the chunk in its hands.
+    fn environment() -> Environment<'static> {
+        let mut environment = Environment::new();
+        environment.set_formatter(|out, _, value| {
+            let text = value.to_string();
+            if text.is_empty() {
+                return Ok(out.write_str(&text)?);
+            }
+            let mut sink = Sink::open(out)?;
+            for _ in 0..3 {
+                assert_ne!(text, "panic");
+                sink.text(&text)?;
+            }
+            sink.close()
+        });
+        environment
+    }
+
+    fn page(template: &str) -> (String, usize) {
+        let mut page = Counted { chunk: Vec::with_capacity(100), writes: 0 };
+        environment().template_from_str(template).unwrap().render_captured_to((), Lender(&mut page)).unwrap();
+        (String::from_utf8(page.chunk).unwrap(), page.writes)
+    }
+
+    #[test]
+    fn a_loop_writes_past_the_engine() {
+        assert_eq!(page("{{ 1 }}{{ '' }}{{ 2 }}"), ("111222".to_owned(), 0));
+        assert_eq!(page("a{{ 1 }}b"), ("a111b".to_owned(), 2));
+    }
+
+    #[test]
+    fn what_the_engine_captures_is_not_in_the_page() {
+        assert_eq!(page("{% set kept %}{{ 1 }}{{ '' }}{% endset %}{{ 2 }}{{ kept }}"), ("222111111111".to_owned(), 0));
+    }
+
+    #[test]
+    fn what_is_larger_than_the_room_comes_in_its_order() {
+        let long = "x".repeat(150);
+        let (text, writes) = page(&format!("{{{{ 1 }}}}{{{{ '{long}' }}}}{{{{ 2 }}}}"));
+        assert_eq!(text, format!("111{long}{long}{long}222"));
+        assert!(writes > 0);
+    }
+
+    #[test]
+    fn a_page_that_fails_leaves_nothing_to_the_next_one() {
+        let environment = environment();
+        let template = environment.template_from_str("{{ 1 }}").unwrap();
+        template.render_captured_to((), Broken).unwrap_err();
+        assert_eq!(page("a{{ '' }}b{{ '' }}c").0, "abc");
+        let mut torn = Counted { chunk: Vec::with_capacity(100), writes: 0 };
+        let template = environment.template_from_str("{{ 'panic' }}").unwrap();
+        catch_unwind(AssertUnwindSafe(|| template.render_captured_to((), Lender(&mut torn)).map(drop))).unwrap_err();
+        assert_eq!(page("a{{ '' }}b{{ '' }}c{{ 1 }}").0, "abc111");
     }
 }
