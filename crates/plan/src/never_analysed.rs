@@ -137,7 +137,6 @@ fn linked_by(embed: &EmbedRead<'_>) -> Option<u16> {
     (is_key && !decides && embed.origin.has_index_of_many(*outer)).then_some(*outer)
 }
 
-/// A column of the table itself, whole.
 fn equals(filter: &Filter<'_>) -> bool {
     let is_equal = matches!(filter.operation, Operation::Compare { operator: Comparison::Eq, quantifier: None, .. });
     is_equal && !filter.negated
