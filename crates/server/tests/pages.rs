@@ -677,6 +677,10 @@ fn what_a_page_reads_is_explained() {
             "+++\nflight = { one = \"/flights?id=eq.{id}&select=*,pilots(*)\" }\n+++\n{{ flight.title }} {{ flight.pilots.name }}",
         ),
         ("all.html", "+++\nflights = \"/flights\"\n+++\n{{ flights }}"),
+        (
+            "many.html",
+            "+++\nflights = { rows = \"/flights?order=title,id\", per_page = 50, count = \"exact\" }\n+++\n{{ flights.total }}",
+        ),
     ]);
     let config = Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) };
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -699,6 +703,8 @@ fn what_a_page_reads_is_explained() {
     let whole = explain("/all").unwrap();
     assert!(whole.contains("all columns shown as a whole, all.html:4:4"), "{whole}");
     assert!(whole.contains("track  binary, and no template names it"), "{whole}");
+    let (first, deep) = (explain("/many").unwrap(), explain("/many?page=200").unwrap());
+    assert!(!first.contains("thalweg_ends") && deep.contains("thalweg_ends"), "{first}\n{deep}");
     let of_api = explain("/api/flights?select=id&id=eq.1").unwrap();
     assert!(of_api.contains("request    /flights?select=id&id=eq.1") && of_api.contains("Index"), "{of_api}");
     assert!(of_api.contains("not selected title, pilot_id,"), "{of_api}");
