@@ -1,6 +1,6 @@
 //! Thalweg beside PostgREST, a server by hand, and pgbench: in turns, in one run, on one database.
 
-use crate::measure::{children, cpu_seconds, median, peak_bytes, resident_bytes, wrk};
+use crate::measure::{children, cpu_seconds, cpu_seconds_below, median, peak_bytes, resident_bytes, wrk};
 use crate::schema_load::{self, SchemaLoad};
 use crate::{Outcome, cargo, root};
 use std::collections::BTreeMap;
@@ -419,8 +419,7 @@ fn exports(
             // at rest is before the first export: what one leaves behind is no rest
             let now_bytes = resident_bytes(process);
             let rest_bytes = exports.first().map_or(now_bytes, |first| first.rest_bytes);
-            let backends = children(postmaster);
-            let before = (cpu_seconds(&[process]), cpu_seconds(&backends));
+            let before = (cpu_seconds(&[process]), cpu_seconds_below(postmaster));
             let started = Instant::now();
             let output = Command::new("curl")
                 .args(["-sSf", "-o", "/dev/null", "-w", "%{size_download}", "-H", &format!("Accept: {accept}"), &url])
@@ -431,7 +430,7 @@ fn exports(
                 rest_bytes,
                 peak_bytes: peak_bytes(process),
                 server_cpu: cpu_seconds(&[process]) - before.0,
-                database_cpu: cpu_seconds(&children(postmaster)) - before.1,
+                database_cpu: cpu_seconds_below(postmaster) - before.1,
             };
             println!("{format} export · {} · {:.2} s", server.name, export.seconds);
             exports.push(export);

@@ -1,7 +1,7 @@
 //! The flight book as its pilots use it: pages of a list of 10,000 flights, tracks of a megabyte taken over, 200 pilots at once.
 
 use crate::bench::{Server, build, free_port, machine, postmaster, run_directory, sql, start_cluster, wait_for};
-use crate::measure::{children, cpu_seconds, peak_bytes, resident_bytes, wrk};
+use crate::measure::{cpu_seconds, cpu_seconds_below, peak_bytes, resident_bytes, wrk};
 use crate::{Outcome, cargo, root};
 use std::fmt::Write as _;
 use std::fs;
@@ -133,7 +133,7 @@ impl Book {
 
     /// CPU seconds so far: of the server, of PostgreSQL's backends.
     fn cpu(&self) -> (f64, f64) {
-        (cpu_seconds(&[self.server.process.id()]), cpu_seconds(&children(self.postmaster)))
+        (cpu_seconds(&[self.server.process.id()]), cpu_seconds_below(self.postmaster))
     }
 
     /// Sends a form, and returns the head of the answer.

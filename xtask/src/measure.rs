@@ -6,25 +6,44 @@ use std::process::Command;
 
 /// CPU seconds that processes have used, in user and kernel mode.
 pub(crate) fn cpu_seconds(processes: &[u32]) -> f64 {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let ticks: u64 = processes.iter().filter_map(|&process| stat(process)).map(|(_, ticks)| ticks).sum();
+    let ticks: u64 = processes.iter().filter_map(|&process| stat(process)).map(|stat| stat.ticks).sum();
     ticks as f64 / TICKS_PER_SECOND
 }
+
+/// The same of all that a process has started: those that have ended meanwhile count too, or what they used before would be subtracted.
+pub(crate) fn cpu_seconds_below(parent: u32) -> f64 {
+    let ended = stat(parent).map_or(0, |stat| stat.ticks_of_ended);
+    cpu_seconds(&children(parent)) + ended as f64 / TICKS_PER_SECOND
+}
+
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The children of a process.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&process| stat(process).is_some_and(|(of, _)| of == parent))
+        .filter(|&process| stat(process).is_some_and(|stat| stat.parent == parent))
         .collect()
 }
 
-/// Parent and CPU ticks (proc(5), fields 4, 14 and 15).
-fn stat(process: u32) -> Option<(u32, u64)> {
+/// What proc(5) says of a process: fields 4, 14 and 15, 16 and 17.
+struct Stat {
+    parent: u32,
+    ticks: u64,
+    /// Of its children that have ended.
+    ticks_of_ended: u64,
+}
+
+fn stat(process: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
-    Some((fields.get(1)?.parse().ok()?, fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?))
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        ticks: ticks(11)? + ticks(12)?,
+        ticks_of_ended: ticks(13)? + ticks(14)?,
+    })
 }
 
 /// Resident memory now, in bytes; the peak is reset to it.
