@@ -27,7 +27,8 @@ pub(crate) fn choose(root: &mut Read<'_>) {
     }
 }
 
-/// Whether no two rows are equal in an order: the primary key is in it.
+/// Whether no two rows are equal in an order: the primary key is in it. What inherits from a table is read with it and may have the same
+/// keys again; then the catalog does not call its columns never null.
 fn is_total(relation: &Relation, order: &[Order<'_>]) -> bool {
     let columns = order.iter().map(|term| match &term.key {
         OrderKey::Column(column) => column.place_in(relation),
@@ -35,5 +36,7 @@ fn is_total(relation: &Relation, order: &[Order<'_>]) -> bool {
     });
     let Some(columns) = columns.collect::<Option<Vec<u16>>>() else { return false };
     let is_kept = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
-    is_kept && !relation.primary_key.is_empty() && relation.primary_key.iter().all(|column| columns.contains(column))
+    let is_unique = relation.primary_key.iter().all(|column| relation.columns[usize::from(*column)].never_null);
+    let is_ordered = relation.primary_key.iter().all(|column| columns.contains(column));
+    is_kept && !relation.primary_key.is_empty() && is_unique && is_ordered
 }
