@@ -14,12 +14,15 @@ use thalweg_catalog::{Relation, RelationKind};
 const DEEP_ROWS_MIN: i64 = 1000;
 /// More are in no table: PostgreSQL is to compute with the number, and with a limit that is no larger.
 const DEEP_ROWS_MAX: i64 = 1 << 48;
+/// Larger windows flow at once. Found so, all their rows are kept and sorted once more before the first is returned: on disk, where they are
+/// many.
+const WINDOW_ROWS_MAX: i64 = 10_000;
 
 /// Decides it for a root whose rows are counted.
 pub(crate) fn choose(root: &mut Read<'_>) {
     let From::Relation(relation) = root.from else { return };
     let (Some(offset), Some(limit)) = (root.offset_rows, root.limit_rows) else { return };
-    let is_deep = (DEEP_ROWS_MIN..DEEP_ROWS_MAX).contains(&offset) && limit <= offset;
+    let is_deep = (DEEP_ROWS_MIN..DEEP_ROWS_MAX).contains(&offset) && limit <= offset.min(WINDOW_ROWS_MAX);
     let is_apart = root.streamed.is_none() && !root.is_grouped() && root.embeds.iter().all(|embed| !embed.inner);
     if is_deep && is_apart && is_total(relation, &root.order) {
         root.found_first = root.found_first.take().or_else(|| once_per_key::columns(root));

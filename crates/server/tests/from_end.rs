@@ -126,6 +126,7 @@ fn a_window_behind_the_middle_reads_as_few_rows_as_one_before_it() {
         "order=id&limit=50",
         "order=id&offset=2000",
         "order=id&limit=2000&offset=1500",
+        "order=id&limit=10001&offset=20000",
         "order=km&limit=50&offset=2000",
         "order=sites(name),id&limit=50&offset=2000",
         "limit=50&offset=2000",
