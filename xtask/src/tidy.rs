@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 20] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("json", &[]),
     ("rows", &[]),
     ("request", &[]),
@@ -34,6 +34,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     ("flightbook", &["decode", "embedded-postgres", "files", "gauge", "migrations", "server", "wire"]),
     ("byhand", &[]),
     ("pages-byhand", &[]),
+    ("stories", &["gauge", "testkit"]),
 ];
 
 /// The bounds of what a client controls.

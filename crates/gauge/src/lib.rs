@@ -12,16 +12,50 @@
 //!  ► beside it: catalog (what the database holds), gauge (what it cost)
 //! ```
 //!
-//! Usable by any Rust service: [`Bill`] is a stopwatch with named laps that writes a `Server-Timing` header,
-//! [`CountingAllocator`] is a global allocator that counts.
+//! For any Rust web service. A request's bill is opened by a tower layer and added to while its futures are polled:
+//!
+//! ```text
+//!  request ─► layer (service.rs) ─► account.rs ◄── tally.rs    what the thread has allocated and copied (allocations.rs)
+//!                │ each poll (task.rs)   ▲  ▲ ◄── clock.rs    time, and of it on the CPU
+//!                │                       │  └──── waker.rs    since when it could go on, and from which await it waits
+//!                │                       └─────── lock.rs     locks that it waits for, and that it holds
+//!                ▼ last byte
+//!              Bill ─► route.rs (sums, histogram.rs, the worst) ─► finding.rs   what is wrong, in words
+//!                                    sample.rs, watch.rs (stacks) ──┘   │
+//!                                                                       ▼
+//!                                          admin.rs   pages, JSON, flame graphs, Prometheus (told.rs)
+//! ```
 
+mod account;
+pub mod admin;
 mod allocations;
-mod bill;
+mod clock;
+mod copies;
+mod finding;
+mod histogram;
+mod laps;
+pub mod lock;
 #[cfg(feature = "mimalloc")]
 mod memory;
+mod place;
+mod route;
 pub mod sample;
+mod service;
+mod tally;
+mod task;
+mod told;
+mod waker;
+mod watch;
 
-pub use allocations::{Allocations, CountingAllocator};
-pub use bill::{Bill, ServerTiming, Stage};
+pub use account::Wait;
+pub use admin::admin;
+pub use allocations::CountingAllocator;
+pub use copies::copied;
+pub use finding::{Finding, findings};
+pub use laps::{Lap, Laps, ServerTiming};
 #[cfg(feature = "mimalloc")]
 pub use memory::give_back_at_once;
+pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
+pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
+pub use tally::Counts;
+pub use task::{Billed, Stage, Waiting, billed, blocking, route, rows, stage, waiting};

@@ -105,6 +105,13 @@ pub type Tag = u64;
 thread_local! {
     // without a destructor and const, so that a signal handler may read it at any time
     static TAG: Cell<Tag> = const { Cell::new(0) };
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread takes a sample of itself: what that copies must not be looked at by what allocates or locks.
+#[inline]
+pub(crate) fn is_in_handler() -> bool {
+    IN_HANDLER.get()
 }
 
 /// Says what this thread is at work for from now on, and what it was before.

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use minijinja::context;
     use std::alloc::System;
-    use thalweg_gauge::{Allocations, CountingAllocator};
+    use thalweg_gauge::{CountingAllocator, Counts};
 
     #[global_allocator]
     static ALLOCATOR: CountingAllocator<System> = CountingAllocator(System);
@@ -316,9 +316,9 @@ mod tests {
         let page = env.get_template("page.html").unwrap();
         let mut least = u64::MAX;
         for _ in 0..ATTEMPTS_MAX {
-            let before = Allocations::now();
+            let before = Counts::of_process();
             page.render(&context).unwrap();
-            least = least.min(Allocations::now().since(before).count);
+            least = least.min(Counts::of_process().since(before).allocations);
             if least <= wanted {
                 break;
             }

@@ -27,7 +27,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use std::time::{Duration, Instant};
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Media, plan};
 use thalweg_request::{Params, Resource};
 use wanted::Wanted;
@@ -35,7 +35,7 @@ use wanted::Wanted;
 /// What is known of a request when it has been answered.
 pub(crate) struct Answer<'a> {
     pub(crate) response: Response<Body>,
-    pub(crate) bill: Bill,
+    pub(crate) bill: Laps,
     pub(crate) code: Option<String>,
     pub(crate) rows: Option<u64>,
     /// Who asked, where that was found out.
@@ -50,7 +50,7 @@ pub(crate) async fn answer<'a>(
     body: &mut RequestBody,
     site: Option<&'a Site>,
 ) -> Answer<'a> {
-    let mut bill = Bill::start();
+    let mut bill = Laps::start();
     let is_browsed = site.is_none() && browse::is_asked(state, in_force, parts);
     let mut given = Given { site, is_browsed, ..Given::of(in_force, parts) };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
@@ -77,7 +77,7 @@ pub(crate) async fn call(
     parts: &Parts,
     body: &mut RequestBody,
 ) -> (Result<Response<Body>, ApiError>, Option<Identified>) {
-    let mut bill = Bill::start();
+    let mut bill = Laps::start();
     let mut given = Given::of(in_force, parts);
     let answered = attempts((state, in_force), parts, body, &mut bill, &mut given).await;
     if let Err(error) = &answered {
@@ -115,7 +115,7 @@ fn load_if_due(state: &State, error: &ApiError) {
 }
 
 /// Says what every response says.
-fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Bill, headers: &mut HeaderMap) {
+fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Laps, headers: &mut HeaderMap) {
     let config = &in_force.config;
     if config.server_timing_enabled
         && let Ok(timing) = HeaderValue::from_bytes(bill.server_timing().as_bytes())
@@ -176,11 +176,11 @@ impl<'a> Given<'a> {
         &mut self,
         (state, in_force): (&State, &'a InForce),
         parts: &Parts,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Who<'a>, ApiError> {
         let who = Who::of(state, in_force, parts, self.cookie).await?;
         if who.has_token() {
-            bill.lap(Stage::Jwt);
+            bill.lap(Lap::Jwt);
         }
         Ok(self.who.insert(who).clone())
     }
@@ -214,7 +214,7 @@ async fn attempts<'a>(
     (state, in_force): (&State, &'a InForce),
     parts: &'a Parts,
     body: &mut RequestBody,
-    bill: &mut Bill,
+    bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
     let mut attempts = 1;
@@ -233,7 +233,7 @@ async fn attempt<'a>(
     (state, in_force): (&State, &'a InForce),
     parts: &'a Parts,
     body: &mut RequestBody,
-    bill: &mut Bill,
+    bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
     if let Some(site) = given.site {
@@ -251,7 +251,7 @@ async fn of_api<'a>(
     (state, in_force): (&State, &'a InForce),
     parts: &'a Parts,
     body: &mut RequestBody,
-    bill: &mut Bill,
+    bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
     let config = &in_force.config;

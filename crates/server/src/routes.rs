@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use thalweg_gauge::Bill;
+use thalweg_gauge::Laps;
 use tower_service::Service;
 
 /// Who sends a request, in its extensions: the address that it comes from, or `-` on a Unix socket. Behind a proxy that is the proxy's.
@@ -138,7 +138,7 @@ impl Mount {
         let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
         flow::sign(in_force, parts, cookie, response.headers_mut());
         let who = api.asked().map(|identity| Who::known(identity, in_force));
-        Answer { response, bill: Bill::start(), code, rows: None, who }
+        Answer { response, bill: Laps::start(), code, rows: None, who }
     }
 
     /// The address as the handler sees it.

@@ -7,7 +7,7 @@ use crate::planned::{catalog, context, request};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Mutex, mpsc};
-use thalweg_gauge::{Allocations, CountingAllocator};
+use thalweg_gauge::{CountingAllocator, Counts};
 use thalweg_plan::plan;
 use thalweg_request::{Action, Params, Target};
 use thalweg_server::{Config, Server};
@@ -77,12 +77,12 @@ fn a_row_by_key_allocates_little() {
     for _ in 0..200 {
         exchange();
     }
-    let before = Allocations::now();
+    let before = Counts::of_process();
     for _ in 0..REQUESTS {
         exchange();
     }
-    let spent = Allocations::now().since(before);
-    let (count, bytes) = (spent.count.div_ceil(REQUESTS), spent.bytes / REQUESTS);
+    let spent = Counts::of_process().since(before);
+    let (count, bytes) = (spent.allocations.div_ceil(REQUESTS), spent.allocated_bytes / REQUESTS);
     println!("allocations per request for one row: {count}, {bytes} bytes");
     assert!(count <= ALLOCATIONS_MAX, "{count} allocations per request");
     database.execute("drop owned by allocations_reader; drop role allocations_reader");
@@ -148,14 +148,14 @@ fn a_page_costs_what_it_shows() {
     let mut client = TcpStream::connect(serve(site(database.uri()))).unwrap();
     let mut spent = |name: &str, rows: u32| {
         (0..20).for_each(|_| page(&mut client, name, rows));
-        let before = Allocations::now();
+        let before = Counts::of_process();
         (0..PAGES).for_each(|_| page(&mut client, name, rows));
-        Allocations::now().since(before)
+        Counts::of_process().since(before)
     };
     for (name, most) in [("flights", ALLOCATIONS_OF_DIRECT_ROW_MAX), ("engine", ALLOCATIONS_OF_PAGE_ROW_MAX)] {
         let (whole, half) = (spent(name, 200), spent(name, 100));
-        let of_row = (whole.count as f64 - half.count as f64) / (PAGES * 100) as f64;
-        println!("{name}: allocations per row of a page: {of_row}, of a page of 200 rows: {}", whole.count / PAGES);
+        let of_row = (whole.allocations as f64 - half.allocations as f64) / (PAGES * 100) as f64;
+        println!("{name}: allocations per row of a page: {of_row}, of a page of 200 rows: {}", whole.allocations / PAGES);
         assert!(of_row <= most, "{name}: {of_row} allocations per row of a page");
     }
 
@@ -167,9 +167,9 @@ fn a_page_costs_what_it_shows() {
         page(&mut proxied, "flights", 8);
         proxy.take_recorded().len() as f64
     };
-    let small = (spent("flights", 8).bytes as f64, sent());
+    let small = (spent("flights", 8).allocated_bytes as f64, sent());
     set_tracks(&database, LARGE_BYTES);
-    let large = (spent("flights", 8).bytes as f64, sent());
+    let large = (spent("flights", 8).allocated_bytes as f64, sent());
     println!("8 flights: allocated, and sent by PostgreSQL: {small:?}, with large tracks {large:?} bytes");
     assert!(small.1 > 0.0, "the proxy has seen what is compared");
     for (what, small, large) in [("allocated", small.0, large.0), ("sent", small.1, large.1)] {
@@ -194,13 +194,13 @@ fn planning_allocates_in_proportion() {
     );
     let catalog = catalog(&database.uri());
     let spent = |query: &str| {
-        let before = Allocations::now();
+        let before = Counts::of_process();
         let params = Params::decode(query).unwrap();
         let request = request(Action::Read, Target::Relation("t"), &params, &[]).unwrap();
         let plan = plan(&request, None, context(&catalog)).unwrap();
         let statements = thalweg_sql::statements(&plan, None);
         assert!(!statements.main.is_empty());
-        Allocations::now().since(before)
+        Counts::of_process().since(before)
     };
     let list = |count: usize, separator: &str, part: &dyn Fn(usize) -> String| {
         (0..count).map(part).collect::<Vec<_>>().join(separator)
@@ -229,7 +229,7 @@ fn planning_allocates_in_proportion() {
         spent(&query(1));
         let (once, twice) = (spent(&query(PARTS / 2)), spent(&query(PARTS)));
         println!("{name}: {once:?}, twice as many: {twice:?}");
-        assert!(twice.count * 10 <= once.count * 22, "{name}: {once:?}, twice as many: {twice:?}");
-        assert!(twice.bytes * 10 <= once.bytes * 22, "{name}: {once:?}, twice as many: {twice:?}");
+        assert!(twice.allocations * 10 <= once.allocations * 22, "{name}: {once:?}, twice as many: {twice:?}");
+        assert!(twice.allocated_bytes * 10 <= once.allocated_bytes * 22, "{name}: {once:?}, twice as many: {twice:?}");
     }
 }

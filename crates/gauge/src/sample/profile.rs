@@ -78,6 +78,26 @@ impl Profile {
         tops
     }
 
+    /// The innermost place of each stack that is wanted, with the stack's weight.
+    pub fn innermost(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<(&Place, u64)> {
+        let found = self.stacks.iter().filter_map(|stack| {
+            let places = stack.frames.iter().rev().map(|at| &self.places[*at]);
+            Some((places.into_iter().find(|place| is_wanted(place))?, bounded(stack.weight)))
+        });
+        found.collect()
+    }
+
+    /// Without the innermost frames that are none of the program's, as those of who took the stack.
+    #[must_use]
+    pub fn without_innermost(mut self, is_own: impl Fn(&Place) -> bool) -> Self {
+        for stack in &mut self.stacks {
+            while stack.frames.last().is_some_and(|at| is_own(&self.places[*at])) {
+                stack.frames.pop();
+            }
+        }
+        self
+    }
+
     /// What has come and gone since `before`.
     pub fn minus(&self, before: &Self) -> Difference {
         let mut places: BTreeMap<&Place, usize> = self.places.iter().chain(&before.places).map(|p| (p, 0)).collect();

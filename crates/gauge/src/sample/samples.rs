@@ -162,6 +162,17 @@ impl Samples {
         Profile::new(self)
     }
 
+    /// What has been added since an earlier look at the same samples.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let sums = self.sums.iter().map(|(key, sum)| {
+            let before = earlier.sums.get(key).copied().unwrap_or_default();
+            (key.clone(), Sum { weight: sum.weight - before.weight, count: sum.count - before.count })
+        });
+        let sums = sums.filter(|(_, sum)| sum.count > 0).collect();
+        Self { sums, cut: self.cut - earlier.cut, lost: self.lost - earlier.lost, ..*self }
+    }
+
     /// What has come and gone between `before` and these, by names: of two builds or machines as well.
     pub fn minus(&self, before: &Self) -> Difference {
         self.named().minus(&before.named())

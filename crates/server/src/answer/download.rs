@@ -15,7 +15,7 @@ use hyper::{Method, Response, StatusCode};
 use std::ops::Range;
 use thalweg_encode::{EncodeError, Encoder, Program, Target, Zone};
 use thalweg_files::{Selection, Verdict, disposition};
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{OCTETS, OneValue, Plan};
 use thalweg_rows::Format;
 use thalweg_rows::oid::BYTEA;
@@ -46,7 +46,7 @@ const NOT_ALLOWED: &str = "42501";
 
 impl Download<'_> {
     /// Answers it.
-    pub(crate) async fn answer(self, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    pub(crate) async fn answer(self, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         let (mut entered, described) = match self.describe(self.value.has_versions, bill).await {
             Err(error) if error.code == NOT_ALLOWED && self.value.has_versions => self.describe(false, bill).await?,
             described => described?,
@@ -94,9 +94,9 @@ impl Download<'_> {
     }
 
     /// Takes a connection, and asks in a transaction that is left open what is known of the value; `None` is NULL.
-    async fn describe(&self, by_place: bool, bill: &mut Bill) -> Result<(Entered, Option<Described>), ApiError> {
+    async fn describe(&self, by_place: bool, bill: &mut Laps) -> Result<(Entered, Option<Described>), ApiError> {
         let mut entered = enter(self.state, self.session).await?;
-        bill.lap(Stage::Wait);
+        bill.lap(Lap::Wait);
         let statement = thalweg_sql::describe(self.plan, self.value, by_place);
         let params = texts(&statement.params);
         let mut queries = vec![Query { params: &params, ..Query::bare(&statement.text) }];
@@ -108,7 +108,7 @@ impl Download<'_> {
         }
         let mut replies = replies(answers, &statement);
         entered.begin(&queries, &mut replies).await.map_err(|error| self.failed(error))?;
-        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+        bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
         let rows = replies.rows();
         if rows != 1 {
             self.finish(&mut entered).await?;
@@ -142,7 +142,7 @@ impl Download<'_> {
     }
 
     /// Sends the bytes and ends the transaction.
-    async fn send(&self, mut entered: Entered, wanted: Range<u64>, bill: &mut Bill) -> Result<Body, ApiError> {
+    async fn send(&self, mut entered: Entered, wanted: Range<u64>, bill: &mut Laps) -> Result<Body, ApiError> {
         let State { outlet, turns, .. } = self.state;
         let statement = thalweg_sql::bytes(self.plan, self.value, wanted.clone());
         let params = texts(&statement.params);
@@ -156,7 +156,7 @@ impl Download<'_> {
         let mut replies = replies(vec![Reply::Of(Purpose::Rows(0))], &statement);
         replies.encoder.set_stock(outlet.stock().clone());
         let progress = entered.end(&[query], &mut replies).await.map_err(|error| self.failed(error))?;
-        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+        bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
         if progress == Progress::Done {
             return Ok(Body::whole(replies.encoder.finish().into()));
         }

@@ -9,7 +9,7 @@ use crate::transaction::{Session, enter};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use thalweg_encode::EncodeError;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_rows::{Demand, RowSink, RowView};
 use thalweg_wire::{Param, Query};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -37,17 +37,17 @@ pub(crate) async fn describe(
     snapshot: &Snapshot,
     session: &Session<'_>,
     schema: &str,
-    bill: &mut Bill,
+    bill: &mut Laps,
 ) -> Result<String, ApiError> {
     let _turn = state.descriptions.next().await?;
     let mut entered = enter(state, session).await?;
-    bill.lap(Stage::Wait);
+    bill.lap(Lap::Wait);
     let params = [Param::Text(Cow::Borrowed(schema))];
     let query = Query { params: &params, ..Query::bare(VISIBLE) };
     let mut visible = Visible { asked: entered.statements_before(), ..Visible::default() };
     // whatever comes is small: nothing pauses
     entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, session.is_anonymous()))?;
-    bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+    bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
     drop(entered);
     let all = in_force.config.openapi_mode == OpenApiMode::IgnorePrivileges;
     let shows = |thing: Thing<'_>| {
@@ -66,7 +66,7 @@ pub(crate) async fn describe(
         shows: &shows,
     };
     let document = off_the_worker(|| described.document().to_string());
-    bill.lap(Stage::Encode);
+    bill.lap(Lap::Encode);
     Ok(document)
 }
 

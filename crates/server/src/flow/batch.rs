@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use thalweg_catalog::{Function, Runs};
 use thalweg_encode::Zone;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_pages::Table;
 use thalweg_rows::{Codec, Field};
 use thalweg_sql::Purpose;
@@ -72,13 +72,13 @@ impl<'q> Batch<'q> {
         self,
         going: &Going<'_>,
         function: Option<&Function>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Collected, ApiError> {
         let nature = self.nature;
         let runs = nature.map_or(Runs::Nothing, |nature| nature.runs);
         let session = going.session(runs, None, function).in_one_snapshot(self.statements.len() > 1);
         let mut entered = enter(going.state, &session).await?;
-        bill.lap(Stage::Wait);
+        bill.lap(Lap::Wait);
         let mut queries: Vec<Query<'_>> = self.statements.iter().map(Statement::query).collect();
         let mut replies = vec![(0, Reply::Nothing); entered.statements_before()];
         replies.extend(self.replies);
@@ -92,7 +92,7 @@ impl<'q> Batch<'q> {
             Some(nature) => failed(&error, nature, false, is_anonymous),
             None => ApiError::step(&error, is_anonymous),
         })?;
-        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+        bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
         if progress == Progress::Paused || sink.is_too_much() {
             return Err(ApiError::page_too_large());
         }

@@ -30,7 +30,7 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_pages::Values;
 use thalweg_request::{Resource, Target};
 
@@ -55,7 +55,7 @@ pub(super) async fn attempt<'a>(
     (state, in_force): (&State, &'a InForce),
     parts: &'a Parts,
     body: &mut RequestBody,
-    bill: &mut Bill,
+    bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
     let address = address(state, parts)?;
@@ -132,7 +132,7 @@ async fn told<'a>(
     }
     page["is_refused"] = true.into();
     let shown = Shown { template: Template::Table, page, level: Level::default(), rows: None, rows_bytes: 0 };
-    browsing.made(shown, error.status, &mut Bill::start()).await
+    browsing.made(shown, error.status, &mut Laps::start()).await
 }
 
 /// From this many cells on, a page is made on a thread that may be busy.
@@ -207,14 +207,14 @@ impl<'a> Browsing<'a> {
     }
 
     /// Writes a page, on a thread that may be busy if it is large.
-    async fn made(&self, shown: Shown, status: StatusCode, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    async fn made(&self, shown: Shown, status: StatusCode, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         let (state, prefix) = (self.state, self.state.prefix().to_owned());
         let templates = Templates { loaded: state.site.as_deref().map(site::Site::loaded) };
         let cells = shown.level.columns.len() * shown.rows.as_ref().map_or(0, |(_, count)| *count);
         let is_small = shown.rows_bytes < BUSY_BYTES_MIN && cells < BUSY_CELLS_MIN;
         let work = if is_small { Work::Quick } else { Work::Long };
         let out = made(state, work, move |out| templates.write(&shown, &prefix, out)).await?;
-        bill.lap(Stage::Encode);
+        bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, HTML, &self.parts.headers, is_head);
         let headers = response.headers_mut();

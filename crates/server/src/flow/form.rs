@@ -25,7 +25,7 @@ use hyper::{Response, StatusCode};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_gauge::Bill;
+use thalweg_gauge::Laps;
 use thalweg_pages::{Does, Messages, Provided, Source, Value, Values};
 use thalweg_plan::plan;
 use thalweg_request::{ApiRequest, Form, Payload};
@@ -36,7 +36,7 @@ pub(super) async fn attempt(
     bound: Arc<Bound>,
     number: usize,
     (body, cookie): (&mut RequestBody, Option<Cookie<'_>>),
-    bill: &mut Bill,
+    bill: &mut Laps,
 ) -> Answered {
     let name = making.asked.of_address(NAME).unwrap_or_default();
     let forms = &bound.page(number)?.forms;
@@ -125,7 +125,7 @@ impl Sent<'_> {
         &self,
         body: &mut RequestBody,
         cookie: Option<Cookie<'_>>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Response<Body>, Failure> {
         let (form, making) = (&self.form.form, self.making);
         let filled = self.request()?;

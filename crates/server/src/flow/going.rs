@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use thalweg_catalog::{Function, Relation, Runs, Volatility};
 use thalweg_encode::Zone;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Context, OneValue, Plan, Write, plan};
 use thalweg_request::{Action, ApiRequest, Headers, Params, Query, Target, TxEnd, Unreserved, accepted};
 use thalweg_sql::Param;
@@ -45,7 +45,7 @@ pub(super) struct Going<'a> {
 /// What has been prepared for it.
 pub(super) struct Ready<'a> {
     /// What has been done for it since the last lap.
-    stage: Stage,
+    stage: Lap,
     prepared: &'a Prepared,
     params: &'a [Param<'a>],
     /// `Prefer: timezone`
@@ -63,7 +63,7 @@ impl<'a> Ready<'a> {
     /// A read that needs no plan.
     pub(super) fn of_known(known: &'a Known, params: &'a [Param<'a>]) -> Self {
         Self {
-            stage: Stage::Parse,
+            stage: Lap::Parse,
             prepared: &known.prepared,
             params,
             timezone: known.timezone(),
@@ -82,7 +82,7 @@ impl<'a> Ready<'a> {
         source: Option<CopySource>,
     ) -> Self {
         Self {
-            stage: Stage::Plan,
+            stage: Lap::Plan,
             prepared,
             params,
             timezone: request.preferences.timezone,
@@ -117,7 +117,7 @@ impl<'a> Going<'a> {
     }
 
     /// The description of a schema (representation §10).
-    pub(super) async fn describe(&self, bill: &mut Bill) -> Answered {
+    pub(super) async fn describe(&self, bill: &mut Laps) -> Answered {
         let Self { state, in_force, snapshot, schema, .. } = *self;
         let accept = accepted(self.headers.accept);
         let names = ["*/*", "application/json", "application/openapi+json"];
@@ -157,14 +157,14 @@ impl<'a> Going<'a> {
         action: Action,
         target: Target<'a>,
         body: &mut RequestBody,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<ApiRequest<'a>, ApiError> {
         let mut request = ApiRequest::parse(action, target, self.head_only(), self.params, self.headers)?;
         if !self.in_force.config.db_count_estimates {
             request.preferences.count_exactly();
         }
         body.receive(&self.parts.headers, &request).await?;
-        bill.lap(Stage::Parse);
+        bill.lap(Lap::Parse);
         if body.flows() && !plan(&request, body.payload(&request)?.as_ref(), self.context(&request))?.copies() {
             // only rows of a COPY can be written while others are still to come
             body.complete(&request).await?;
@@ -199,9 +199,9 @@ impl<'a> Going<'a> {
         request: &ApiRequest<'a>,
         plan: &Plan<'_>,
         value: &OneValue<'_>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Answered {
-        bill.lap(Stage::Plan);
+        bill.lap(Lap::Plan);
         let Self { state, in_force, parts, .. } = *self;
         let session = self.session(Nature::of(plan).runs, request.preferences.timezone, None).in_one_snapshot(true);
         let download = Download { state, config: &in_force.config, parts, plan, value, session: &session };
@@ -252,7 +252,7 @@ impl<'a> Going<'a> {
         &self,
         ready: Ready<'a>,
         (received, incoming): (&Received, &mut Incoming),
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Answered {
         let state = self.state;
         let Ready { stage, prepared, params, timezone, function, write, source, rolls_back } = ready;
@@ -275,7 +275,7 @@ impl<'a> Going<'a> {
         };
         let turn = run.turn().await?;
         let entered = enter(state, &session).await?;
-        bill.lap(Stage::Wait);
+        bill.lap(Lap::Wait);
         let outcome = run.run(entered, (values, source), (received, incoming), turn, bill).await?;
         self.response(prepared, write, outcome)
     }

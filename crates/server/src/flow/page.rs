@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use thalweg_catalog::Function;
 use thalweg_encode::Zone;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_pages::{Pager, Provided, Renderer, Shows, Values, is_stale};
 use thalweg_plan::{Form, plan};
 use thalweg_request::Action;
@@ -69,7 +69,7 @@ pub(super) async fn attempt<'a>(
     site: &Site,
     parts: &'a Parts,
     body: &mut RequestBody,
-    bill: &mut Bill,
+    bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
     if let Some(development) = site.development() {
@@ -159,7 +159,7 @@ async fn of_template<'a>(
     error: &ApiError,
     given: &mut Given<'a>,
 ) -> Option<Response<Body>> {
-    let bill = &mut Bill::start();
+    let bill = &mut Laps::start();
     let loaded = site.loaded();
     let number = loaded.pages.number(template)?;
     let snapshot = state.snapshot().ok()?;
@@ -275,10 +275,10 @@ impl<'a> Making<'a> {
     }
 
     /// The rows of a page's queries, and what else its template finds.
-    pub(super) async fn filled(&self, bound: &Bound, number: usize, bill: &mut Bill) -> Result<Filled, ApiError> {
+    pub(super) async fn filled(&self, bound: &Bound, number: usize, bill: &mut Laps) -> Result<Filled, ApiError> {
         let page = bound.page(number)?;
         let ready: Vec<Ready<'_>> = page.queries.iter().map(|query| self.ready(query)).collect::<Result<_, _>>()?;
-        bill.lap(Stage::Plan);
+        bill.lap(Lap::Plan);
         let mut filled = self.common(&bound.loaded.pages);
         if ready.is_empty() {
             return Ok(filled);
@@ -321,7 +321,7 @@ impl<'a> Making<'a> {
     }
 
     /// Runs all queries of a page in one round trip, and in one snapshot.
-    async fn run(&self, ready: &[Ready<'_>], bill: &mut Bill) -> Result<Collected, ApiError> {
+    async fn run(&self, ready: &[Ready<'_>], bill: &mut Laps) -> Result<Collected, ApiError> {
         let mut batch = Batch::new(self.snapshot);
         ready.iter().for_each(|ready| batch.prepared(&ready.prepared, &ready.params));
         let function = ready.iter().find_map(|ready| ready.function.as_ref());
@@ -361,7 +361,7 @@ impl<'a> Making<'a> {
         number: usize,
         filled: Filled,
         status: StatusCode,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Response<Body>, ApiError> {
         let media_type = bound.loaded.pages.pages()[number].media_type();
         let set_by_sql = filled.set_by_sql.clone();
@@ -372,7 +372,7 @@ impl<'a> Making<'a> {
         if let Some(development) = self.site.development().filter(|_| has_script) {
             _ = out.write_all(development.script().as_bytes());
         }
-        bill.lap(Stage::Encode);
+        bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
         if has_languages {

@@ -9,7 +9,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Uri, Version};
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
-use thalweg_gauge::Stage;
+use thalweg_gauge::Lap;
 use tracing::Level;
 
 /// One line for a request, with the target that it was sent for, and what it has sent to the database: at level error from status 500 on, warn from 400 on, else info.
@@ -127,9 +127,9 @@ impl<'a> Line<'a> {
                     bytes,
                     referer,
                     user_agent,
-                    wait_us = answer.bill.spent(Stage::Wait).as_micros() as u64,
-                    query_us = answer.bill.spent(Stage::Query).as_micros() as u64,
-                    encode_us = answer.bill.spent(Stage::Encode).as_micros() as u64,
+                    wait_us = answer.bill.spent(Lap::Wait).as_micros() as u64,
+                    query_us = answer.bill.spent(Lap::Query).as_micros() as u64,
+                    encode_us = answer.bill.spent(Lap::Encode).as_micros() as u64,
                 )
             };
         }
@@ -160,7 +160,7 @@ impl<'a> Line<'a> {
         }
         line.text("referer", referer);
         line.text("user_agent", user_agent);
-        for (name, stage) in [("wait_us", Stage::Wait), ("query_us", Stage::Query), ("encode_us", Stage::Encode)] {
+        for (name, stage) in [("wait_us", Lap::Wait), ("query_us", Lap::Query), ("encode_us", Lap::Encode)] {
             line.bare(name, answer.bill.spent(stage).as_micros());
         }
         line.end()

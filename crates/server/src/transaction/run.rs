@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 use thalweg_catalog::Runs;
 use thalweg_encode::{EncodeError, Encoder, Zone};
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Delivery, Form};
 use thalweg_request::Count;
 use thalweg_rows::Format;
@@ -106,7 +106,7 @@ impl Run<'_> {
         made: (Values, Option<CopySource>),
         body: (&Received, &mut Incoming),
         turn: Option<Turn>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Outcome, ApiError> {
         let mut replies = self.replies(entered.statements_before());
         match self.transact(&mut entered, &mut replies, made, body, turn, bill).await? {
@@ -127,7 +127,7 @@ impl Run<'_> {
         made: (Values, Option<CopySource>),
         body: (&Received, &mut Incoming),
         turn: Option<Turn>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Reached, ApiError> {
         let prepared = self.prepared;
         let is_open = prepared.may_be_unreadable;
@@ -161,7 +161,7 @@ impl Run<'_> {
             }
         };
         drop(values);
-        bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+        bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
         let mut held = self.outlet.hold();
         while progress == Progress::Paused {
             held.push(replies.encoder.take());
@@ -172,7 +172,7 @@ impl Run<'_> {
                 self.spool(&mut held).await?;
             }
             progress = poll_fn(|cx| entered.poll_step(cx, replies)).await.map_err(step)?;
-            bill.lap_with(Stage::Query, Stage::Encode, entered.take_busy());
+            bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
         }
         if let Some(mut rows) = flowing {
             copy::flow(entered.copying(), replies, body, &mut rows, self.anonymous).await?;
@@ -185,7 +185,7 @@ impl Run<'_> {
                 let rest: Vec<Query<'_>> = rest.iter().map(|text| Query::unnamed(text)).collect();
                 entered.end(&rest, replies).await.map_err(step)?;
             }
-            bill.lap(Stage::Query);
+            bill.lap(Lap::Query);
         }
         verdict.map(|()| Reached::End(held))
     }

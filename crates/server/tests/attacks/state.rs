@@ -130,7 +130,7 @@ const ORDINARY: &[Ordinary] = &[
 ];
 
 /// A database, a server that has one connection, and what one answers whose connections are never used again.
-struct Stage {
+struct Lap {
     kept: Served,
     expected: Vec<Seen>,
     /// The processes that have answered.
@@ -141,7 +141,7 @@ struct Stage {
     database: Database,
 }
 
-impl Stage {
+impl Lap {
     /// A stage for functions and tables of a story.
     fn new(story: &str) -> Self {
         Self::configured(story, |config| config)
@@ -231,7 +231,7 @@ fn function(body: &str) -> String {
 
 /// One attack by a function whose session is made as new, not given up.
 fn by_function(body: &str) {
-    let mut stage = Stage::new(&function(body));
+    let mut stage = Lap::new(&function(body));
     stage.call("attack", succeeds);
     stage.was_one_connection();
 }
@@ -244,7 +244,7 @@ fn an_extension_that_runs_sql_changes_the_role() {
         eprintln!("skipped: {control} is not there, which Debian's postgresql-15 has");
         return;
     }
-    let mut stage = Stage::new("create extension tablefunc schema api;");
+    let mut stage = Lap::new("create extension tablefunc schema api;");
     for (name, value) in [("role", "test_admin"), ("search_path", "shadow"), ("client_encoding", "latin1")] {
         let query = format!("select 'a'::text, 'b'::text, set_config('{name}', '{value}', false)");
         let attack = |served: &Served| served.send("POST", "/rpc/crosstab2", &[("Content-Type", "text/plain")], &query);
@@ -293,7 +293,7 @@ fn a_function_makes_transactions_serializable() {
 /// one that cannot be made so is closed.
 #[test]
 fn a_function_sets_a_timeout() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "set lock_timeout to 1; set idle_session_timeout to 0; set idle_in_transaction_session_timeout to 1000;
          set statement_timeout to 1;",
     ));
@@ -325,7 +325,7 @@ fn a_function_resets_everything() {
 /// A request's settings for the session are not those of the next.
 #[test]
 fn a_function_tells_others_of_its_request() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "perform set_config('request.jwt.claims', '{\"role\":\"test_admin\"}', false);
          perform set_config('request.method', 'x', false); perform set_config('request.headers', '{}', false);
          perform set_config('response.status', '418', false);
@@ -338,7 +338,7 @@ fn a_function_tells_others_of_its_request() {
 /// There is no way back from this but a new connection.
 #[test]
 fn a_function_sets_the_session_authorization() {
-    let mut stage = Stage::new(&function("set session authorization test_admin;"));
+    let mut stage = Lap::new(&function("set session authorization test_admin;"));
     stage.call("attack", succeeds);
     assert!(stage.processes.len() > 1);
 }
@@ -351,7 +351,7 @@ fn a_function_takes_a_lock() {
 /// What is set goes back with the transaction, but a lock does not.
 #[test]
 fn a_function_takes_a_lock_and_fails() {
-    let mut stage = Stage::new(&function("perform pg_advisory_lock(42); raise exception 'failed';"));
+    let mut stage = Lap::new(&function("perform pg_advisory_lock(42); raise exception 'failed';"));
     stage.call("attack", |response| response.status == 400);
     stage.was_one_connection();
 }
@@ -359,7 +359,7 @@ fn a_function_takes_a_lock_and_fails() {
 /// A temporary table comes before all others in every search path.
 #[test]
 fn a_function_makes_temporary_tables() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "create temporary table authors as select 7 as id, 'temporary'::text as name;
          create temporary table texts as select 7 as id, 'temporary'::text as body;
          create temporary sequence numbers;
@@ -371,7 +371,7 @@ fn a_function_makes_temporary_tables() {
 
 #[test]
 fn a_function_listens() {
-    let mut stage = Stage::new(&function("listen everything; notify everything;"));
+    let mut stage = Lap::new(&function("listen everything; notify everything;"));
     stage.attack("POST", |served| served.send("POST", "/rpc/attack", &[], ""), succeeds);
     stage.was_one_connection();
 }
@@ -379,7 +379,7 @@ fn a_function_listens() {
 /// The names of prepared statements are no secret: SQL makes others of them, which answer in their place.
 #[test]
 fn a_function_prepares_statements_under_our_names() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "declare name text; begin
            for name in select s.name from pg_prepared_statements s loop
              execute format('deallocate %I', name);
@@ -406,7 +406,7 @@ fn a_function_leaves_cursors() {
 
 #[test]
 fn a_function_counts() {
-    let mut stage = Stage::new(&function("perform nextval('api.numbers');"));
+    let mut stage = Lap::new(&function("perform nextval('api.numbers');"));
     // a GET may not
     stage.attack("POST", |served| served.send("POST", "/rpc/attack", &[], ""), succeeds);
     stage.was_one_connection();
@@ -415,7 +415,7 @@ fn a_function_counts() {
 /// Everything at once, and then it fails: what is not transactional stays.
 #[test]
 fn a_function_changes_everything_and_fails() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "perform pg_advisory_lock(42); perform pg_listening_channels();
          perform set_config('search_path', 'shadow', false); perform set_config('role', 'test_admin', false);
          execute 'prepare left_over as select 1'; execute 'deallocate all';
@@ -428,7 +428,7 @@ fn a_function_changes_everything_and_fails() {
 /// Clients that do not wait for the end of what they have begun.
 #[test]
 fn a_function_that_is_given_up_leaves_nothing() {
-    let mut stage = Stage::new(&function(
+    let mut stage = Lap::new(&function(
         "perform pg_advisory_lock(42); set role test_admin; set search_path to shadow; set client_encoding to latin1;
          perform pg_sleep(20);",
     ));
@@ -447,7 +447,7 @@ fn a_function_that_is_given_up_leaves_nothing() {
 /// PostgreSQL's own view of settings can be updated, and so can views of it: no function of the database's own is named.
 #[test]
 fn an_update_through_a_view_of_settings() {
-    let mut stage = Stage::new(
+    let mut stage = Lap::new(
         "create view api.settings as select name, setting from pg_settings;
          create rule hidden_update as on update to api.settings do instead
            update pg_settings set setting = new.setting where name = old.name;
@@ -467,7 +467,7 @@ fn an_update_through_a_view_of_settings() {
 /// What runs before every request may change what it likes, too.
 #[test]
 fn a_function_before_every_request_changes_the_session() {
-    let mut stage = Stage::configured(
+    let mut stage = Lap::configured(
         "create function api.before() returns void language plpgsql as $$ begin
            if current_setting('request.headers')::json->>'x-attack' is not null then
              perform set_config('role', 'test_admin', false); perform set_config('search_path', 'shadow', false);
@@ -483,7 +483,7 @@ fn a_function_before_every_request_changes_the_session() {
 /// A default, a domain, a trigger, a policy, an index and an operator may each run a function that changes the session.
 #[test]
 fn what_tables_run_changes_the_session() {
-    let mut stage = Stage::new(
+    let mut stage = Lap::new(
         "create function public.change(text) returns text immutable language plpgsql as $$ begin
            perform set_config('role', 'test_admin', false); perform set_config('search_path', 'shadow', false);
            perform set_config('client_encoding', 'latin1', false); return $1; end $$;
@@ -533,7 +533,7 @@ fn what_tables_run_changes_the_session() {
 #[test]
 fn a_function_seeds_chance() {
     let story = "create function api.chance() returns float8 language sql as 'select random()';";
-    let stage = Stage::new(&format!("{}{story}", function("perform setseed(0.5); perform random();")));
+    let stage = Lap::new(&format!("{}{story}", function("perform setseed(0.5); perform random();")));
     let chances: BTreeSet<String> = (0..5)
         .map(|_| {
             assert!(succeeds(&stage.kept.send("POST", "/rpc/attack", &[], "")));

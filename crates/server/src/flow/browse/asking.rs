@@ -14,7 +14,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Response, Uri};
-use thalweg_gauge::Bill;
+use thalweg_gauge::Laps;
 use thalweg_plan::OCTETS;
 
 /// What is asked of the API.
@@ -66,7 +66,7 @@ pub(super) async fn api(
     (state, in_force): (&State, &InForce),
     asked: &Parts,
     body: Vec<u8>,
-    bill: &mut Bill,
+    bill: &mut Laps,
     is_never_flat: bool,
 ) -> Answered {
     let limits = body_limits(&in_force.config);

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use thalweg_catalog::RelationKind;
-use thalweg_gauge::Bill;
+use thalweg_gauge::Laps;
 
 /// The relations that the role may read, with how many rows PostgreSQL thinks each has. It says so of none whose rows are not
 /// everybody's.
@@ -25,7 +25,7 @@ const FUNCTIONS: &str = "SELECT p.proname::pg_catalog.text FROM pg_catalog.pg_pr
      WHERE n.nspname = $1 AND pg_catalog.has_function_privilege(p.oid, 'execute')";
 
 impl Browsing<'_> {
-    pub(super) async fn index(&self, bill: &mut Bill) -> Answered {
+    pub(super) async fn index(&self, bill: &mut Laps) -> Answered {
         let mut batch = Batch::new(self.snapshot);
         batch.own(RELATIONS, self.schema, &["name", "rows"]);
         batch.own(FUNCTIONS, self.schema, &["name"]);

@@ -13,7 +13,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use thalweg_catalog::Relation;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Form, plan};
 use thalweg_request::{Action, ApiRequest, At, EmbedWindow, Headers, Item, Target};
 
@@ -47,7 +47,7 @@ impl Browsing<'_> {
     }
 
     /// The rows of a relation or function.
-    pub(super) async fn rows(&self, target: Target<'_>, bill: &mut Bill) -> Answered {
+    pub(super) async fn rows(&self, target: Target<'_>, bill: &mut Laps) -> Answered {
         let query = self.address.query();
         let is_counted = self.address.says("count").is_some();
         let headers =
@@ -74,7 +74,7 @@ impl Browsing<'_> {
 
         let relation = planned.read.from.relation().filter(|_| matches!(target, Target::Relation(_)));
         let oid = relation.map(|relation| relation.oid.to_string());
-        bill.lap(Stage::Plan);
+        bill.lap(Lap::Plan);
         let mut batch = Batch::new(self.snapshot);
         batch.prepared(&prepared, &values);
         if let Some((prepared, values)) = &explained {

@@ -13,7 +13,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
 use thalweg_catalog::Relation;
-use thalweg_gauge::{Bill, Stage};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::plan;
 use thalweg_request::{Action, Headers, Resource, Target};
 
@@ -27,7 +27,7 @@ impl<'a> Browsing<'a> {
         relation: &Relation,
         entry: &Entry,
         error: Option<&ApiError>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Response<Body>, ApiError> {
         let mut page = self.common();
         page["title"] = (&*relation.name).into();
@@ -45,7 +45,7 @@ impl<'a> Browsing<'a> {
     }
 
     /// The form of the row that the address names.
-    pub(super) async fn edit(&self, relation: &'a Relation, bill: &mut Bill) -> Answered {
+    pub(super) async fn edit(&self, relation: &'a Relation, bill: &mut Laps) -> Answered {
         self.check_names_one(relation)?;
         let query = self.row().query();
         let text = RequestText::of_target(Target::Relation(&relation.name), &query, Headers::default())?;
@@ -55,7 +55,7 @@ impl<'a> Browsing<'a> {
         let mut planned = plan(&request, None, going.context(&request))?;
         planned.abridge(&self.snapshot.catalog, ENTRY_CHARS_MAX + 1);
         let (prepared, values) = going.prepare(&request, &planned, None);
-        bill.lap(Stage::Plan);
+        bill.lap(Lap::Plan);
         let mut batch = Batch::new(self.snapshot);
         batch.prepared(&prepared, &values);
         let found = batch.run(&going, None, bill).await?.into_found();
@@ -64,7 +64,7 @@ impl<'a> Browsing<'a> {
     }
 
     /// Does what a form says.
-    pub(super) async fn write(&self, body: &mut RequestBody, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    pub(super) async fn write(&self, body: &mut RequestBody, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         cookie::check_site(&self.parts.headers)?;
         let resource = Resource::parse(self.parts.uri.path())?;
         let Resource::Relation(name) = &resource else {
@@ -76,7 +76,7 @@ impl<'a> Browsing<'a> {
         self.written(relation, &body, bill).await.map_err(|error| error.retried(Retry::Never))
     }
 
-    async fn written(&self, relation: &Relation, body: &str, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    async fn written(&self, relation: &Relation, body: &str, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         let says = |name: &str| self.address.says(name).is_some();
         if !(says("new") || says("edit") || says("delete")) {
             return Err(ApiError::method_of_page(&self.parts.method, true));
@@ -100,7 +100,7 @@ impl<'a> Browsing<'a> {
     }
 
     /// Inserts a row, and sends the browser to it.
-    async fn insert(&self, relation: &Relation, entry: &Entry, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    async fn insert(&self, relation: &Relation, entry: &Entry, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         let row = entry.body(&self.snapshot.catalog, relation)?.unwrap_or_default();
         let prefer = Some("return=headers-only");
         let asked = Asked { method: Method::POST, query: "", accept: "application/json", prefer }.parts(self.parts)?;
@@ -117,7 +117,7 @@ impl<'a> Browsing<'a> {
     }
 
     /// Updates the row, and sends the browser to where it is then.
-    async fn update(&self, relation: &Relation, entry: &Entry, bill: &mut Bill) -> Result<Response<Body>, ApiError> {
+    async fn update(&self, relation: &Relation, entry: &Entry, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
         let Some(row) = entry.body(&self.snapshot.catalog, relation)? else { return Ok(sent_on(&self.row())) };
         let key = self.change(relation, Method::PATCH, row, bill).await?;
         let texts: Option<Vec<(&str, String)>> = relation
@@ -148,7 +148,7 @@ impl<'a> Browsing<'a> {
         relation: &Relation,
         method: Method,
         row: Vec<u8>,
-        bill: &mut Bill,
+        bill: &mut Laps,
     ) -> Result<Value, ApiError> {
         let key: Vec<String> =
             relation.primary_key.iter().map(|at| name(&relation.columns[usize::from(*at)].name)).collect();

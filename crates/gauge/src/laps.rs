@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// The stages of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Stage {
+pub enum Lap {
     /// Verifying the token and choosing the role.
     Jwt,
     /// Reading the request's text.
@@ -21,37 +21,37 @@ pub enum Stage {
 }
 
 /// The stages as they are shown: those that PostgREST has by its names and in its order, then what it does not tell.
-const STAGES: [(Stage, &str); 6] = [
-    (Stage::Jwt, "jwt"),
-    (Stage::Parse, "parse"),
-    (Stage::Plan, "plan"),
-    (Stage::Query, "transaction"),
-    (Stage::Encode, "response"),
-    (Stage::Wait, "wait"),
+const STAGES: [(Lap, &str); 6] = [
+    (Lap::Jwt, "jwt"),
+    (Lap::Parse, "parse"),
+    (Lap::Plan, "plan"),
+    (Lap::Query, "transaction"),
+    (Lap::Encode, "response"),
+    (Lap::Wait, "wait"),
 ];
 
 /// How long each stage of a request took.
 #[derive(Debug, Clone, Copy)]
-pub struct Bill {
+pub struct Laps {
     lap: Instant,
     spent: [Duration; STAGES.len()],
 }
 
-impl Bill {
+impl Laps {
     /// Starts the watch.
     pub fn start() -> Self {
         Self { lap: Instant::now(), spent: [Duration::ZERO; STAGES.len()] }
     }
 
     /// Puts the time since the last lap on a stage.
-    pub fn lap(&mut self, stage: Stage) {
+    pub fn lap(&mut self, stage: Lap) {
         let now = Instant::now();
         self.spent[stage as usize] += now - self.lap;
         self.lap = now;
     }
 
     /// Puts `part` of the time since the last lap on one stage, and the rest on another.
-    pub fn lap_with(&mut self, rest: Stage, of: Stage, part: Duration) {
+    pub fn lap_with(&mut self, rest: Lap, of: Lap, part: Duration) {
         let now = Instant::now();
         let part = part.min(now - self.lap);
         self.spent[of as usize] += part;
@@ -60,7 +60,7 @@ impl Bill {
     }
 
     /// What a stage has cost so far.
-    pub fn spent(&self, stage: Stage) -> Duration {
+    pub fn spent(&self, stage: Lap) -> Duration {
         self.spent[stage as usize]
     }
 
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn every_stage_stands_in_the_header() {
-        let mut bill = Bill::start();
-        bill.lap(Stage::Parse);
-        bill.spent[Stage::Query as usize] = Duration::from_micros(12_345);
-        bill.spent[Stage::Parse as usize] = Duration::from_micros(49);
-        bill.spent[Stage::Encode as usize] = Duration::from_secs(100);
+        let mut laps = Laps::start();
+        laps.lap(Lap::Parse);
+        laps.spent[Lap::Query as usize] = Duration::from_micros(12_345);
+        laps.spent[Lap::Parse as usize] = Duration::from_micros(49);
+        laps.spent[Lap::Encode as usize] = Duration::from_secs(100);
         let expected =
             "jwt;dur=0.0, parse;dur=0.0, plan;dur=0.0, transaction;dur=12.3, response;dur=100000.0, wait;dur=0.0";
-        assert_eq!(bill.server_timing().as_bytes(), expected.as_bytes());
-        bill.spent = [Duration::from_micros(u64::MAX - 50); STAGES.len()];
-        assert!(bill.server_timing().as_bytes().ends_with(b"wait;dur=18446744073709551.6"));
+        assert_eq!(laps.server_timing().as_bytes(), expected.as_bytes());
+        laps.spent = [Duration::from_micros(u64::MAX - 50); STAGES.len()];
+        assert!(laps.server_timing().as_bytes().ends_with(b"wait;dur=18446744073709551.6"));
     }
 }

@@ -1,0 +1,320 @@
+//! What a request has cost so far, and which request a thread is at work for.
+#![allow(unsafe_code)]
+
+use crate::clock::{self, Polled};
+use crate::route::{self, Route};
+use crate::sample;
+use crate::tally::{self, Counts};
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// A lock of [`lock`](crate::lock).
+    Lock,
+    /// A database's answer.
+    Database,
+    /// A connection of a pool.
+    Pool,
+    /// A time to come.
+    Timer,
+    /// Anything else that a future waits for.
+    Io,
+    /// An executor: it was woken, and not polled yet.
+    Runnable,
+    /// Nothing that a future says: the thread stood still while it polled, since something blocked it or it had no CPU.
+    Blocked,
+}
+
+impl Wait {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Wait; 7] =
+        [Wait::Lock, Wait::Database, Wait::Pool, Wait::Timer, Wait::Io, Wait::Runnable, Wait::Blocked];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        ["lock", "database", "pool", "timer", "io", "runnable", "blocked"][self as usize]
+    }
+}
+
+/// The time of a stage of a request, by the caller's own name.
+pub(crate) type Stage = (&'static str, u64);
+
+/// How many stages of a request are told apart. Time of later ones goes to the last.
+pub(crate) const STAGES_MAX: usize = 24;
+
+/// A guard of a lock that a request holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) id: u64,
+    pub(crate) lock: &'static crate::lock::Known,
+    pub(crate) taken_at: &'static Location<'static>,
+}
+
+/// What one request has cost so far. Threads that work for it at once add to it.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) started: Instant,
+    route: Mutex<Option<Arc<Route>>>,
+    /// What its samples are known by: its route's tag.
+    tag: AtomicU64,
+    /// Of the request that it is part of, as the client says (W3C Trace Context).
+    pub(crate) trace: Option<Box<str>>,
+    pub(crate) polled: AtomicU64,
+    pub(crate) cpu: AtomicU64,
+    pub(crate) polls: AtomicU64,
+    pub(crate) longest_poll: AtomicU64,
+    allocations: AtomicU64,
+    allocated_bytes: AtomicU64,
+    live_bytes: AtomicI64,
+    peak_bytes: AtomicI64,
+    copies: AtomicU64,
+    copied_bytes: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) rows: AtomicU64,
+    pub(crate) waits: [AtomicU64; Wait::ALL.len()],
+    pub(crate) stages: Mutex<Vec<Stage>>,
+    /// Locks that it holds, and how many those are, which is 0 for most.
+    held: Mutex<Vec<Held>>,
+    held_count: AtomicU64,
+}
+
+impl Account {
+    pub(crate) fn new(route: Option<Arc<Route>>) -> Account {
+        Account {
+            started: Instant::now(),
+            tag: route.as_ref().map_or(0, |route| route.tag).into(),
+            route: Mutex::new(route),
+            trace: None,
+            polled: 0.into(),
+            cpu: 0.into(),
+            polls: 0.into(),
+            longest_poll: 0.into(),
+            allocations: 0.into(),
+            allocated_bytes: 0.into(),
+            live_bytes: 0.into(),
+            peak_bytes: 0.into(),
+            copies: 0.into(),
+            copied_bytes: 0.into(),
+            bytes_in: 0.into(),
+            bytes_out: 0.into(),
+            rows: 0.into(),
+            waits: [const { AtomicU64::new(0) }; Wait::ALL.len()],
+            stages: Mutex::new(Vec::new()),
+            held: Mutex::new(Vec::new()),
+            held_count: 0.into(),
+        }
+    }
+
+    pub(crate) fn route(&self) -> Option<Arc<Route>> {
+        unpoisoned(&self.route).clone()
+    }
+
+    /// Whether the awaits of its route are to be found.
+    pub(crate) fn seeks_place(&self) -> bool {
+        route::any_seeks_place() && self.route().is_some_and(|route| route.seeks_place())
+    }
+
+    pub(crate) fn set_route(&self, route: Arc<Route>) {
+        self.tag.store(route.tag, Relaxed);
+        sample::tagged(route.tag);
+        *unpoisoned(&self.route) = Some(route);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            allocations: self.allocations.load(Relaxed),
+            allocated_bytes: self.allocated_bytes.load(Relaxed),
+            freed_bytes: 0,
+            copies: self.copies.load(Relaxed),
+            copied_bytes: self.copied_bytes.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes.load(Relaxed).max(0) as u64
+    }
+
+    pub(crate) fn waited(&self, kind: Wait, nanoseconds: u64) {
+        if nanoseconds > 0 {
+            self.waits[kind as usize].fetch_add(nanoseconds, Relaxed);
+        }
+    }
+
+    pub(crate) fn stage(&self, name: &'static str, nanoseconds: u64) {
+        let mut stages = unpoisoned(&self.stages);
+        let is_full = stages.len() == STAGES_MAX;
+        match stages.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += nanoseconds,
+            None if is_full => stages[STAGES_MAX - 1].1 += nanoseconds,
+            None => stages.push((name, nanoseconds)),
+        }
+    }
+
+    pub(crate) fn hold(&self, held: Held) {
+        unpoisoned(&self.held).push(held);
+        self.held_count.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn let_go(&self, id: u64) {
+        let mut held = unpoisoned(&self.held);
+        if let Some(at) = held.iter().position(|held| held.id == id) {
+            held.swap_remove(at);
+            self.held_count.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// The locks that it holds.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        match self.held_count.load(Relaxed) {
+            0 => Vec::new(),
+            _ => unpoisoned(&self.held).clone(),
+        }
+    }
+
+    fn charge(&self, spent: Counts, (live, peak): (i64, i64)) {
+        for (sum, spent) in [
+            (&self.allocations, spent.allocations),
+            (&self.allocated_bytes, spent.allocated_bytes),
+            (&self.copies, spent.copies),
+            (&self.copied_bytes, spent.copied_bytes),
+        ] {
+            if spent > 0 {
+                sum.fetch_add(spent, Relaxed);
+            }
+        }
+        // of threads that work for it at once the last one says what it holds
+        self.live_bytes.store(live, Relaxed);
+        self.peak_bytes.fetch_max(peak, Relaxed);
+    }
+
+    fn charge_time(&self, polled: Polled) {
+        self.polls.fetch_add(1, Relaxed);
+        self.polled.fetch_add(polled.wall, Relaxed);
+        self.cpu.fetch_add(polled.cpu, Relaxed);
+        self.longest_poll.fetch_max(polled.wall, Relaxed);
+        self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
+    }
+}
+
+pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a thread is at work for.
+#[derive(Clone, Copy)]
+struct At {
+    account: Option<NonNull<Account>>,
+    /// What the thread had counted when it began, or came back to it.
+    since: Counts,
+}
+
+thread_local! {
+    static AT: Cell<At> = const { Cell::new(At { account: None, since: Counts { allocations: 0, allocated_bytes: 0, freed_bytes: 0, copies: 0, copied_bytes: 0 } }) };
+    /// What the future that is polled waits for, as the innermost that says so has it.
+    /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
+    static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
+    static WAITS_FOR: Cell<Wait> = const { Cell::new(Wait::Io) };
+}
+
+/// Notes how long the thread stood still for something that is known.
+pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
+    with(|account| account.waited(kind, nanoseconds));
+    WAITED_WITHIN.set(WAITED_WITHIN.get() + nanoseconds);
+}
+
+/// Charges an account with what the thread does until this is dropped; then whoever was at work before is charged again.
+pub(crate) struct Work<'a> {
+    account: &'a Arc<Account>,
+    before: At,
+    tag: sample::Tag,
+    started: Instant,
+    waits_for: Wait,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn on(account: &'a Arc<Account>) -> Work<'a> {
+        let tally = tally::mine();
+        let now = tally.now();
+        let before = AT.get();
+        if let Some(outer) = before.account {
+            // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
+            unsafe { outer.as_ref() }.charge(now.since(before.since), tally.held());
+        }
+        tally.hold(account.live_bytes.load(Relaxed));
+        AT.set(At { account: Some(NonNull::from(&**account)), since: now });
+        let tag = sample::tagged(account.tag.load(Relaxed));
+        let started = clock::start();
+        if before.account.is_none() {
+            tally.polls(clock::number(started), sample::tag());
+        }
+        Work { account, before, tag, started, waits_for: WAITS_FOR.replace(Wait::Io) }
+    }
+
+    /// When it began.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// What its future waits for.
+    pub(crate) fn waits_for(&self) -> Wait {
+        WAITS_FOR.get()
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        let tally = tally::mine();
+        let now = tally.now();
+        self.account.charge(now.since(AT.get().since), tally.held());
+        self.account.charge_time(clock::end(self.started, self.before.account.is_some()));
+        match self.before.account {
+            // SAFETY: as in `on`.
+            Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
+            None => tally.polls_no_more(),
+        }
+        sample::tagged(self.tag);
+        AT.set(At { since: now, ..self.before });
+        WAITS_FOR.set(self.waits_for);
+    }
+}
+
+/// Does something that the gauge itself needs: what it allocates and copies is charged to nobody.
+pub(crate) fn uncharged<T>(then: impl FnOnce() -> T) -> T {
+    let tally = tally::mine();
+    let (before, held, mut at) = (tally.now(), tally.held(), AT.get());
+    let done = then();
+    at.since.add(tally.now().since(before));
+    AT.set(at);
+    tally.holds_again(held);
+    done
+}
+
+/// Does something with the account of the request that this thread is at work for.
+pub(crate) fn with<T>(then: impl FnOnce(&Account) -> T) -> Option<T> {
+    // SAFETY: a `Work` on this thread borrows it, which is dropped after this has returned.
+    AT.get().account.map(|account| then(unsafe { account.as_ref() }))
+}
+
+/// The account of the request that this thread is at work for.
+pub(crate) fn current() -> Option<Arc<Account>> {
+    let account = AT.get().account?;
+    // SAFETY: a `Work` on this thread borrows the `Arc` that holds it.
+    unsafe {
+        Arc::increment_strong_count(account.as_ptr());
+        Some(Arc::from_raw(account.as_ptr()))
+    }
+}
+
+/// Says what the future that is being polled waits for, unless one within it has.
+pub(crate) fn waits_for(kind: Wait) {
+    if WAITS_FOR.get() == Wait::Io {
+        WAITS_FOR.set(kind);
+    }
+}

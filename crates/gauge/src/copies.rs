@@ -1,0 +1,47 @@
+//! Copies, counted in programs that want it.
+
+use crate::tally;
+
+/// Counts what a program copies. It stands in the program's `main.rs`, whose `build.rs` tells the linker to send every call of `memcpy` and
+/// `memmove` through it:
+///
+/// ```text
+/// println!("cargo::rustc-link-arg-bins=-Wl,--wrap=memcpy,--wrap=memmove");
+/// ```
+///
+/// Copies that the compiler writes as instructions, which those of a few bytes are, are not seen. It is a macro and no feature, since cargo
+/// would turn a feature on for all programs of a workspace, and those without the flags could not be linked.
+#[macro_export]
+macro_rules! count_copies {
+    () => {
+        #[allow(unsafe_code)]
+        mod counted_copies {
+            use std::ffi::c_void;
+
+            unsafe extern "C" {
+                fn __real_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
+                fn __real_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
+            }
+
+            // SAFETY: the arguments are handed on unchanged to the function that was called; counting touches none of that memory.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
+                $crate::copied(bytes);
+                unsafe { __real_memcpy(to, from, bytes) }
+            }
+
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
+                $crate::copied(bytes);
+                unsafe { __real_memmove(to, from, bytes) }
+            }
+        }
+    };
+}
+
+/// Counts a copy of so many bytes by this thread.
+#[inline]
+pub fn copied(bytes: usize) {
+    tally::mine().copied(bytes);
+}

@@ -1,0 +1,211 @@
+//! What is wrong, in plain words, with the arithmetic that says so.
+
+use crate::account::Wait;
+use crate::lock;
+use crate::place;
+use crate::route::{self, Across, Route};
+use crate::told::ms;
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Of fewer requests nothing is said.
+const REQUESTS_MIN: u64 = 10;
+/// A wait for a lock that is worth a word: its share of the time, and how long it is at least.
+const LOCK_SHARE_MIN: f64 = 0.2;
+const LOCK_NANOSECONDS_MIN: u64 = 1_000_000;
+/// A poll that holds up an executor, in nanoseconds.
+pub(crate) const BLOCKED_NANOSECONDS_MIN: u64 = 10_000_000;
+/// So many polls do, of as many requests in a hundred.
+const BLOCKED_POLLS_MIN: u64 = 3;
+const BLOCKED_SHARE_MIN: f64 = 1.0;
+/// More allocations are a loop's.
+const ALLOCATIONS_MIN: f64 = 10_000.0;
+/// So is more memory than this, if it is so many times what comes in and goes out.
+const ALLOCATED_BYTES_MIN: f64 = 4.0 * 1024.0 * 1024.0;
+const ALLOCATED_TIMES_MIN: f64 = 10.0;
+/// How many times its answer and its body a request copies, and how much at least.
+const COPIES_MIN: f64 = 3.0;
+const COPIED_BYTES_MIN: f64 = 1024.0 * 1024.0;
+
+/// Something that a route's requests lose time by.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Finding {
+    /// The route.
+    pub route: String,
+    /// Which kind: `guard_across_await`, `lock`, `blocked_executor`, `allocations`, `copies`.
+    pub kind: &'static str,
+    /// The sentence.
+    pub what: String,
+    /// Files and lines: of a guard across an await where it was `taken_at` and `awaited_at`, of a lock who it is `held_by`.
+    #[serde(rename = "where")]
+    pub place: Value,
+    /// What the sentence is computed from.
+    pub figures: Value,
+    /// How much of all time it costs, in nanoseconds, by which findings are ordered.
+    #[serde(skip)]
+    weight: u64,
+}
+
+/// All of them, the dearest first.
+pub fn findings() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for route in route::all().iter().filter(|route| route.count() >= REQUESTS_MIN) {
+        let across = route.across();
+        across.iter().for_each(|across| findings.push(guard_across_await(route, across)));
+        findings.extend(lock(route, &across));
+        findings.extend(blocked(route));
+        findings.extend(allocations(route));
+        findings.extend(copies(route));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    findings
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64 * 100.0
+}
+
+fn guard_across_await(route: &Route, across: &Across) -> Finding {
+    let (name, lock) = (&route.name, across.lock.name());
+    let awaited_at = across.awaited_at.as_ref().and_then(|stack| place::of_await(stack, across.taken_at));
+    let each = across.nanoseconds / across.times.max(1);
+    let waited = route.waits[Wait::Lock as usize].load(Relaxed);
+    let of_time = share(waited, route.wall.sum());
+    let most = if each > 0 { 1e9 / each as f64 } else { f64::INFINITY };
+    let line = awaited_at.as_deref().map_or_else(|| "an await".to_owned(), |place| format!("the await at {place}"));
+    let what = format!(
+        "`{name}` waits {of_time:.0} % of its time for lock `{lock}`, taken at {} and held across {line}, {:.1} ms each time: at most {most:.0} \
+         requests/s can pass, and {} stood behind it at once",
+        place::of_location(across.taken_at),
+        ms(each),
+        across.behind,
+    );
+    Finding {
+        route: name.to_string(),
+        kind: "guard_across_await",
+        what,
+        place: json!({ "taken_at": place::of_location(across.taken_at), "awaited_at": awaited_at }),
+        figures: json!({
+            "lock": lock, "times": across.times, "held_ms": ms(each), "behind_max": across.behind, "requests": route.count(),
+            "waited_ms": ms(waited), "wall_ms": ms(route.wall.sum()), "requests_per_second_max": most.is_finite().then_some(most),
+        }),
+        weight: waited.max(across.nanoseconds),
+    }
+}
+
+/// A wait for a lock that no guard across an await explains.
+fn lock(route: &Route, across: &[Across]) -> Option<Finding> {
+    let waited = route.waits[Wait::Lock as usize].load(Relaxed);
+    let each = waited / route.count().max(1);
+    let of_time = share(waited, route.wall.sum());
+    if !across.is_empty() || of_time < LOCK_SHARE_MIN * 100.0 || each < LOCK_NANOSECONDS_MIN {
+        return None;
+    }
+    let locks = lock::all();
+    let lock = locks.iter().max_by_key(|lock| lock.waits.sum())?;
+    let held_by = lock.places().into_iter().max_by_key(|at| at.waited)?;
+    let what = format!(
+        "`{}` waits {of_time:.0} % of its time for a lock, {:.1} ms a request; the one that is waited for the longest is `{}`, held at {} for {:.3} ms \
+         each time",
+        route.name,
+        ms(each),
+        lock.name(),
+        place::of_location(held_by.place),
+        ms(held_by.held / held_by.holds.max(1)),
+    );
+    Some(Finding {
+        route: route.name.to_string(),
+        kind: "lock",
+        what,
+        place: json!({ "held_by": place::of_location(held_by.place) }),
+        figures: json!({
+            "lock": lock.name(), "waited_ms": ms(waited), "wall_ms": ms(route.wall.sum()), "requests": route.count(),
+            "holds": held_by.holds, "held_ms": ms(held_by.held),
+        }),
+        weight: waited,
+    })
+}
+
+fn blocked(route: &Route) -> Option<Finding> {
+    let long = route.longest_poll.values().into_iter().filter(|(value, _)| *value >= BLOCKED_NANOSECONDS_MIN);
+    let (times, longest) = long.fold((0, 0), |(times, longest), (value, count)| (times + count, longest.max(value)));
+    let of_requests = share(times, route.count());
+    if times < BLOCKED_POLLS_MIN || of_requests < BLOCKED_SHARE_MIN {
+        return None;
+    }
+    let (cpu, stood) = (route.cpu.sum(), route.waits[Wait::Blocked as usize].load(Relaxed));
+    let why = if stood > cpu { "the thread stood still" } else { "the thread computed" };
+    let what = format!(
+        "`{}` holds up its executor: {times} of {} requests ({of_requests:.0} %) had a poll of more than {} ms, the longest {:.0} ms, while {why}",
+        route.name,
+        route.count(),
+        BLOCKED_NANOSECONDS_MIN / 1_000_000,
+        ms(longest),
+    );
+    let stack = crate::watch::stack_of(route);
+    let at = stack.as_deref().and_then(place::of_application);
+    Some(Finding {
+        route: route.name.to_string(),
+        kind: "blocked_executor",
+        what: at.as_ref().map_or_else(|| what.clone(), |at| format!("{what}, in {at}")),
+        place: json!({ "polled_at": at }),
+        figures: json!({
+            "requests": route.count(), "polls_too_long": times, "longest_ms": ms(longest),
+            "cpu_ms": ms(cpu), "stood_still_ms": ms(stood),
+        }),
+        weight: cpu.max(stood),
+    })
+}
+
+fn allocations(route: &Route) -> Option<Finding> {
+    let (each, bytes) = (route.allocations.mean(), route.allocated_bytes.mean());
+    let through = (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / route.count() as f64;
+    let is_much = bytes >= ALLOCATED_BYTES_MIN && bytes >= through * ALLOCATED_TIMES_MIN;
+    if each < ALLOCATIONS_MIN && !is_much {
+        return None;
+    }
+    let at = crate::watch::allocates_at(route);
+    let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
+    let what = format!(
+        "`{}` asks for memory {each:.0} times a request, {:.1} MB together{line}; {:.3} MB come in and go out",
+        route.name,
+        bytes / 1e6,
+        through / 1e6,
+    );
+    Some(Finding {
+        route: route.name.to_string(),
+        kind: "allocations",
+        what,
+        place: json!({ "allocated_at": at }),
+        figures: json!({
+            "requests": route.count(), "allocations": each, "allocated_bytes": bytes, "peak_bytes": route.peak_bytes.max(),
+        }),
+        weight: route.cpu.sum(),
+    })
+}
+
+fn copies(route: &Route) -> Option<Finding> {
+    let count = route.count().max(1) as f64;
+    let copied = route.copied_bytes.sum() as f64 / count;
+    let through = (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / count;
+    let times = copied / through.max(1.0);
+    if copied < COPIED_BYTES_MIN || times < COPIES_MIN {
+        return None;
+    }
+    let at = crate::watch::copies_at(route);
+    let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
+    let what = format!(
+        "`{}` copies {:.1} MB a request, {times:.1} times what comes in and goes out ({:.1} MB){line}",
+        route.name,
+        copied / 1e6,
+        through / 1e6,
+    );
+    Some(Finding {
+        route: route.name.to_string(),
+        kind: "copies",
+        what,
+        place: json!({ "copied_at": at }),
+        figures: json!({ "requests": route.count(), "copied_bytes": copied, "through_bytes": through, "times": times }),
+        weight: route.cpu.sum(),
+    })
+}

@@ -1,0 +1,177 @@
+//! What is known of a lock, whatever it is made of.
+
+use crate::account::{self, Account, Held, Wait, unpoisoned};
+use crate::histogram::Histogram;
+use crate::task::Place;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
+
+/// How many locks are told apart by name. Later ones are one.
+const LOCKS_MAX: usize = 1000;
+/// How many lines that hold a lock are told apart.
+const PLACES_MAX: usize = 64;
+const NAME_BYTES_MAX: usize = 200;
+
+/// The locks of one name.
+#[derive(Debug)]
+pub(crate) struct Known {
+    name: Box<str>,
+    waiting: AtomicU64,
+    pub(crate) waits: Histogram,
+    pub(crate) holds: Histogram,
+    places: Mutex<Vec<AtPlace>>,
+    /// Who holds it, as far as one holder can be said.
+    holder: Mutex<Option<Place>>,
+}
+
+/// What a line did to others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtPlace {
+    pub(crate) place: Place,
+    pub(crate) holds: u64,
+    pub(crate) held: u64,
+    /// How often, and how long in nanoseconds, others waited for it.
+    pub(crate) waits: u64,
+    pub(crate) waited: u64,
+}
+
+impl Known {
+    pub(crate) fn named(name: &str) -> &'static Known {
+        static LOCKS: LazyLock<Mutex<HashMap<Box<str>, &'static Known>>> = LazyLock::new(Mutex::default);
+        let mut locks = unpoisoned(&LOCKS);
+        let name = crate::route::cut(name, NAME_BYTES_MAX);
+        let name = if locks.contains_key(name) || locks.len() < LOCKS_MAX { name } else { crate::route::OTHER };
+        locks.entry(name.into()).or_insert_with(|| {
+            let known: &'static Known = Box::leak(Box::new(Known {
+                name: name.into(),
+                waiting: 0.into(),
+                waits: Histogram::default(),
+                holds: Histogram::default(),
+                places: Mutex::default(),
+                holder: Mutex::default(),
+            }));
+            unpoisoned(&ALL).push(known);
+            known
+        })
+    }
+
+    pub(crate) fn at(place: Place) -> &'static Known {
+        Self::named(&crate::place::of_location(place))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many wait for it now.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// The lines that hold it.
+    pub(crate) fn places(&self) -> Vec<AtPlace> {
+        unpoisoned(&self.places).clone()
+    }
+
+    /// Notes that it is held from now on.
+    pub(crate) fn taken(&'static self, place: Place) -> Holding {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Relaxed);
+        *unpoisoned(&self.holder) = Some(place);
+        let account = account::current();
+        if let Some(account) = &account {
+            account.hold(Held { id, lock: self, taken_at: place });
+        }
+        Holding { known: self, place, since: Instant::now(), account, id }
+    }
+
+    /// Notes that somebody waits.
+    pub(crate) fn wait(&'static self) -> Waiter {
+        self.waiting.fetch_add(1, Relaxed);
+        Waiter { known: self, holder: *unpoisoned(&self.holder), since: Instant::now(), is_over: false }
+    }
+
+    fn at_place(&self, place: Place, note: impl FnOnce(&mut AtPlace)) {
+        let mut places = unpoisoned(&self.places);
+        let is_full = places.len() == PLACES_MAX;
+        match places.iter_mut().find(|known| known.place == place) {
+            Some(known) => note(known),
+            None if is_full => {}
+            None => {
+                let mut new = AtPlace { place, holds: 0, held: 0, waits: 0, waited: 0 };
+                note(&mut new);
+                places.push(new);
+            }
+        }
+    }
+}
+
+static ALL: Mutex<Vec<&'static Known>> = Mutex::new(Vec::new());
+
+/// All locks.
+pub(crate) fn all() -> Vec<&'static Known> {
+    unpoisoned(&ALL).clone()
+}
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    known: &'static Known,
+    place: Place,
+    since: Instant,
+    account: Option<Arc<Account>>,
+    id: u64,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let held = self.since.elapsed().as_nanos() as u64;
+        self.known.holds.add(held);
+        self.known.at_place(self.place, |at| (at.holds, at.held) = (at.holds + 1, at.held + held));
+        if let Some(account) = &self.account {
+            account.let_go(self.id);
+        }
+    }
+}
+
+/// Somebody who waits for a lock, until they have it or give up.
+pub(crate) struct Waiter {
+    known: &'static Known,
+    holder: Option<Place>,
+    since: Instant,
+    is_over: bool,
+}
+
+impl Waiter {
+    /// They have it.
+    pub(crate) fn end(mut self) {
+        self.note();
+    }
+
+    /// They have it, and their thread stood still meanwhile.
+    pub(crate) fn end_blocked(mut self) {
+        let waited = self.note();
+        account::waited_within(Wait::Lock, waited);
+    }
+
+    fn note(&mut self) -> u64 {
+        self.is_over = true;
+        let waited = self.since.elapsed().as_nanos() as u64;
+        self.known.waiting.fetch_sub(1, Relaxed);
+        self.known.waits.add(waited);
+        if let Some(holder) = self.holder {
+            self.known.at_place(holder, |at| (at.waits, at.waited) = (at.waits + 1, at.waited + waited));
+        }
+        waited
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.note();
+        }
+    }
+}

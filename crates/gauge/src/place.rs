@@ -1,0 +1,72 @@
+//! Lines of the application, as its own people know them.
+
+use crate::account;
+use crate::sample::{self, Place, Stack};
+use std::panic::Location;
+use std::sync::OnceLock;
+
+/// The stack here, to be named later, where stacks can be taken.
+pub(crate) fn here() -> Option<Box<Stack>> {
+    account::uncharged(|| {
+        let stack = sample::stack_here();
+        (!stack.addresses().is_empty()).then(|| Box::new(stack))
+    })
+}
+
+/// The innermost place of a stack that is the application's, as `file:line`.
+pub(crate) fn of_application(stack: &Stack) -> Option<String> {
+    stack.named().iter().find(|place| is_of_application(place)).and_then(shown)
+}
+
+/// The await of a stack by which whoever took a lock at a place waits: the nearest line behind it in the same file, since what it calls may wait
+/// for it elsewhere; else the innermost.
+pub(crate) fn of_await(stack: &Stack, taken_at: &Location<'_>) -> Option<String> {
+    let places = stack.named();
+    let own = || places.iter().filter(|place| is_of_application(place));
+    let is_same = |place: &&Place| place.file.as_ref().is_some_and(|file| file.ends_with(taken_at.file()));
+    let behind =
+        own().filter(is_same).filter(|place| place.line >= Some(taken_at.line())).min_by_key(|place| place.line);
+    behind.or_else(|| own().next()).and_then(shown)
+}
+
+/// Whether a place is neither a library's, nor the gauge's, nor an allocator's.
+pub(crate) fn is_of_application(place: &Place) -> bool {
+    place.is_own && place.line.is_some() && !is_of_gauge(place)
+}
+
+/// Whether a place is the gauge's own, or stands between it and who asked for memory or a copy.
+pub(crate) fn is_of_gauge(place: &Place) -> bool {
+    const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/");
+    let function = &place.function;
+    place.file.as_ref().is_some_and(|file| file.starts_with(OWN))
+        || function.contains("thalweg_gauge::")
+        || function.contains("__rust_")
+        || function.contains("__rustc::")
+        || function.starts_with("__wrap_")
+}
+
+/// A place as `file:line`, with the file as the compiler was given it: from where the program was built.
+pub(crate) fn shown(place: &Place) -> Option<String> {
+    let file = place.file.as_deref()?;
+    let built_in = BUILT_IN.get().map_or("", |folder| folder.as_str());
+    Some(format!("{}:{}", file.strip_prefix(built_in).unwrap_or(file), place.line?))
+}
+
+/// As panics have it, without the column.
+pub(crate) fn of_location(location: &Location<'_>) -> String {
+    format!("{}:{}", location.file(), location.line())
+}
+
+/// The folder that the program was built in, with a slash.
+static BUILT_IN: OnceLock<String> = OnceLock::new();
+
+/// Finds the folder that the program was built in: that before a file, which the compiler was given by the second path, in a stack that was
+/// taken there.
+pub(crate) fn find_built_in(stack: &Stack, caller: &Location<'_>) {
+    let places = stack.named();
+    let mut files = places.iter().filter_map(|place| place.file.as_deref());
+    let folder = files.find_map(|file| file.strip_suffix(caller.file()));
+    if let Some(folder) = folder.filter(|folder| folder.ends_with('/')) {
+        let _ = BUILT_IN.set(folder.to_owned());
+    }
+}

@@ -1,0 +1,220 @@
+//! A future whose polls are charged to a request.
+
+use crate::account::{self, Account, Held, Wait, Work};
+use crate::place;
+use crate::waker::Waking;
+use crate::watch;
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+pin_project! {
+    /// A future that is charged to a request: its time, its waits, and what is allocated and copied while it is polled.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct Billed<F> {
+        #[pin]
+        future: F,
+        task: Task,
+    }
+}
+
+/// What is known of a task besides its future.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) account: Arc<Account>,
+    waking: Arc<Waking>,
+    paused: Option<Paused>,
+}
+
+/// Since when it waits, for what, and what it holds meanwhile.
+#[derive(Debug)]
+struct Paused {
+    at: Instant,
+    kind: Wait,
+    held: Vec<Held>,
+}
+
+impl Task {
+    pub(crate) fn new(account: Arc<Account>) -> Task {
+        Task { account, waking: Arc::default(), paused: None }
+    }
+
+    /// Does something for the request.
+    pub(crate) fn within<T>(&self, then: impl FnOnce() -> T) -> T {
+        let _work = Work::on(&self.account);
+        then()
+    }
+
+    /// Polls something for the request.
+    pub(crate) fn poll<T>(&mut self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        if self.account.seeks_place() {
+            self.waking.seek_place();
+        }
+        let work = Work::on(&self.account);
+        let now = work.started();
+        if let Some(paused) = self.paused.take() {
+            self.resumed(&paused, now);
+        }
+        let waker = self.waking.around(cx.waker());
+        let polled = poll(&mut Context::from_waker(&waker));
+        let kind = work.waits_for();
+        drop(work);
+        if polled.is_pending() {
+            let held = self.account.held();
+            self.report(&held);
+            self.paused = Some(Paused { at: Instant::now(), kind, held });
+        }
+        polled
+    }
+
+    fn resumed(&self, paused: &Paused, now: Instant) {
+        let waited = (now - paused.at).as_nanos() as u64;
+        let runnable = self.waking.woken_for(now).min(waited);
+        self.account.waited(Wait::Runnable, runnable);
+        // what a lock's own future has waited stands on its own account
+        self.account.waited(paused.kind, waited - runnable);
+        if watch::waits()
+            && let (Some(stack), Some(route)) = (self.waking.place(), self.account.route())
+        {
+            watch::waited(route.tag, &stack, waited);
+        }
+        if let (false, Some(route)) = (paused.held.is_empty(), self.account.route()) {
+            let place = self.waking.place();
+            for held in &paused.held {
+                route.held_across_for(held.taken_at, waited, place.clone());
+            }
+        }
+    }
+
+    /// Ends it: what it still waits for when it is given up is waited for too.
+    pub(crate) fn end(&mut self) {
+        if let Some(paused) = self.paused.take() {
+            self.resumed(&paused, Instant::now());
+        }
+    }
+
+    /// Says at once that it waits and holds locks.
+    fn report(&self, held: &[Held]) {
+        let Some(route) = self.account.route().filter(|_| !held.is_empty()) else { return };
+        for held in held {
+            let behind = held.lock.waiting();
+            if route.held_across(held.lock, held.taken_at, behind) {
+                let (lock, taken_at) = (held.lock.name(), place::of_location(held.taken_at));
+                tracing::warn!(route = %route.name, lock = %lock, taken_at = %taken_at, behind, "a guard is held across an await");
+            }
+        }
+    }
+}
+
+impl<F: Future> Future for Billed<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.task.poll(cx, |cx| this.future.poll(cx))
+    }
+}
+
+/// Charges a future to the request that this is called for, so that it can be spawned. Without one it is charged to nobody.
+///
+/// ```
+/// # async fn warm_the_cache() {}
+/// # async fn handler() {
+/// tokio::spawn(thalweg_gauge::billed(warm_the_cache()));
+/// # }
+/// ```
+pub fn billed<F: Future>(future: F) -> Billed<F> {
+    let account = account::current().unwrap_or_else(|| Arc::new(Account::new(None)));
+    Billed { future, task: Task::new(account) }
+}
+
+/// Charges what a thread does to the request that this is called for, as `tokio::task::spawn_blocking(gauge::blocking(|| …))`.
+pub fn blocking<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let account = account::current();
+    move || {
+        let _work = account.as_ref().map(Work::on);
+        work()
+    }
+}
+
+pin_project! {
+    /// A future that says what it waits for.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct Waiting<F> {
+        #[pin]
+        future: F,
+        kind: Wait,
+    }
+}
+
+impl<F: Future> Future for Waiting<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let polled = this.future.poll(cx);
+        if polled.is_pending() {
+            account::waits_for(*this.kind);
+        }
+        polled
+    }
+}
+
+/// Says what a future waits for, where it waits.
+///
+/// ```
+/// # async fn ask(question: &str) {}
+/// # async fn handler() {
+/// thalweg_gauge::waiting(thalweg_gauge::Wait::Database, ask("select 1")).await;
+/// # }
+/// ```
+pub fn waiting<F: Future>(kind: Wait, future: F) -> Waiting<F> {
+    Waiting { future, kind }
+}
+
+/// A stage of a request, until it is dropped.
+#[derive(Debug)]
+pub struct Stage {
+    account: Option<Arc<Account>>,
+    name: &'static str,
+    since: Instant,
+}
+
+/// Begins a stage of the request that this is called for.
+///
+/// ```
+/// # fn render() -> String { String::new() }
+/// let stage = thalweg_gauge::stage("render");
+/// let page = render();
+/// drop(stage);
+/// ```
+pub fn stage(name: &'static str) -> Stage {
+    Stage { account: account::current(), name, since: Instant::now() }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.stage(self.name, self.since.elapsed().as_nanos() as u64);
+        }
+    }
+}
+
+/// Adds rows to the bill of the request that this is called for.
+pub fn rows(count: u64) {
+    account::with(|account| account.rows.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
+}
+
+/// The route of the request that this is called for, where it is known only by now.
+pub fn route(name: &str) {
+    account::with(|account| account.set_route(crate::route::named(name)));
+}
+
+/// Where something was asked from.
+pub(crate) type Place = &'static Location<'static>;

@@ -1,0 +1,218 @@
+//! Bills and sums as JSON, for `Server-Timing`, and for Prometheus.
+
+use crate::account::Wait;
+use crate::histogram::Histogram;
+use crate::lock;
+use crate::place;
+use crate::route::{self, Bill, Route};
+use crate::tally::Counts;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::UNIX_EPOCH;
+
+/// Nanoseconds as milliseconds, told to the microsecond.
+pub(crate) fn ms(nanoseconds: u64) -> f64 {
+    (nanoseconds / 1000) as f64 / 1000.0
+}
+
+fn mean(sum: u64, count: u64) -> f64 {
+    (sum as f64 / count.max(1) as f64 * 1000.0).round() / 1000.0
+}
+
+fn waits(of: impl Fn(Wait) -> u64) -> Value {
+    let named = Wait::ALL.into_iter().map(|kind| (format!("{}_ms", kind.name()), ms(of(kind)).into()));
+    Value::Object(named.collect::<Map<_, _>>())
+}
+
+impl Bill {
+    /// As JSON: times in milliseconds, all else counted.
+    pub fn to_json(&self) -> Value {
+        let stages = self.stages.iter().map(|(name, time)| ((*name).to_owned(), ms(*time).into()));
+        json!({
+            "at": self.at.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64 / 1000.0),
+            "trace": self.trace,
+            "status": self.status,
+            "wall_ms": ms(self.wall),
+            "cpu_ms": ms(self.cpu),
+            "longest_poll_ms": ms(self.longest_poll),
+            "waits": waits(|kind| self.waited(kind)),
+            "stages_ms": Value::Object(stages.collect()),
+            "allocations": self.allocations,
+            "allocated_bytes": self.allocated_bytes,
+            "peak_bytes": self.peak_bytes,
+            "copied_bytes": self.copied_bytes,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "rows": self.rows,
+        })
+    }
+
+    /// As the value of a `Server-Timing` header (milliseconds; counts as descriptions).
+    pub(crate) fn server_timing(&self) -> String {
+        let mut text = format!("total;dur={:.3}, cpu;dur={:.3}", ms(self.wall), ms(self.cpu));
+        for (name, time) in &self.stages {
+            let name: String =
+                name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+            let _ = write!(text, ", {name};dur={:.3}", ms(*time));
+        }
+        for kind in Wait::ALL.into_iter().filter(|kind| self.waited(*kind) > 0) {
+            let _ = write!(text, ", wait-{};dur={:.3}", kind.name(), ms(self.waited(kind)));
+        }
+        let (allocations, allocated, copied) = (self.allocations, self.allocated_bytes, self.copied_bytes);
+        let _ = write!(
+            text,
+            ", allocations;desc={allocations}, allocated;desc=\"{allocated} B\", copied;desc=\"{copied} B\""
+        );
+        text
+    }
+}
+
+fn times(histogram: &Histogram) -> Value {
+    let [p50, p90, p99, p999] = histogram.quantiles([50.0, 90.0, 99.0, 99.9]).map(ms);
+    let (mean, max) = (ms(histogram.mean() as u64), ms(histogram.max()));
+    json!({ "mean": mean, "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": max })
+}
+
+fn amounts(histogram: &Histogram) -> Value {
+    let [p50, p99] = histogram.quantiles([50.0, 99.0]);
+    json!({ "mean": mean(histogram.sum(), histogram.count()), "p50": p50, "p99": p99, "max": histogram.max() })
+}
+
+/// A route's sums: a row of the table.
+pub(crate) fn route(route: &Route) -> Value {
+    let count = route.count();
+    let per = |sum: u64| mean(sum, count);
+    let stages = route.stages().into_iter().map(|(name, time)| (name.to_owned(), ms(time / count.max(1)).into()));
+    json!({
+        "route": route.name,
+        "requests": count,
+        "in_flight": route.in_flight.load(Relaxed),
+        "errors": route.errors.load(Relaxed),
+        "wall_ms": times(&route.wall),
+        "cpu_ms": times(&route.cpu),
+        "longest_poll_ms": times(&route.longest_poll),
+        "waits": waits(|kind| route.waits[kind as usize].load(Relaxed) / count.max(1)),
+        "stages_ms": Value::Object(stages.collect()),
+        "allocations": amounts(&route.allocations),
+        "allocated_bytes": amounts(&route.allocated_bytes),
+        "peak_bytes": amounts(&route.peak_bytes),
+        "copied_bytes": per(route.copied_bytes.sum()),
+        "bytes_in": per(route.bytes_in.load(Relaxed)),
+        "bytes_out": per(route.bytes_out.load(Relaxed)),
+        "rows": per(route.rows.load(Relaxed)),
+    })
+}
+
+/// All routes, those that took the most time first.
+pub(crate) fn routes() -> Value {
+    let mut routes = route::all();
+    routes.sort_by_key(|route| std::cmp::Reverse(route.wall.sum()));
+    let process = Counts::of_process();
+    json!({
+        "seconds": route::began().elapsed().as_secs_f64(),
+        "process": { "allocations": process.allocations, "allocated_bytes": process.allocated_bytes, "copied_bytes": process.copied_bytes },
+        "routes": routes.iter().map(|each| self::route(each)).collect::<Vec<_>>(),
+    })
+}
+
+/// A route with what is kept of its requests: how they were spread, over time, and the worst of them.
+pub(crate) fn whole_route(route: &Route) -> Value {
+    let mut told = self::route(route);
+    told["histogram"] = route.wall.values().into_iter().map(|(value, count)| json!([ms(value), count])).collect();
+    let spans = route.spans().into_iter().map(|(ago, span)| {
+        let powers: Vec<_> = span.powers.iter().map(|(power, count)| json!([ms(1 << power), count])).collect();
+        let mean = ms(span.wall / span.count.max(1));
+        json!({ "seconds_ago": ago.as_secs(), "requests": span.count, "mean_ms": mean, "max_ms": ms(span.longest), "powers": powers })
+    });
+    told["over_time"] = spans.collect();
+    told["worst"] = route.worst().iter().map(Bill::to_json).collect();
+    told
+}
+
+/// All locks, those that were waited for the longest first.
+pub(crate) fn locks() -> Value {
+    let mut locks = lock::all();
+    locks.sort_by_key(|lock| std::cmp::Reverse(lock.waits.sum()));
+    let told = locks.into_iter().map(|lock| {
+        let mut places = lock.places();
+        places.sort_by_key(|at| std::cmp::Reverse(at.waited));
+        let places = places.into_iter().map(|at| {
+            json!({
+                "place": place::of_location(at.place), "holds": at.holds, "held_ms": ms(at.held),
+                "waits": at.waits, "waited_ms": ms(at.waited),
+            })
+        });
+        json!({
+            "lock": lock.name(), "waiting": lock.waiting(),
+            "waits": lock.waits.count(), "waited_ms": times(&lock.waits),
+            "holds": lock.holds.count(), "held_ms": times(&lock.holds),
+            "held_by": places.collect::<Vec<_>>(),
+        })
+    });
+    told.collect()
+}
+
+/// Everything summed, in Prometheus's text format.
+pub(crate) fn prometheus() -> String {
+    let mut text = String::new();
+    let routes = route::all();
+    let mut family = |name: &str, kind: &str, help: &str, of: &dyn Fn(&Route, &str, &mut String)| {
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for route in &routes {
+            of(route, &label(&route.name), &mut text);
+        }
+    };
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    family(
+        "gauge_request_duration_seconds",
+        "summary",
+        "From the head of a request to the last byte of its answer.",
+        &|route, label, text| {
+            let quantiles = route.wall.quantiles([50.0, 90.0, 99.0, 99.9]);
+            for (quantile, value) in ["0.5", "0.9", "0.99", "0.999"].into_iter().zip(quantiles) {
+                let _ = writeln!(
+                    text,
+                    "gauge_request_duration_seconds{{route=\"{label}\",quantile=\"{quantile}\"}} {}",
+                    seconds(value)
+                );
+            }
+            let _ =
+                writeln!(text, "gauge_request_duration_seconds_sum{{route=\"{label}\"}} {}", seconds(route.wall.sum()));
+            let _ = writeln!(text, "gauge_request_duration_seconds_count{{route=\"{label}\"}} {}", route.count());
+        },
+    );
+    let mut counter = |name: &str, help: &str, value: &dyn Fn(&Route) -> f64| {
+        family(name, "counter", help, &|route, label, text| {
+            let _ = writeln!(text, "{name}{{route=\"{label}\"}} {}", value(route));
+        });
+    };
+    counter("gauge_request_cpu_seconds_total", "On a CPU.", &|route| seconds(route.cpu.sum()));
+    counter("gauge_request_errors_total", "Answered with 5xx.", &|route| route.errors.load(Relaxed) as f64);
+    counter("gauge_request_allocations_total", "How often memory was asked for.", &|route| {
+        route.allocations.sum() as f64
+    });
+    counter("gauge_request_allocated_bytes_total", "How much.", &|route| route.allocated_bytes.sum() as f64);
+    counter("gauge_request_copied_bytes_total", "Copied in memory.", &|route| route.copied_bytes.sum() as f64);
+    counter("gauge_request_body_bytes_total", "Of requests' bodies.", &|route| route.bytes_in.load(Relaxed) as f64);
+    counter("gauge_response_body_bytes_total", "Of answers' bodies.", &|route| route.bytes_out.load(Relaxed) as f64);
+    counter("gauge_request_rows_total", "Rows, as the service says.", &|route| route.rows.load(Relaxed) as f64);
+    family("gauge_request_wait_seconds_total", "counter", "Waited, by what for.", &|route, label, text| {
+        for kind in Wait::ALL {
+            let waited = seconds(route.waits[kind as usize].load(Relaxed));
+            let _ = writeln!(
+                text,
+                "gauge_request_wait_seconds_total{{route=\"{label}\",kind=\"{}\"}} {waited}",
+                kind.name()
+            );
+        }
+    });
+    family("gauge_requests_in_flight", "gauge", "Being served.", &|route, label, text| {
+        let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", route.in_flight.load(Relaxed));
+    });
+    text
+}
+
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

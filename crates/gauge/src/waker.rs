@@ -1,0 +1,114 @@
+//! When a task was woken, and from which await it waits.
+//!
+//! The waker that a future is given stands around the executor's. That it is called says when the task could go on. That it is *cloned* says
+//! where it waits: whatever will wake a task keeps a clone of its waker, and makes it deep within the future's poll, with the await on the
+//! stack. So the place of an await is found in code that knows nothing of it, at no cost until somebody asks.
+#![allow(unsafe_code)]
+
+use crate::account::unpoisoned;
+use crate::clock;
+use crate::place;
+use crate::sample::Stack;
+use crate::watch;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
+use std::time::Instant;
+
+/// What the wakers of a task have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Waking {
+    inner: Mutex<Option<Waker>>,
+    /// When it was woken, as the clock's number; 0 while it was not.
+    woken: AtomicU64,
+    seeks_place: AtomicBool,
+    place: Mutex<Option<Box<Stack>>>,
+}
+
+impl Waking {
+    /// A waker that wakes another one.
+    pub(crate) fn around(self: &Arc<Self>, waker: &Waker) -> ManuallyDrop<Waker> {
+        {
+            let mut inner = unpoisoned(&self.inner);
+            if !inner.as_ref().is_some_and(|inner| inner.will_wake(waker)) {
+                *inner = Some(waker.clone());
+            }
+        }
+        // SAFETY: the functions keep the contract for a pointer to the inside of an `Arc`; the count is not raised for this one, which is
+        // never dropped and used while `self` is borrowed by whoever polls.
+        ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(Arc::as_ptr(self).cast(), &TABLE)) })
+    }
+
+    /// For how long the task has been ready to go on, in nanoseconds.
+    pub(crate) fn woken_for(&self, at: Instant) -> u64 {
+        match self.woken.swap(0, Relaxed) {
+            0 => 0,
+            woken => clock::number(at).saturating_sub(woken),
+        }
+    }
+
+    /// Looks for the await at the next time.
+    pub(crate) fn seek_place(&self) {
+        self.seeks_place.store(true, Relaxed);
+    }
+
+    /// The stack at the await, if it was looked for.
+    pub(crate) fn place(&self) -> Option<Box<Stack>> {
+        unpoisoned(&self.place).clone()
+    }
+
+    fn cloned(&self) {
+        if self.seeks_place.load(Relaxed) || watch::waits() {
+            *unpoisoned(&self.place) = place::here();
+        }
+    }
+}
+
+impl Wake for Waking {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let _ = self.woken.compare_exchange(0, clock::nanoseconds(), Relaxed, Relaxed);
+        let inner = unpoisoned(&self.inner).clone();
+        if let Some(inner) = inner {
+            inner.wake();
+        }
+    }
+}
+
+const TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
+
+/// The task behind a waker, whose count stays as it is.
+///
+/// # Safety
+///
+/// The pointer is one of `Waking::around`, or of `clone`, and its waker lives.
+unsafe fn borrowed(pointer: *const ()) -> ManuallyDrop<Arc<Waking>> {
+    // SAFETY: it came of an `Arc` by `Arc::as_ptr` or `Arc::into_raw`, which the waker keeps alive.
+    ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast()) })
+}
+
+unsafe fn clone(pointer: *const ()) -> RawWaker {
+    // SAFETY: as the table's contract says.
+    let waking = unsafe { borrowed(pointer) };
+    waking.cloned();
+    RawWaker::new(Arc::into_raw(Arc::clone(&waking)).cast(), &TABLE)
+}
+
+unsafe fn wake(pointer: *const ()) {
+    // SAFETY: as the table's contract says; the count of this waker is taken over.
+    unsafe { Arc::from_raw(pointer.cast::<Waking>()) }.wake();
+}
+
+unsafe fn wake_by_ref(pointer: *const ()) {
+    // SAFETY: as the table's contract says.
+    unsafe { borrowed(pointer) }.wake_by_ref();
+}
+
+unsafe fn drop_waker(pointer: *const ()) {
+    // SAFETY: as the table's contract says; the count of this waker is given back.
+    drop(unsafe { Arc::from_raw(pointer.cast::<Waking>()) });
+}

@@ -1,0 +1,180 @@
+//! Who looks on while requests are served: stacks at allocations and copies, inside polls that take too long, and at awaits.
+//!
+//! Stacks at allocations and copies are taken for one of so many bytes, so that what they cost does not depend on how many there are.
+
+use crate::account::{self, unpoisoned};
+use crate::clock;
+use crate::finding::BLOCKED_NANOSECONDS_MIN;
+use crate::place;
+use crate::route::Route;
+use crate::sample::{self, Samples, Stack, Tag, Unit};
+use crate::tally;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{LazyLock, Mutex, Once};
+use std::time::Duration;
+
+/// One stack is taken of so many bytes that a thread allocates, and of as many that it copies.
+const BYTES_OF_A_STACK: u64 = 1024 * 1024;
+/// How often polls are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// And while there are none.
+const LOOK_IDLE: Duration = Duration::from_millis(25);
+/// Of how many routes a blocked poll's stack is kept.
+const BLOCKED_MAX: usize = 1000;
+
+static ALLOCATED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
+static COPIED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
+static WAITED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::WaitNanoseconds)));
+static BLOCKED: LazyLock<Mutex<HashMap<Tag, Box<Stack>>>> = LazyLock::new(Mutex::default);
+static IS_READY: AtomicBool = AtomicBool::new(false);
+static WAITS: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Bytes that the thread has allocated and copied since a stack was taken.
+    static SINCE_STACK: [Cell<u64>; 2] = const { [Cell::new(0), Cell::new(0)] };
+    /// Whether a stack is being taken: what that allocates and copies is not looked at.
+    static IS_TAKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Begins to look on, once for the process: makes unwinding ready, and starts a thread that looks at polls. Where stacks cannot be taken
+/// nothing is looked at; all else is counted.
+pub(crate) fn start(caller: &'static Location<'static>) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let is_ready = sample::prepare().is_ok();
+        for samples in [&ALLOCATED, &COPIED, &WAITED] {
+            LazyLock::force(samples);
+        }
+        IS_READY.store(is_ready, Relaxed);
+        if is_ready {
+            // without it blocked polls are counted and their stacks unknown
+            let stack = place::here();
+            let _ = std::thread::Builder::new().name("gauge".to_owned()).spawn(move || {
+                if let Some(stack) = stack {
+                    place::find_built_in(&stack, caller);
+                }
+                look_on();
+            });
+        }
+    });
+}
+
+/// What a stack is taken for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Of {
+    Allocated,
+    Copied,
+}
+
+/// Notes bytes that this thread has allocated or copied.
+#[inline]
+pub(crate) fn noted(of: Of, bytes: usize) {
+    let _ = SINCE_STACK.try_with(|since| {
+        let since = &since[of as usize];
+        let sum = since.get() + bytes as u64;
+        if sum < BYTES_OF_A_STACK {
+            return since.set(sum);
+        }
+        since.set(0);
+        take(of, sum);
+    });
+}
+
+#[cold]
+fn take(of: Of, weight: u64) {
+    let tag = sample::tag();
+    if tag == 0 || sample::is_in_handler() || !IS_READY.load(Relaxed) || IS_TAKING.replace(true) {
+        return;
+    }
+    account::uncharged(|| {
+        let stack = sample::stack_here();
+        let samples = match of {
+            Of::Allocated => &ALLOCATED,
+            Of::Copied => &COPIED,
+        };
+        if let Ok(mut samples) = samples.try_lock() {
+            samples.add(tag, &stack, weight);
+        }
+    });
+    IS_TAKING.set(false);
+}
+
+/// Whether stacks at awaits are wanted.
+pub(crate) fn waits() -> bool {
+    WAITS.load(Relaxed)
+}
+
+/// Whether stacks at awaits are to be taken from now on.
+pub(crate) fn set_waits(wanted: bool) {
+    WAITS.store(wanted && IS_READY.load(Relaxed), Relaxed);
+}
+
+/// Notes how long a request has waited at an await.
+pub(crate) fn waited(tag: Tag, stack: &Stack, nanoseconds: u64) {
+    unpoisoned(&WAITED).add(tag, stack, nanoseconds);
+}
+
+/// What has been taken so far.
+pub(crate) fn taken(unit: &str) -> Option<Samples> {
+    let samples = match unit {
+        "allocated" => &ALLOCATED,
+        "copied" => &COPIED,
+        "waits" => &WAITED,
+        _ => return None,
+    };
+    IS_TAKING.set(true);
+    let samples = unpoisoned(samples).clone();
+    IS_TAKING.set(false);
+    Some(samples)
+}
+
+/// Looks at what threads poll.
+fn look_on() {
+    let mut seen: HashMap<usize, u64> = HashMap::new();
+    loop {
+        let now = clock::nanoseconds();
+        let mut is_idle = true;
+        for (at, poll) in tally::polls() {
+            is_idle = false;
+            let is_long = now.saturating_sub(poll.since) >= BLOCKED_NANOSECONDS_MIN;
+            if !is_long || seen.insert(at, poll.since) == Some(poll.since) {
+                continue;
+            }
+            if let Some(stack) = sample::stack_of(poll.thread) {
+                let mut blocked = unpoisoned(&BLOCKED);
+                if blocked.len() < BLOCKED_MAX || blocked.contains_key(&poll.tag) {
+                    blocked.insert(poll.tag, Box::new(stack));
+                }
+            }
+        }
+        std::thread::sleep(if is_idle { LOOK_IDLE } else { LOOK });
+    }
+}
+
+/// The last stack inside a poll of the route that took too long.
+pub(crate) fn stack_of(route: &Route) -> Option<Box<Stack>> {
+    unpoisoned(&BLOCKED).get(&route.tag).cloned()
+}
+
+/// The line of the application that most is allocated at.
+pub(crate) fn allocates_at(route: &Route) -> Option<String> {
+    heaviest(&taken("allocated")?.of_tag(route.tag))
+}
+
+/// The line of the application that most is copied at.
+pub(crate) fn copies_at(route: &Route) -> Option<String> {
+    heaviest(&taken("copied")?.of_tag(route.tag))
+}
+
+fn heaviest(samples: &Samples) -> Option<String> {
+    let mut sums: HashMap<String, u64> = HashMap::new();
+    for (place, weight) in samples.named().innermost(place::is_of_application) {
+        if let Some(place) = place::shown(place) {
+            *sums.entry(place).or_default() += weight;
+        }
+    }
+    sums.into_iter().max_by_key(|(_, weight)| *weight).map(|(place, _)| place)
+}
