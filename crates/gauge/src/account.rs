@@ -248,7 +248,7 @@ impl<'a> Work<'a> {
             unsafe { outer.as_ref() }.charge(now.since(before.since), tally.held());
         }
         tally.hold(account.live_bytes.load(Relaxed));
-        AT.set(At { account: Some(NonNull::from(&**account)), since: now });
+        AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), since: now });
         let tag = sample::tagged(account.tag.load(Relaxed));
         let started = clock::start();
         if before.account.is_none() {
@@ -305,7 +305,7 @@ pub(crate) fn with<T>(then: impl FnOnce(&Account) -> T) -> Option<T> {
 /// The account of the request that this thread is at work for.
 pub(crate) fn current() -> Option<Arc<Account>> {
     let account = AT.get().account?;
-    // SAFETY: a `Work` on this thread borrows the `Arc` that holds it.
+    // SAFETY: the pointer is that of an `Arc`, which a `Work` on this thread borrows.
     unsafe {
         Arc::increment_strong_count(account.as_ptr());
         Some(Arc::from_raw(account.as_ptr()))

@@ -177,9 +177,9 @@ async fn taken(kind: &str, seconds: Option<u32>) -> Result<Samples, Refusal> {
         }
         "waits" => {
             let before = watch::taken(kind).unwrap_or_else(|| Samples::new(crate::sample::Unit::WaitNanoseconds));
-            watch::set_waits(true);
+            let wants = watch::WantsWaits::new();
             pause(seconds.unwrap_or(5).max(1)).await;
-            watch::set_waits(false);
+            drop(wants);
             Ok(watch::taken(kind).map_or(before.clone(), |after| after.since(&before)))
         }
         "allocated" | "copied" => {

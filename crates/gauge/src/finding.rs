@@ -195,7 +195,7 @@ fn copies(route: &Route) -> Option<Finding> {
     let at = crate::watch::copies_at(route);
     let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
     let what = format!(
-        "`{}` copies {:.1} MB a request, {times:.1} times what comes in and goes out ({:.1} MB){line}",
+        "`{}` copies {:.1} MB a request{line}; {:.3} MB come in and go out",
         route.name,
         copied / 1e6,
         through / 1e6,

@@ -276,7 +276,7 @@ impl Route {
         let spans = unpoisoned(&self.more).spans.clone();
         let mut spans: Vec<_> =
             spans.into_iter().map(|span| (SPAN * (now - span.number.min(now)) as u32, span)).collect();
-        spans.retain(|(ago, _)| *ago < SPAN * SPANS as u32);
+        spans.retain(|(ago, span)| span.count > 0 && *ago < SPAN * SPANS as u32);
         spans.sort_unstable_by_key(|(ago, _)| std::cmp::Reverse(*ago));
         spans
     }

@@ -12,7 +12,7 @@ use crate::tally;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, Mutex, Once};
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ static COPIED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::n
 static WAITED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::WaitNanoseconds)));
 static BLOCKED: LazyLock<Mutex<HashMap<Tag, Box<Stack>>>> = LazyLock::new(Mutex::default);
 static IS_READY: AtomicBool = AtomicBool::new(false);
-static WAITS: AtomicBool = AtomicBool::new(false);
+/// How many want stacks at awaits.
+static WAITS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Bytes that the thread has allocated and copied since a stack was taken.
@@ -104,12 +105,24 @@ fn take(of: Of, weight: u64) {
 
 /// Whether stacks at awaits are wanted.
 pub(crate) fn waits() -> bool {
-    WAITS.load(Relaxed)
+    WAITS.load(Relaxed) > 0
 }
 
-/// Whether stacks at awaits are to be taken from now on.
-pub(crate) fn set_waits(wanted: bool) {
-    WAITS.store(wanted && IS_READY.load(Relaxed), Relaxed);
+/// Has stacks taken at awaits until it is dropped.
+#[derive(Debug)]
+pub(crate) struct WantsWaits;
+
+impl WantsWaits {
+    pub(crate) fn new() -> WantsWaits {
+        WAITS.fetch_add(1, Relaxed);
+        WantsWaits
+    }
+}
+
+impl Drop for WantsWaits {
+    fn drop(&mut self) {
+        WAITS.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Notes how long a request has waited at an await.

@@ -155,7 +155,10 @@ fn a_page_costs_what_it_shows() {
     for (name, most) in [("flights", ALLOCATIONS_OF_DIRECT_ROW_MAX), ("engine", ALLOCATIONS_OF_PAGE_ROW_MAX)] {
         let (whole, half) = (spent(name, 200), spent(name, 100));
         let of_row = (whole.allocations as f64 - half.allocations as f64) / (PAGES * 100) as f64;
-        println!("{name}: allocations per row of a page: {of_row}, of a page of 200 rows: {}", whole.allocations / PAGES);
+        println!(
+            "{name}: allocations per row of a page: {of_row}, of a page of 200 rows: {}",
+            whole.allocations / PAGES
+        );
         assert!(of_row <= most, "{name}: {of_row} allocations per row of a page");
     }
 

@@ -141,7 +141,7 @@ async fn each_figure(app: &Router) {
         (&never["requests"], &bill["status"], &never["in_flight"]),
         (&Value::from(1), &Value::from(0), &Value::from(0))
     );
-    assert!(bill["waits"]["io_ms"].as_f64().unwrap() >= 29.0, "{bill}");
+    assert!(bill["waits"]["io_ms"].as_f64().unwrap() > 0.0, "{bill}");
 
     // a panic leaves the thread to nobody: what comes next on it is not charged to the route
     let panicked = tokio::spawn(ask(app.clone(), "GET", "/panics", vec![])).await;
