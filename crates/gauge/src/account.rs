@@ -65,9 +65,7 @@ pub(crate) struct Account {
     tag: AtomicU64,
     /// Of the request that it is part of, as the client says (W3C Trace Context).
     pub(crate) trace: Option<Box<str>>,
-    pub(crate) polled: AtomicU64,
     pub(crate) cpu: AtomicU64,
-    pub(crate) polls: AtomicU64,
     pub(crate) longest_poll: AtomicU64,
     allocations: AtomicU64,
     allocated_bytes: AtomicU64,
@@ -92,9 +90,7 @@ impl Account {
             tag: route.as_ref().map_or(0, |route| route.tag).into(),
             route: Mutex::new(route),
             trace: None,
-            polled: 0.into(),
             cpu: 0.into(),
-            polls: 0.into(),
             longest_poll: 0.into(),
             allocations: 0.into(),
             allocated_bytes: 0.into(),
@@ -195,8 +191,6 @@ impl Account {
     }
 
     fn charge_time(&self, polled: Polled) {
-        self.polls.fetch_add(1, Relaxed);
-        self.polled.fetch_add(polled.wall, Relaxed);
         self.cpu.fetch_add(polled.cpu, Relaxed);
         self.longest_poll.fetch_max(polled.wall, Relaxed);
         self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
@@ -216,10 +210,10 @@ struct At {
 }
 
 thread_local! {
-    static AT: Cell<At> = const { Cell::new(At { account: None, since: Counts { allocations: 0, allocated_bytes: 0, freed_bytes: 0, copies: 0, copied_bytes: 0 } }) };
-    /// What the future that is polled waits for, as the innermost that says so has it.
+    static AT: Cell<At> = const { Cell::new(At { account: None, since: Counts::NONE }) };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
+    /// What the future that is polled waits for, as the innermost that says so has it.
     static WAITS_FOR: Cell<Wait> = const { Cell::new(Wait::Io) };
 }
 

@@ -176,21 +176,18 @@ async fn taken(kind: &str, seconds: Option<u32>) -> Result<Samples, Refusal> {
             Ok(session.stop())
         }
         "waits" => {
-            let before = watch::taken(kind).unwrap_or_else(|| Samples::new(crate::sample::Unit::WaitNanoseconds));
+            let before = watch::so_far(&watch::WAITED);
             let wants = watch::WantsWaits::new();
             pause(seconds.unwrap_or(5).max(1)).await;
             drop(wants);
-            Ok(watch::taken(kind).map_or(before.clone(), |after| after.since(&before)))
+            Ok(watch::so_far(&watch::WAITED).since(&before))
         }
         "allocated" | "copied" => {
-            let all = || {
-                watch::taken(kind)
-                    .ok_or_else(|| (StatusCode::BAD_REQUEST, "of: cpu, waits, allocated or copied".to_owned()))
-            };
-            let Some(seconds) = seconds.filter(|seconds| *seconds > 0) else { return all() };
-            let before = all()?;
+            let taken = if kind == "copied" { &watch::COPIED } else { &watch::ALLOCATED };
+            let before = watch::so_far(taken);
+            let Some(seconds) = seconds.filter(|seconds| *seconds > 0) else { return Ok(before) };
             pause(seconds).await;
-            Ok(all()?.since(&before))
+            Ok(watch::so_far(taken).since(&before))
         }
         _ => Err((StatusCode::BAD_REQUEST, "of: cpu, waits, allocated or copied".to_owned())),
     }

@@ -5,6 +5,7 @@ use crate::lock;
 use crate::place;
 use crate::route::{self, Across, Route};
 use crate::told::ms;
+use crate::watch::{self, Taken};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -142,7 +143,7 @@ fn blocked(route: &Route) -> Option<Finding> {
         BLOCKED_NANOSECONDS_MIN / 1_000_000,
         ms(longest),
     );
-    let stack = crate::watch::stack_of(route);
+    let stack = watch::stack_of(route);
     let at = stack.as_deref().and_then(place::of_application);
     Some(Finding {
         route: route.name.to_string(),
@@ -157,15 +158,26 @@ fn blocked(route: &Route) -> Option<Finding> {
     })
 }
 
+/// What comes in and goes out for a request, in bytes.
+fn through(route: &Route) -> f64 {
+    (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / route.count().max(1) as f64
+}
+
+/// Where most of it is done, and how a sentence says that.
+fn most_of_it(taken: &Taken, route: &Route) -> (Option<String>, String) {
+    let at = watch::heaviest(taken, route);
+    let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
+    (at, line)
+}
+
 fn allocations(route: &Route) -> Option<Finding> {
     let (each, bytes) = (route.allocations.mean(), route.allocated_bytes.mean());
-    let through = (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / route.count() as f64;
+    let through = through(route);
     let is_much = bytes >= ALLOCATED_BYTES_MIN && bytes >= through * ALLOCATED_TIMES_MIN;
     if each < ALLOCATIONS_MIN && !is_much {
         return None;
     }
-    let at = crate::watch::allocates_at(route);
-    let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
+    let (at, line) = most_of_it(&watch::ALLOCATED, route);
     let what = format!(
         "`{}` asks for memory {each:.0} times a request, {:.1} MB together{line}; {:.3} MB come in and go out",
         route.name,
@@ -187,13 +199,12 @@ fn allocations(route: &Route) -> Option<Finding> {
 fn copies(route: &Route) -> Option<Finding> {
     let count = route.count().max(1) as f64;
     let copied = route.copied_bytes.sum() as f64 / count;
-    let through = (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / count;
+    let through = through(route);
     let times = copied / through.max(1.0);
     if copied < COPIED_BYTES_MIN || times < COPIES_MIN {
         return None;
     }
-    let at = crate::watch::copies_at(route);
-    let line = at.as_ref().map_or(String::new(), |at| format!(", most of it at {at}"));
+    let (at, line) = most_of_it(&watch::COPIED, route);
     let what = format!(
         "`{}` copies {:.1} MB a request{line}; {:.3} MB come in and go out",
         route.name,

@@ -6,15 +6,14 @@
 pub mod blocking;
 mod waiting;
 
+pub use waiting::Guard;
 pub(crate) use waiting::{Known, all};
 
 use crate::account::Wait;
 use crate::task::waiting as waiting_for;
 use std::fmt;
 use std::future::Future;
-use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use waiting::Holding;
 
 /// tokio's mutex, watched.
 pub struct Mutex<T: ?Sized> {
@@ -28,46 +27,12 @@ pub struct RwLock<T: ?Sized> {
     inner: tokio::sync::RwLock<T>,
 }
 
-macro_rules! guard {
-    ($name:ident, $of:ident, $inner:ident, $doc:literal) => {
-        #[doc = $doc]
-        pub struct $name<'a, T: ?Sized> {
-            // given back before the time is noted
-            inner: tokio::sync::$inner<'a, T>,
-            _holding: Holding,
-        }
-
-        impl<T: ?Sized> Deref for $name<'_, T> {
-            type Target = T;
-
-            fn deref(&self) -> &T {
-                &self.inner
-            }
-        }
-
-        impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&**self, f)
-            }
-        }
-    };
-}
-
-guard!(MutexGuard, Mutex, MutexGuard, "A mutex's value, until it is dropped.");
-guard!(RwLockReadGuard, RwLock, RwLockReadGuard, "A lock's value to read, until it is dropped.");
-guard!(RwLockWriteGuard, RwLock, RwLockWriteGuard, "A lock's value to write, until it is dropped.");
-
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.inner
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.inner
-    }
-}
+/// A mutex's value, until it is dropped.
+pub type MutexGuard<'a, T> = Guard<tokio::sync::MutexGuard<'a, T>>;
+/// A lock's value to read, until it is dropped.
+pub type RwLockReadGuard<'a, T> = Guard<tokio::sync::RwLockReadGuard<'a, T>>;
+/// A lock's value to write, until it is dropped.
+pub type RwLockWriteGuard<'a, T> = Guard<tokio::sync::RwLockWriteGuard<'a, T>>;
 
 impl<T> Mutex<T> {
     /// A mutex that goes by the place of this call.
@@ -94,12 +59,12 @@ impl<T: ?Sized> Mutex<T> {
         let place = Location::caller();
         async move {
             if let Ok(inner) = self.inner.try_lock() {
-                return MutexGuard { inner, _holding: self.known.taken(place) };
+                return Guard::new(inner, self.known, place);
             }
             let wait = self.known.wait();
             let inner = waiting_for(Wait::Lock, self.inner.lock()).await;
             wait.end();
-            MutexGuard { inner, _holding: self.known.taken(place) }
+            Guard::new(inner, self.known, place)
         }
     }
 
@@ -111,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, tokio::sync::TryLockError> {
         let inner = self.inner.try_lock()?;
-        Ok(MutexGuard { inner, _holding: self.known.taken(Location::caller()) })
+        Ok(Guard::new(inner, self.known, Location::caller()))
     }
 
     /// Its value, which nobody else can have.
@@ -145,12 +110,12 @@ impl<T: ?Sized> RwLock<T> {
         let place = Location::caller();
         async move {
             if let Ok(inner) = self.inner.try_read() {
-                return RwLockReadGuard { inner, _holding: self.known.taken(place) };
+                return Guard::new(inner, self.known, place);
             }
             let wait = self.known.wait();
             let inner = waiting_for(Wait::Lock, self.inner.read()).await;
             wait.end();
-            RwLockReadGuard { inner, _holding: self.known.taken(place) }
+            Guard::new(inner, self.known, place)
         }
     }
 
@@ -160,12 +125,12 @@ impl<T: ?Sized> RwLock<T> {
         let place = Location::caller();
         async move {
             if let Ok(inner) = self.inner.try_write() {
-                return RwLockWriteGuard { inner, _holding: self.known.taken(place) };
+                return Guard::new(inner, self.known, place);
             }
             let wait = self.known.wait();
             let inner = waiting_for(Wait::Lock, self.inner.write()).await;
             wait.end();
-            RwLockWriteGuard { inner, _holding: self.known.taken(place) }
+            Guard::new(inner, self.known, place)
         }
     }
 
@@ -177,7 +142,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, tokio::sync::TryLockError> {
         let inner = self.inner.try_read()?;
-        Ok(RwLockReadGuard { inner, _holding: self.known.taken(Location::caller()) })
+        Ok(Guard::new(inner, self.known, Location::caller()))
     }
 
     /// Takes it alone, if it is free.
@@ -188,7 +153,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, tokio::sync::TryLockError> {
         let inner = self.inner.try_write()?;
-        Ok(RwLockWriteGuard { inner, _holding: self.known.taken(Location::caller()) })
+        Ok(Guard::new(inner, self.known, Location::caller()))
     }
 
     /// Its value, which nobody else can have.

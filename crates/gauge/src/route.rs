@@ -7,7 +7,7 @@ use crate::sample::{self, Stack};
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How many routes are told apart. Requests of later ones are those of [`OTHER`].
@@ -65,7 +65,7 @@ impl Bill {
         let load = |number: &AtomicU64| number.load(Relaxed);
         let counts = account.counts();
         Bill {
-            at: SystemTime::now() - wall,
+            at: began_at() + account.started.saturating_duration_since(began()),
             trace: account.trace.clone(),
             status,
             wall: wall.as_nanos() as u64,
@@ -272,7 +272,7 @@ impl Route {
 
     /// The times that are kept, the oldest first, each with how long ago it began.
     pub(crate) fn spans(&self) -> Vec<(Duration, Span)> {
-        let now = span_now();
+        let now = span_at(began().elapsed());
         let spans = unpoisoned(&self.more).spans.clone();
         let mut spans: Vec<_> =
             spans.into_iter().map(|span| (SPAN * (now - span.number.min(now)) as u32, span)).collect();
@@ -284,7 +284,8 @@ impl Route {
 
 impl More {
     fn span(&mut self, bill: &Bill) {
-        let number = span_now();
+        let ended = bill.at + Duration::from_nanos(bill.wall);
+        let number = span_at(ended.duration_since(began_at()).unwrap_or_default());
         let place = (number % SPANS as u64) as usize;
         if self.spans.len() <= place {
             self.spans.resize_with(place + 1, Span::default);
@@ -312,23 +313,32 @@ pub(crate) fn any_seeks_place() -> bool {
     SEEKS_PLACE.load(Relaxed)
 }
 
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
 
 /// From when on there are sums.
 pub(crate) fn began() -> Instant {
-    *BEGAN
+    BEGAN.0
 }
 
-fn span_now() -> u64 {
-    1 + BEGAN.elapsed().as_secs() / SPAN.as_secs()
+fn began_at() -> SystemTime {
+    BEGAN.1
+}
+
+/// Which span a time since then is in. None is the 0th.
+fn span_at(since_began: Duration) -> u64 {
+    1 + since_began.as_secs() / SPAN.as_secs()
 }
 
 static ROUTES: LazyLock<RwLock<HashMap<Box<str>, Arc<Route>>>> = LazyLock::new(RwLock::default);
 
+fn routes() -> RwLockReadGuard<'static, HashMap<Box<str>, Arc<Route>>> {
+    ROUTES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The route of this name, which is known from now on.
 pub(crate) fn named(name: &str) -> Arc<Route> {
     let name = cut(name, ROUTE_BYTES_MAX);
-    let known = ROUTES.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned();
+    let known = routes().get(name).cloned();
     known.unwrap_or_else(|| first(name))
 }
 
@@ -344,7 +354,7 @@ pub(crate) fn cut(name: &str, bytes_max: usize) -> &str {
 #[cold]
 fn first(name: &str) -> Arc<Route> {
     let _ = began();
-    let mut routes = ROUTES.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut routes = ROUTES.write().unwrap_or_else(PoisonError::into_inner);
     let name = if routes.contains_key(name) || routes.len() + 1 < ROUTES_MAX { name } else { OTHER };
     let tag = routes.len() as u64 + 1;
     routes.entry(name.into()).or_insert_with(|| Arc::new(Route::new(name, tag))).clone()
@@ -352,10 +362,10 @@ fn first(name: &str) -> Arc<Route> {
 
 /// All routes.
 pub(crate) fn all() -> Vec<Arc<Route>> {
-    ROUTES.read().unwrap_or_else(std::sync::PoisonError::into_inner).values().cloned().collect()
+    routes().values().cloned().collect()
 }
 
 /// The route that is known by this name.
 pub(crate) fn known(name: &str) -> Option<Arc<Route>> {
-    ROUTES.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+    routes().get(name).cloned()
 }

@@ -153,10 +153,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    pub(crate) const NONE: Counts =
+        Counts { allocations: 0, allocated_bytes: 0, freed_bytes: 0, copies: 0, copied_bytes: 0 };
+
     /// What the process has counted up to now. Allocations stay 0 unless a [`CountingAllocator`](crate::CountingAllocator) is the global
     /// allocator, copies unless they are counted ([`count_copies!`](crate::count_copies)).
     pub fn of_process() -> Counts {
-        let mut sum = Counts::default();
+        let mut sum = Counts::NONE;
         for tally in taken().iter().chain([&SHARED]) {
             sum.add(tally.now());
         }

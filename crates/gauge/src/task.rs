@@ -6,7 +6,6 @@ use crate::waker::Waking;
 use crate::watch;
 use pin_project_lite::pin_project;
 use std::future::Future;
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -76,18 +75,19 @@ impl Task {
         let waited = (now - paused.at).as_nanos() as u64;
         let runnable = self.waking.woken_for(now).min(waited);
         self.account.waited(Wait::Runnable, runnable);
-        // what a lock's own future has waited stands on its own account
         self.account.waited(paused.kind, waited - runnable);
-        if watch::waits()
-            && let (Some(stack), Some(route)) = (self.waking.place(), self.account.route())
-        {
-            watch::waited(route.tag, &stack, waited);
+        if paused.held.is_empty() && !watch::waits() {
+            return;
         }
-        if let (false, Some(route)) = (paused.held.is_empty(), self.account.route()) {
-            let place = self.waking.place();
-            for held in &paused.held {
-                route.held_across_for(held.taken_at, waited, place.clone());
-            }
+        let Some(route) = self.account.route() else { return };
+        let place = self.waking.place();
+        if watch::waits()
+            && let Some(stack) = &place
+        {
+            watch::waited(route.tag, stack, waited);
+        }
+        for held in &paused.held {
+            route.held_across_for(held.taken_at, waited, place.clone());
         }
     }
 
@@ -215,6 +215,3 @@ pub fn rows(count: u64) {
 pub fn route(name: &str) {
     account::with(|account| account.set_route(crate::route::named(name)));
 }
-
-/// Where something was asked from.
-pub(crate) type Place = &'static Location<'static>;

@@ -25,9 +25,12 @@ const LOOK_IDLE: Duration = Duration::from_millis(25);
 /// Of how many routes a blocked poll's stack is kept.
 const BLOCKED_MAX: usize = 1000;
 
-static ALLOCATED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
-static COPIED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
-static WAITED: LazyLock<Mutex<Samples>> = LazyLock::new(|| Mutex::new(Samples::new(Unit::WaitNanoseconds)));
+/// Stacks that have been taken, for one thing.
+pub(crate) type Taken = LazyLock<Mutex<Samples>>;
+
+pub(crate) static ALLOCATED: Taken = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
+pub(crate) static COPIED: Taken = LazyLock::new(|| Mutex::new(Samples::new(Unit::Bytes)));
+pub(crate) static WAITED: Taken = LazyLock::new(|| Mutex::new(Samples::new(Unit::WaitNanoseconds)));
 static BLOCKED: LazyLock<Mutex<HashMap<Tag, Box<Stack>>>> = LazyLock::new(Mutex::default);
 static IS_READY: AtomicBool = AtomicBool::new(false);
 /// How many want stacks at awaits.
@@ -131,17 +134,11 @@ pub(crate) fn waited(tag: Tag, stack: &Stack, nanoseconds: u64) {
 }
 
 /// What has been taken so far.
-pub(crate) fn taken(unit: &str) -> Option<Samples> {
-    let samples = match unit {
-        "allocated" => &ALLOCATED,
-        "copied" => &COPIED,
-        "waits" => &WAITED,
-        _ => return None,
-    };
+pub(crate) fn so_far(taken: &Taken) -> Samples {
     IS_TAKING.set(true);
-    let samples = unpoisoned(samples).clone();
+    let samples = unpoisoned(taken).clone();
     IS_TAKING.set(false);
-    Some(samples)
+    samples
 }
 
 /// Looks at what threads poll.
@@ -172,19 +169,11 @@ pub(crate) fn stack_of(route: &Route) -> Option<Box<Stack>> {
     unpoisoned(&BLOCKED).get(&route.tag).cloned()
 }
 
-/// The line of the application that most is allocated at.
-pub(crate) fn allocates_at(route: &Route) -> Option<String> {
-    heaviest(&taken("allocated")?.of_tag(route.tag))
-}
-
-/// The line of the application that most is copied at.
-pub(crate) fn copies_at(route: &Route) -> Option<String> {
-    heaviest(&taken("copied")?.of_tag(route.tag))
-}
-
-fn heaviest(samples: &Samples) -> Option<String> {
+/// The line of the application that a route's stacks weigh most at.
+pub(crate) fn heaviest(taken: &Taken, route: &Route) -> Option<String> {
+    let samples = so_far(taken).of_tag(route.tag);
     let mut sums: HashMap<String, u64> = HashMap::new();
-    for (place, weight) in samples.named().innermost(place::is_of_application) {
+    for (place, weight) in samples.named().tops_of(place::is_of_application) {
         if let Some(place) = place::shown(place) {
             *sums.entry(place).or_default() += weight;
         }

@@ -213,28 +213,22 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn order(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
-        self.order_after(scope, read, " ORDER BY ");
+        self.terms(scope, read, " ORDER BY ", false);
     }
 
-    /// The terms of an order by columns, from the last row on. Without a word nulls count as larger than all values.
+    /// The order from the last row on.
     pub(crate) fn reversed(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
-        let mut before = " ORDER BY ";
-        for term in &read.order {
-            let OrderKey::Column(column) = &term.key else { continue };
-            self.text.push_str(before);
-            before = ", ";
-            self.column(scope, column);
-            self.text.push_str(if term.direction == Some(Direction::Desc) { " ASC" } else { " DESC" });
-            self.text.push_str(match term.nulls {
-                Some(Nulls::First) => " NULLS LAST",
-                Some(Nulls::Last) => " NULLS FIRST",
-                None => "",
-            });
-        }
+        self.terms(scope, read, " ORDER BY ", true);
     }
 
-    /// The terms of the order; what says so, or separates them from others, comes before the first.
-    pub(crate) fn order_after(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str) {
+    /// The terms of the order behind others.
+    pub(crate) fn order_after_others(&mut self, scope: Scope<'a>, read: &'a Read<'a>) {
+        self.terms(scope, read, ", ", false);
+    }
+
+    /// The terms of the order; what says so, or separates them from others, comes before the first. Where no word is said, rows ascend, and
+    /// nulls count as larger than all values: reversed, they do so still.
+    fn terms(&mut self, scope: Scope<'a>, read: &'a Read<'a>, mut before: &str, is_reversed: bool) {
         let is_grouped = read.is_grouped();
         for term in &read.order {
             self.text.push_str(before);
@@ -260,15 +254,15 @@ impl<'a> Writer<'a> {
                     self.path(path);
                 }
             }
-            self.text.push_str(match term.direction {
-                Some(Direction::Asc) => " ASC",
-                Some(Direction::Desc) => " DESC",
-                None => "",
+            self.text.push_str(match (term.direction, is_reversed) {
+                (Some(Direction::Asc), false) | (Some(Direction::Desc), true) => " ASC",
+                (Some(Direction::Desc), false) | (Some(Direction::Asc) | None, true) => " DESC",
+                (None, false) => "",
             });
-            self.text.push_str(match term.nulls {
-                Some(Nulls::First) => " NULLS FIRST",
-                Some(Nulls::Last) => " NULLS LAST",
-                None => "",
+            self.text.push_str(match (term.nulls, is_reversed) {
+                (Some(Nulls::First), false) | (Some(Nulls::Last), true) => " NULLS FIRST",
+                (Some(Nulls::Last), false) | (Some(Nulls::First), true) => " NULLS LAST",
+                (None, _) => "",
             });
         }
     }

@@ -220,7 +220,7 @@ impl<'a> Writer<'a> {
             self.text.push_str(if place == 0 { " ORDER BY " } else { ", " });
             self.named(inner, of_inner(pair));
         }
-        self.order_after(inner, &embed.read, ", ");
+        self.order_after_others(inner, &embed.read);
         // of equals the order is as the primary key has it, if that is read anyway
         for &at in embed.target.primary_key.iter().filter(|_| selects_key(embed)) {
             self.text.push_str(", ");

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p thalweg-stories -- --port 8000 --admin-port 8001
-//! locust -f examples/stories/locust/read.py --headless --users 3000 --spawn-rate 100 --run-time 60s --host http://127.0.0.1:8000
+//! locust -f examples/stories/locustfile.py Read --headless --users 3000 --spawn-rate 100 --run-time 60s --host http://127.0.0.1:8000
 //! curl http://127.0.0.1:8001/findings
 //! ```
 

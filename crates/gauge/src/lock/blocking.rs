@@ -1,8 +1,7 @@
 //! The standard library's locks, watched. What waits for one stands still, and its executor with it.
 
-use super::waiting::{Holding, Known};
+use super::waiting::{Guard, Known};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
@@ -18,49 +17,16 @@ pub struct RwLock<T: ?Sized> {
     inner: std::sync::RwLock<T>,
 }
 
-macro_rules! guard {
-    ($name:ident, $inner:ident, $doc:literal) => {
-        #[doc = $doc]
-        pub struct $name<'a, T: ?Sized> {
-            inner: std::sync::$inner<'a, T>,
-            _holding: Holding,
-        }
-
-        impl<T: ?Sized> Deref for $name<'_, T> {
-            type Target = T;
-
-            fn deref(&self) -> &T {
-                &self.inner
-            }
-        }
-
-        impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&**self, f)
-            }
-        }
-    };
-}
-
-guard!(MutexGuard, MutexGuard, "A mutex's value, until it is dropped.");
-guard!(RwLockReadGuard, RwLockReadGuard, "A lock's value to read, until it is dropped.");
-guard!(RwLockWriteGuard, RwLockWriteGuard, "A lock's value to write, until it is dropped.");
-
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.inner
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.inner
-    }
-}
+/// A mutex's value, until it is dropped.
+pub type MutexGuard<'a, T> = Guard<std::sync::MutexGuard<'a, T>>;
+/// A lock's value to read, until it is dropped.
+pub type RwLockReadGuard<'a, T> = Guard<std::sync::RwLockReadGuard<'a, T>>;
+/// A lock's value to write, until it is dropped.
+pub type RwLockWriteGuard<'a, T> = Guard<std::sync::RwLockWriteGuard<'a, T>>;
 
 /// Takes a lock: at once if it is free, and else as one who waits.
 macro_rules! take {
-    ($self:ident, $guard:ident, $try_it:ident, $wait:ident) => {{
+    ($self:ident, $try_it:ident, $wait:ident) => {{
         let place = Location::caller();
         let (inner, is_poisoned) = match $self.inner.$try_it() {
             Ok(inner) => (inner, false),
@@ -75,18 +41,18 @@ macro_rules! take {
                 }
             }
         };
-        let guard = $guard { inner, _holding: $self.known.taken(place) };
+        let guard = Guard::new(inner, $self.known, place);
         if is_poisoned { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }};
 }
 
 macro_rules! try_take {
-    ($self:ident, $guard:ident, $try_it:ident) => {{
+    ($self:ident, $try_it:ident) => {{
         let place = Location::caller();
         match $self.inner.$try_it() {
-            Ok(inner) => Ok($guard { inner, _holding: $self.known.taken(place) }),
+            Ok(inner) => Ok(Guard::new(inner, $self.known, place)),
             Err(TryLockError::Poisoned(error)) => {
-                let guard = $guard { inner: error.into_inner(), _holding: $self.known.taken(place) };
+                let guard = Guard::new(error.into_inner(), $self.known, place);
                 Err(TryLockError::Poisoned(PoisonError::new(guard)))
             }
             Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
@@ -124,7 +90,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If who held it panicked.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        take!(self, MutexGuard, try_lock, lock)
+        take!(self, try_lock, lock)
     }
 
     /// Takes it, if it is free.
@@ -134,7 +100,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is not, or who held it panicked.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        try_take!(self, MutexGuard, try_lock)
+        try_take!(self, try_lock)
     }
 }
 
@@ -159,7 +125,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If who wrote panicked.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        take!(self, RwLockReadGuard, try_read, read)
+        take!(self, try_read, read)
     }
 
     /// Takes it alone, when it is free.
@@ -169,7 +135,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If who wrote panicked.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        take!(self, RwLockWriteGuard, try_write, write)
+        take!(self, try_write, write)
     }
 
     /// Takes it beside other readers, if nobody writes.
@@ -179,7 +145,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If somebody does, or who wrote panicked.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        try_take!(self, RwLockReadGuard, try_read)
+        try_take!(self, try_read)
     }
 
     /// Takes it alone, if it is free.
@@ -189,7 +155,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it is not, or who wrote panicked.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        try_take!(self, RwLockWriteGuard, try_write)
+        try_take!(self, try_write)
     }
 }
 

@@ -2,11 +2,16 @@
 
 use crate::account::{self, Account, Held, Wait, unpoisoned};
 use crate::histogram::Histogram;
-use crate::task::Place;
 use std::collections::HashMap;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
+
+/// Where a lock is taken.
+type Place = &'static Location<'static>;
 
 /// How many locks are told apart by name. Later ones are one.
 const LOCKS_MAX: usize = 1000;
@@ -76,7 +81,7 @@ impl Known {
     }
 
     /// Notes that it is held from now on.
-    pub(crate) fn taken(&'static self, place: Place) -> Holding {
+    fn taken(&'static self, place: Place) -> Holding {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Relaxed);
         *unpoisoned(&self.holder) = Some(place);
@@ -115,9 +120,42 @@ pub(crate) fn all() -> Vec<&'static Known> {
     unpoisoned(&ALL).clone()
 }
 
+/// A lock's value, until it is dropped, whatever the lock is made of.
+pub struct Guard<G> {
+    // given back before the time is noted
+    inner: G,
+    _holding: Holding,
+}
+
+impl<G> Guard<G> {
+    pub(super) fn new(inner: G, known: &'static Known, place: Place) -> Guard<G> {
+        Guard { inner, _holding: known.taken(place) }
+    }
+}
+
+impl<G: Deref> Deref for Guard<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.inner
+    }
+}
+
+impl<G: DerefMut> DerefMut for Guard<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.inner
+    }
+}
+
+impl<G: fmt::Debug> fmt::Debug for Guard<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
 /// A lock that is held.
 #[derive(Debug)]
-pub(crate) struct Holding {
+struct Holding {
     known: &'static Known,
     place: Place,
     since: Instant,

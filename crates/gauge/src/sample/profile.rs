@@ -66,7 +66,8 @@ impl Profile {
         self.tops_of(|place| place.is_own)
     }
 
-    fn tops_of(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<(&Place, u64)> {
+    /// The innermost places that are wanted, heaviest first, with the weight of what they led to.
+    pub fn tops_of(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<(&Place, u64)> {
         let mut sums: HashMap<usize, i128> = HashMap::new();
         for stack in &self.stacks {
             if let Some(top) = stack.frames.iter().rfind(|at| is_wanted(&self.places[**at])) {
@@ -76,15 +77,6 @@ impl Profile {
         let mut tops: Vec<_> = sums.into_iter().map(|(at, weight)| (&self.places[at], bounded(weight))).collect();
         tops.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         tops
-    }
-
-    /// The innermost place of each stack that is wanted, with the stack's weight.
-    pub fn innermost(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<(&Place, u64)> {
-        let found = self.stacks.iter().filter_map(|stack| {
-            let places = stack.frames.iter().rev().map(|at| &self.places[*at]);
-            Some((places.into_iter().find(|place| is_wanted(place))?, bounded(stack.weight)))
-        });
-        found.collect()
     }
 
     /// Without the innermost frames that are none of the program's, as those of who took the stack.
