@@ -3,7 +3,7 @@
 use crate::account;
 use crate::sample::{self, Place, Stack};
 use std::panic::Location;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// The stack here, to be named later, where stacks can be taken.
 pub(crate) fn here() -> Option<Box<Stack>> {
@@ -48,8 +48,7 @@ pub(crate) fn is_of_gauge(place: &Place) -> bool {
 /// A place as `file:line`, with the file as the compiler was given it: from where the program was built.
 pub(crate) fn shown(place: &Place) -> Option<String> {
     let file = place.file.as_deref()?;
-    let built_in = BUILT_IN.get().map_or("", |folder| folder.as_str());
-    Some(format!("{}:{}", file.strip_prefix(built_in).unwrap_or(file), place.line?))
+    Some(format!("{}:{}", file.strip_prefix(&**BUILT_IN).unwrap_or(file), place.line?))
 }
 
 /// As panics have it, without the column.
@@ -57,16 +56,22 @@ pub(crate) fn of_location(location: &Location<'_>) -> String {
     format!("{}:{}", location.file(), location.line())
 }
 
-/// The folder that the program was built in, with a slash.
-static BUILT_IN: OnceLock<String> = OnceLock::new();
+/// A stack, and the line that took it as the compiler has it.
+static TAKEN_AT: OnceLock<(Box<Stack>, &'static Location<'static>)> = OnceLock::new();
 
-/// Finds the folder that the program was built in: that before a file, which the compiler was given by the second path, in a stack that was
-/// taken there.
-pub(crate) fn find_built_in(stack: &Stack, caller: &Location<'_>) {
+/// The folder that the program was built in, with a slash: what stands in that stack before the file of that line. Found when a line is first
+/// shown, since that reads the program's file.
+static BUILT_IN: LazyLock<String> = LazyLock::new(|| {
+    let Some((stack, caller)) = TAKEN_AT.get() else { return String::new() };
     let places = stack.named();
     let mut files = places.iter().filter_map(|place| place.file.as_deref());
     let folder = files.find_map(|file| file.strip_suffix(caller.file()));
-    if let Some(folder) = folder.filter(|folder| folder.ends_with('/')) {
-        let _ = BUILT_IN.set(folder.to_owned());
+    folder.filter(|folder| folder.ends_with('/')).unwrap_or_default().to_owned()
+});
+
+/// Notes a stack in which the caller stands, by which the folder that the program was built in is found.
+pub(crate) fn note(caller: &'static Location<'static>) {
+    if let Some(stack) = here() {
+        let _ = TAKEN_AT.set((stack, caller));
     }
 }

@@ -54,14 +54,9 @@ pub(crate) fn start(caller: &'static Location<'static>) {
         }
         IS_READY.store(is_ready, Relaxed);
         if is_ready {
+            place::note(caller);
             // without it blocked polls are counted and their stacks unknown
-            let stack = place::here();
-            let _ = std::thread::Builder::new().name("gauge".to_owned()).spawn(move || {
-                if let Some(stack) = stack {
-                    place::find_built_in(&stack, caller);
-                }
-                look_on();
-            });
+            let _ = std::thread::Builder::new().name("gauge".to_owned()).spawn(look_on);
         }
     });
 }
