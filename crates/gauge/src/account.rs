@@ -8,9 +8,8 @@ use crate::tally::{self, Counts};
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,11 +41,28 @@ impl Wait {
     }
 }
 
-/// The time of a stage of a request, by the caller's own name.
-pub(crate) type Stage = (&'static str, u64);
+/// Sums by names of the caller's own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Named(Vec<(&'static str, u64)>);
 
-/// How many stages of a request are told apart. Time of later ones goes to the last.
-pub(crate) const STAGES_MAX: usize = 24;
+/// How many names are told apart. What comes under later ones goes to the last.
+const NAMES_MAX: usize = 24;
+
+impl Named {
+    pub(crate) fn add(&mut self, name: &'static str, number: u64) {
+        let is_full = self.0.len() == NAMES_MAX;
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += number,
+            None if is_full => self.0[NAMES_MAX - 1].1 += number,
+            None => self.0.push((name, number)),
+        }
+    }
+
+    /// In the order in which they came first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().copied()
+    }
+}
 
 /// A guard of a lock that a request holds.
 #[derive(Debug, Clone, Copy)]
@@ -59,9 +75,14 @@ pub(crate) struct Held {
 /// What one request has cost so far. Threads that work for it at once add to it.
 #[derive(Debug)]
 pub(crate) struct Account {
-    pub(crate) started: Instant,
-    route: Mutex<Option<Arc<Route>>>,
-    /// What its samples are known by: its route's tag.
+    pub(crate) started: u64,
+    /// When its answer was whole, or given up; 0 before.
+    pub(crate) ended: AtomicU64,
+    /// The status of its answer, 0 while there is none.
+    pub(crate) status: AtomicU16,
+    /// The route where it counts as under way.
+    pub(crate) begun_as: Option<&'static Route>,
+    /// Its route's, 0 for none: what its samples are known by.
     tag: AtomicU64,
     /// Of the request that it is part of, as the client says (W3C Trace Context).
     pub(crate) trace: Option<Box<str>>,
@@ -77,18 +98,28 @@ pub(crate) struct Account {
     pub(crate) bytes_out: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) waits: [AtomicU64; Wait::ALL.len()],
-    pub(crate) stages: Mutex<Vec<Stage>>,
+    named: Mutex<ByName>,
     /// Locks that it holds, and how many those are, which is 0 for most.
     held: Mutex<Vec<Held>>,
     held_count: AtomicU64,
 }
 
+/// What it says itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByName {
+    /// Times, in nanoseconds.
+    pub(crate) stages: Named,
+    pub(crate) counts: Named,
+}
+
 impl Account {
-    pub(crate) fn new(route: Option<Arc<Route>>) -> Account {
+    pub(crate) fn new(route: Option<&'static Route>) -> Account {
         Account {
-            started: Instant::now(),
-            tag: route.as_ref().map_or(0, |route| route.tag).into(),
-            route: Mutex::new(route),
+            started: clock::start(),
+            ended: 0.into(),
+            status: 0.into(),
+            begun_as: route,
+            tag: route.map_or(0, |route| route.tag).into(),
             trace: None,
             cpu: 0.into(),
             longest_poll: 0.into(),
@@ -102,14 +133,24 @@ impl Account {
             bytes_out: 0.into(),
             rows: 0.into(),
             waits: [const { AtomicU64::new(0) }; Wait::ALL.len()],
-            stages: Mutex::new(Vec::new()),
+            named: Mutex::default(),
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
         }
     }
 
-    pub(crate) fn route(&self) -> Option<Arc<Route>> {
-        unpoisoned(&self.route).clone()
+    /// Makes one as new, with the memory that it has.
+    pub(crate) fn renew(&mut self, route: &'static Route) {
+        let (mut named, mut held) = (std::mem::take(&mut self.named), std::mem::take(&mut self.held));
+        let lists = named.get_mut().unwrap_or_else(PoisonError::into_inner);
+        lists.stages.0.clear();
+        lists.counts.0.clear();
+        held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        *self = Account { named, held, ..Account::new(Some(route)) };
+    }
+
+    pub(crate) fn route(&self) -> Option<&'static Route> {
+        route::of_tag(self.tag.load(Relaxed))
     }
 
     /// Whether the awaits of its route are to be found.
@@ -117,10 +158,9 @@ impl Account {
         route::any_seeks_place() && self.route().is_some_and(|route| route.seeks_place())
     }
 
-    pub(crate) fn set_route(&self, route: Arc<Route>) {
+    pub(crate) fn set_route(&self, route: &'static Route) {
         self.tag.store(route.tag, Relaxed);
         sample::tagged(route.tag);
-        *unpoisoned(&self.route) = Some(route);
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -144,13 +184,15 @@ impl Account {
     }
 
     pub(crate) fn stage(&self, name: &'static str, nanoseconds: u64) {
-        let mut stages = unpoisoned(&self.stages);
-        let is_full = stages.len() == STAGES_MAX;
-        match stages.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum += nanoseconds,
-            None if is_full => stages[STAGES_MAX - 1].1 += nanoseconds,
-            None => stages.push((name, nanoseconds)),
-        }
+        unpoisoned(&self.named).stages.add(name, nanoseconds);
+    }
+
+    pub(crate) fn count(&self, name: &'static str, number: u64) {
+        unpoisoned(&self.named).counts.add(name, number);
+    }
+
+    pub(crate) fn by_name(&self) -> MutexGuard<'_, ByName> {
+        unpoisoned(&self.named)
     }
 
     pub(crate) fn hold(&self, held: Held) {
@@ -197,7 +239,7 @@ impl Account {
     }
 }
 
-pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -228,12 +270,17 @@ pub(crate) struct Work<'a> {
     account: &'a Arc<Account>,
     before: At,
     tag: sample::Tag,
-    started: Instant,
+    started: u64,
     waits_for: Wait,
 }
 
 impl<'a> Work<'a> {
     pub(crate) fn on(account: &'a Arc<Account>) -> Work<'a> {
+        Work::on_since(account, clock::start())
+    }
+
+    /// Of what has just begun.
+    pub(crate) fn on_since(account: &'a Arc<Account>, started: u64) -> Work<'a> {
         let tally = tally::mine();
         let now = tally.now();
         let before = AT.get();
@@ -244,15 +291,14 @@ impl<'a> Work<'a> {
         tally.hold(account.live_bytes.load(Relaxed));
         AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), since: now });
         let tag = sample::tagged(account.tag.load(Relaxed));
-        let started = clock::start();
         if before.account.is_none() {
-            tally.polls(clock::number(started), sample::tag());
+            tally.polls(started, sample::tag());
         }
         Work { account, before, tag, started, waits_for: WAITS_FOR.replace(Wait::Io) }
     }
 
     /// When it began.
-    pub(crate) fn started(&self) -> Instant {
+    pub(crate) fn started(&self) -> u64 {
         self.started
     }
 
@@ -260,14 +306,21 @@ impl<'a> Work<'a> {
     pub(crate) fn waits_for(&self) -> Wait {
         WAITS_FOR.get()
     }
-}
 
-impl Drop for Work<'_> {
-    fn drop(&mut self) {
+    /// Ends it, and tells when.
+    pub(crate) fn end(self) -> u64 {
+        let ended = self.ended();
+        std::mem::forget(self);
+        ended
+    }
+
+    fn ended(&self) -> u64 {
+        let ended = clock::now();
         let tally = tally::mine();
         let now = tally.now();
         self.account.charge(now.since(AT.get().since), tally.held());
-        self.account.charge_time(clock::end(self.started, self.before.account.is_some()));
+        let wall = ended.saturating_sub(self.started);
+        self.account.charge_time(clock::end(wall, self.before.account.is_some()));
         match self.before.account {
             // SAFETY: as in `on`.
             Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
@@ -276,6 +329,13 @@ impl Drop for Work<'_> {
         sample::tagged(self.tag);
         AT.set(At { since: now, ..self.before });
         WAITS_FOR.set(self.waits_for);
+        ended
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        self.ended();
     }
 }
 

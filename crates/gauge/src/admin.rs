@@ -70,7 +70,7 @@ pub async fn answer(path: &str, query: &str) -> Answer {
         "/" => of("text/html; charset=utf-8", PAGE.into()),
         "/routes" => json(&told::routes()),
         "/route" => match query.get("name").and_then(|name| route::known(&name)) {
-            Some(route) => json(&told::whole_route(&route)),
+            Some(route) => json(&told::whole_route(route)),
             None => refused(StatusCode::NOT_FOUND, "there is no route of this name"),
         },
         "/findings" => {

@@ -3,11 +3,10 @@
 use crate::account::Wait;
 use crate::lock;
 use crate::place;
-use crate::route::{self, Across, Route};
+use crate::route::{self, Across, Route, Sums};
 use crate::told::ms;
 use crate::watch::{self, Taken};
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: u64 = 10;
@@ -50,13 +49,18 @@ pub struct Finding {
 /// All of them, the dearest first.
 pub fn findings() -> Vec<Finding> {
     let mut findings = Vec::new();
-    for route in route::all().iter().filter(|route| route.count() >= REQUESTS_MIN) {
-        let across = route.across();
-        across.iter().for_each(|across| findings.push(guard_across_await(route, across)));
-        findings.extend(lock(route, &across));
-        findings.extend(blocked(route));
-        findings.extend(allocations(route));
-        findings.extend(copies(route));
+    for route in route::all() {
+        let sums = route.sums();
+        if sums.count() < REQUESTS_MIN {
+            continue;
+        }
+        // names are looked up in the program's file, while others add
+        let sums = sums.clone();
+        findings.extend(sums.across.iter().map(|across| guard_across_await(route, &sums, across)));
+        findings.extend(lock(route, &sums));
+        findings.extend(blocked(route, &sums));
+        findings.extend(allocations(route, &sums));
+        findings.extend(copies(route, &sums));
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     findings
@@ -66,12 +70,12 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64 * 100.0
 }
 
-fn guard_across_await(route: &Route, across: &Across) -> Finding {
+fn guard_across_await(route: &Route, sums: &Sums, across: &Across) -> Finding {
     let (name, lock) = (&route.name, across.lock.name());
     let awaited_at = across.awaited_at.as_ref().and_then(|stack| place::of_await(stack, across.taken_at));
     let each = across.nanoseconds / across.times.max(1);
-    let waited = route.waits[Wait::Lock as usize].load(Relaxed);
-    let of_time = share(waited, route.wall.sum());
+    let waited = sums.waits[Wait::Lock as usize];
+    let of_time = share(waited, sums.wall.sum());
     let most = if each > 0 { 1e9 / each as f64 } else { f64::INFINITY };
     let line = awaited_at.as_deref().map_or_else(|| "an await".to_owned(), |place| format!("the await at {place}"));
     let what = format!(
@@ -87,24 +91,24 @@ fn guard_across_await(route: &Route, across: &Across) -> Finding {
         what,
         place: json!({ "taken_at": place::of_location(across.taken_at), "awaited_at": awaited_at }),
         figures: json!({
-            "lock": lock, "times": across.times, "held_ms": ms(each), "behind_max": across.behind, "requests": route.count(),
-            "waited_ms": ms(waited), "wall_ms": ms(route.wall.sum()), "requests_per_second_max": most.is_finite().then_some(most),
+            "lock": lock, "times": across.times, "held_ms": ms(each), "behind_max": across.behind, "requests": sums.count(),
+            "waited_ms": ms(waited), "wall_ms": ms(sums.wall.sum()), "requests_per_second_max": most.is_finite().then_some(most),
         }),
         weight: waited.max(across.nanoseconds),
     }
 }
 
 /// A wait for a lock that no guard across an await explains.
-fn lock(route: &Route, across: &[Across]) -> Option<Finding> {
-    let waited = route.waits[Wait::Lock as usize].load(Relaxed);
-    let each = waited / route.count().max(1);
-    let of_time = share(waited, route.wall.sum());
-    if !across.is_empty() || of_time < LOCK_SHARE_MIN * 100.0 || each < LOCK_NANOSECONDS_MIN {
+fn lock(route: &Route, sums: &Sums) -> Option<Finding> {
+    let waited = sums.waits[Wait::Lock as usize];
+    let each = waited / sums.count().max(1);
+    let of_time = share(waited, sums.wall.sum());
+    if !sums.across.is_empty() || of_time < LOCK_SHARE_MIN * 100.0 || each < LOCK_NANOSECONDS_MIN {
         return None;
     }
     let locks = lock::all();
-    let lock = locks.iter().max_by_key(|lock| lock.waits.sum())?;
-    let held_by = lock.places().into_iter().max_by_key(|at| at.waited)?;
+    let lock = locks.iter().max_by_key(|lock| lock.sums().waits.sum())?;
+    let held_by = lock.sums().places.iter().copied().max_by_key(|at| at.waited)?;
     let what = format!(
         "`{}` waits {of_time:.0} % of its time for a lock, {:.1} ms a request; the one that is waited for the longest is `{}`, held at {} for {:.3} ms \
          each time",
@@ -120,26 +124,26 @@ fn lock(route: &Route, across: &[Across]) -> Option<Finding> {
         what,
         place: json!({ "held_by": place::of_location(held_by.place) }),
         figures: json!({
-            "lock": lock.name(), "waited_ms": ms(waited), "wall_ms": ms(route.wall.sum()), "requests": route.count(),
+            "lock": lock.name(), "waited_ms": ms(waited), "wall_ms": ms(sums.wall.sum()), "requests": sums.count(),
             "holds": held_by.holds, "held_ms": ms(held_by.held),
         }),
         weight: waited,
     })
 }
 
-fn blocked(route: &Route) -> Option<Finding> {
-    let long = route.longest_poll.values().into_iter().filter(|(value, _)| *value >= BLOCKED_NANOSECONDS_MIN);
+fn blocked(route: &Route, sums: &Sums) -> Option<Finding> {
+    let long = sums.longest_poll.values().into_iter().filter(|(value, _)| *value >= BLOCKED_NANOSECONDS_MIN);
     let (times, longest) = long.fold((0, 0), |(times, longest), (value, count)| (times + count, longest.max(value)));
-    let of_requests = share(times, route.count());
+    let of_requests = share(times, sums.count());
     if times < BLOCKED_POLLS_MIN || of_requests < BLOCKED_SHARE_MIN {
         return None;
     }
-    let (cpu, stood) = (route.cpu.sum(), route.waits[Wait::Blocked as usize].load(Relaxed));
+    let (cpu, stood) = (sums.cpu.sum(), sums.waits[Wait::Blocked as usize]);
     let why = if stood > cpu { "the thread stood still" } else { "the thread computed" };
     let what = format!(
         "`{}` holds up its executor: {times} of {} requests ({of_requests:.0} %) had a poll of more than {} ms, the longest {:.0} ms, while {why}",
         route.name,
-        route.count(),
+        sums.count(),
         BLOCKED_NANOSECONDS_MIN / 1_000_000,
         ms(longest),
     );
@@ -151,7 +155,7 @@ fn blocked(route: &Route) -> Option<Finding> {
         what: at.as_ref().map_or_else(|| what.clone(), |at| format!("{what}, in {at}")),
         place: json!({ "polled_at": at }),
         figures: json!({
-            "requests": route.count(), "polls_too_long": times, "longest_ms": ms(longest),
+            "requests": sums.count(), "polls_too_long": times, "longest_ms": ms(longest),
             "cpu_ms": ms(cpu), "stood_still_ms": ms(stood),
         }),
         weight: cpu.max(stood),
@@ -159,8 +163,8 @@ fn blocked(route: &Route) -> Option<Finding> {
 }
 
 /// What comes in and goes out for a request, in bytes.
-fn through(route: &Route) -> f64 {
-    (route.bytes_in.load(Relaxed) + route.bytes_out.load(Relaxed)) as f64 / route.count().max(1) as f64
+fn through(sums: &Sums) -> f64 {
+    (sums.bytes_in + sums.bytes_out) as f64 / sums.count().max(1) as f64
 }
 
 /// Where most of it is done, and how a sentence says that.
@@ -170,9 +174,9 @@ fn most_of_it(taken: &Taken, route: &Route) -> (Option<String>, String) {
     (at, line)
 }
 
-fn allocations(route: &Route) -> Option<Finding> {
-    let (each, bytes) = (route.allocations.mean(), route.allocated_bytes.mean());
-    let through = through(route);
+fn allocations(route: &Route, sums: &Sums) -> Option<Finding> {
+    let (each, bytes) = (sums.allocations.mean(), sums.allocated_bytes.mean());
+    let through = through(sums);
     let is_much = bytes >= ALLOCATED_BYTES_MIN && bytes >= through * ALLOCATED_TIMES_MIN;
     if each < ALLOCATIONS_MIN && !is_much {
         return None;
@@ -190,16 +194,16 @@ fn allocations(route: &Route) -> Option<Finding> {
         what,
         place: json!({ "allocated_at": at }),
         figures: json!({
-            "requests": route.count(), "allocations": each, "allocated_bytes": bytes, "peak_bytes": route.peak_bytes.max(),
+            "requests": sums.count(), "allocations": each, "allocated_bytes": bytes, "peak_bytes": sums.peak_bytes.max(),
         }),
-        weight: route.cpu.sum(),
+        weight: sums.cpu.sum(),
     })
 }
 
-fn copies(route: &Route) -> Option<Finding> {
-    let count = route.count().max(1) as f64;
-    let copied = route.copied_bytes.sum() as f64 / count;
-    let through = through(route);
+fn copies(route: &Route, sums: &Sums) -> Option<Finding> {
+    let count = sums.count().max(1) as f64;
+    let copied = sums.copied_bytes.sum() as f64 / count;
+    let through = through(sums);
     let times = copied / through.max(1.0);
     if copied < COPIED_BYTES_MIN || times < COPIES_MIN {
         return None;
@@ -216,7 +220,7 @@ fn copies(route: &Route) -> Option<Finding> {
         kind: "copies",
         what,
         place: json!({ "copied_at": at }),
-        figures: json!({ "requests": route.count(), "copied_bytes": copied, "through_bytes": through, "times": times }),
-        weight: route.cpu.sum(),
+        figures: json!({ "requests": sums.count(), "copied_bytes": copied, "through_bytes": through, "times": times }),
+        weight: sums.cpu.sum(),
     })
 }

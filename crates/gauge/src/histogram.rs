@@ -3,26 +3,25 @@
 //! Values are told apart to 3 %: each power of two has 32 steps. The steps of a power take memory once a value falls there, 128 bytes, so that
 //! a route whose requests take about the same time has a few of them; all together are 5 KiB.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
 const STEPS: usize = 32;
 const STEPS_BITS: u32 = STEPS.trailing_zeros();
 /// The largest value that is told apart is 2^44 - 1: five hours in nanoseconds, or 16 TiB.
 const POWERS: usize = 40;
 
-/// A histogram that many threads add to.
-#[derive(Debug)]
+/// A histogram.
+#[derive(Debug, Clone)]
 pub(crate) struct Histogram {
-    powers: [OnceLock<Box<[AtomicU32; STEPS]>>; POWERS],
-    count: AtomicU64,
-    sum: AtomicU64,
-    max: AtomicU64,
+    /// Which place among the counts a power has, from 1 on; 0 if no value fell there.
+    places: [u8; POWERS],
+    counts: Vec<[u32; STEPS]>,
+    count: u64,
+    sum: u64,
+    max: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { powers: [const { OnceLock::new() }; POWERS], count: 0.into(), sum: 0.into(), max: 0.into() }
+        Self { places: [0; POWERS], counts: Vec::new(), count: 0, sum: 0, max: 0 }
     }
 }
 
@@ -48,29 +47,35 @@ fn largest((power, step): (usize, usize)) -> u64 {
 }
 
 impl Histogram {
-    pub(crate) fn add(&self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         let (power, step) = place(value);
-        let steps = self.powers[power].get_or_init(|| Box::new([const { AtomicU32::new(0) }; STEPS]));
-        steps[step].fetch_add(1, Relaxed);
-        self.count.fetch_add(1, Relaxed);
-        self.sum.fetch_add(value, Relaxed);
-        if value > self.max.load(Relaxed) {
-            self.max.fetch_max(value, Relaxed);
+        if self.places[power] == 0 {
+            self.counts.push([0; STEPS]);
+            self.places[power] = self.counts.len() as u8;
         }
+        let count = &mut self.counts[usize::from(self.places[power]) - 1][step];
+        *count += 1;
+        if *count == u32::MAX {
+            // the shares stay as they are
+            self.counts.as_flattened_mut().iter_mut().for_each(|count| *count /= 2);
+        }
+        self.count += 1;
+        self.sum += value;
+        self.max = self.max.max(value);
     }
 
     /// How many values came.
     pub(crate) fn count(&self) -> u64 {
-        self.count.load(Relaxed)
+        self.count
     }
 
     /// All of them added up.
     pub(crate) fn sum(&self) -> u64 {
-        self.sum.load(Relaxed)
+        self.sum
     }
 
     pub(crate) fn max(&self) -> u64 {
-        self.max.load(Relaxed)
+        self.max
     }
 
     pub(crate) fn mean(&self) -> f64 {
@@ -79,16 +84,13 @@ impl Histogram {
 
     /// The values that came, each with how often.
     pub(crate) fn values(&self) -> Vec<(u64, u64)> {
-        let mut values = Vec::new();
-        for (power, steps) in self.powers.iter().enumerate() {
-            for (step, count) in steps.get().into_iter().flat_map(|steps| steps.iter().enumerate()) {
-                let count = count.load(Relaxed);
-                if count > 0 {
-                    values.push((largest((power, step)).min(self.max()), u64::from(count)));
-                }
-            }
-        }
-        values
+        let powers = (0..POWERS).filter(|power| self.places[*power] > 0);
+        let steps = powers.flat_map(|power| (0..STEPS).map(move |step| (power, step)));
+        let counted = steps.map(|(power, step)| {
+            let count = self.counts[usize::from(self.places[power]) - 1][step];
+            (largest((power, step)).min(self.max), u64::from(count))
+        });
+        counted.filter(|(_, count)| *count > 0).collect()
     }
 
     /// The least value that so many of a hundred are not above, for each of these.
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_of_all_values() {
-        let histogram = Histogram::default();
+        let mut histogram = Histogram::default();
         assert_eq!(histogram.quantiles([50.0]), [0]);
         (1..=10_000).for_each(|value| histogram.add(value * 1000));
         let [p50, p99, p999] = histogram.quantiles([50.0, 99.0, 99.9]);

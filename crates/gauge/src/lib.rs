@@ -20,7 +20,7 @@
 //!                │                       │  └──── waker.rs    since when it could go on, and from which await it waits
 //!                │                       └─────── lock.rs     locks that it waits for, and that it holds
 //!                ▼ last byte
-//!              Bill ─► route.rs (sums, histogram.rs, the worst) ─► finding.rs   what is wrong, in words
+//!         ledger.rs ─► route.rs (sums, histogram.rs, the worst bills) ─► finding.rs   what is wrong, in words
 //!                                    sample.rs, watch.rs (stacks) ──┘   │
 //!                                                                       ▼
 //!                                          admin.rs   pages, JSON, flame graphs, Prometheus (told.rs)
@@ -34,6 +34,7 @@ mod copies;
 mod finding;
 mod histogram;
 mod laps;
+mod ledger;
 pub mod lock;
 #[cfg(feature = "mimalloc")]
 mod memory;
@@ -56,6 +57,6 @@ pub use laps::{Lap, Laps, ServerTiming};
 #[cfg(feature = "mimalloc")]
 pub use memory::give_back_at_once;
 pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
-pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
+pub use service::{Answering, BillLayer, BilledBody, Billing, Opened, UNMATCHED, layer, open, tell_requests_above};
 pub use tally::Counts;
-pub use task::{Billed, Stage, Waiting, billed, blocking, route, rows, stage, waiting};
+pub use task::{Billed, Stage, Waiting, billed, blocking, count, route, rows, stage, waiting};

@@ -1,14 +1,17 @@
 //! What the requests of each route have cost together.
 
-use crate::account::{Account, Stage, Wait, unpoisoned};
+use crate::account::{Account, Named, Wait, unpoisoned};
+use crate::clock;
 use crate::histogram::Histogram;
+use crate::ledger;
 use crate::lock::Known;
 use crate::sample::{self, Stack};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 /// How many routes are told apart. Requests of later ones are those of [`OTHER`].
 pub const ROUTES_MAX: usize = 10_000;
@@ -43,6 +46,8 @@ pub struct Bill {
     pub waits: [u64; Wait::ALL.len()],
     /// By name, in the order in which they came first.
     pub stages: Vec<(&'static str, u64)>,
+    /// Numbers of the service's own, by name.
+    pub counts: Vec<(&'static str, u64)>,
     /// How often memory was asked for.
     pub allocations: u64,
     /// How much.
@@ -60,19 +65,21 @@ pub struct Bill {
 }
 
 impl Bill {
-    pub(crate) fn of(account: &Account, status: u16) -> Bill {
-        let wall = account.started.elapsed();
+    /// At a time of the clock's.
+    pub(crate) fn of(account: &Account, at: u64) -> Bill {
         let load = |number: &AtomicU64| number.load(Relaxed);
         let counts = account.counts();
+        let by_name = account.by_name().clone();
         Bill {
-            at: began_at() + account.started.saturating_duration_since(began()),
+            at: SystemTime::now() - clock::since(account.started),
             trace: account.trace.clone(),
-            status,
-            wall: wall.as_nanos() as u64,
+            status: account.status.load(Relaxed),
+            wall: at.saturating_sub(account.started),
             cpu: load(&account.cpu),
             longest_poll: load(&account.longest_poll),
             waits: std::array::from_fn(|kind| load(&account.waits[kind])),
-            stages: unpoisoned(&account.stages).clone(),
+            stages: by_name.stages.iter().collect(),
+            counts: by_name.counts.iter().collect(),
             allocations: counts.allocations,
             allocated_bytes: counts.allocated_bytes,
             peak_bytes: account.peak_bytes(),
@@ -118,10 +125,18 @@ pub(crate) struct Across {
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) name: Box<str>,
-    /// What samples of its requests are known by.
+    /// What samples of its requests are known by, and its place among the routes.
     pub(crate) tag: sample::Tag,
-    pub(crate) in_flight: AtomicUsize,
-    pub(crate) errors: AtomicU64,
+    sums: Mutex<Sums>,
+    seeks_place: AtomicBool,
+}
+
+/// What the requests of a route have cost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sums {
+    /// Those that have begun and not ended.
+    pub(crate) in_flight: i64,
+    pub(crate) errors: u64,
     pub(crate) wall: Histogram,
     pub(crate) cpu: Histogram,
     pub(crate) allocations: Histogram,
@@ -129,101 +144,104 @@ pub(crate) struct Route {
     pub(crate) peak_bytes: Histogram,
     pub(crate) copied_bytes: Histogram,
     pub(crate) longest_poll: Histogram,
-    pub(crate) bytes_in: AtomicU64,
-    pub(crate) bytes_out: AtomicU64,
-    pub(crate) rows: AtomicU64,
-    pub(crate) waits: [AtomicU64; Wait::ALL.len()],
-    more: Mutex<More>,
-    seeks_place: AtomicBool,
-    /// How long a request takes to be among the worst.
-    worst_from: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct More {
-    stages: Vec<Stage>,
-    worst: Vec<Bill>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) rows: u64,
+    pub(crate) waits: [u64; Wait::ALL.len()],
+    pub(crate) stages: Named,
+    pub(crate) counts: Named,
+    /// The worst first.
+    pub(crate) worst: Vec<Bill>,
     spans: Vec<Span>,
-    across: Vec<Across>,
+    pub(crate) across: Vec<Across>,
 }
 
-impl Route {
-    fn new(name: &str, tag: u64) -> Route {
-        Route {
-            name: name.into(),
-            tag,
-            in_flight: 0.into(),
-            errors: 0.into(),
-            wall: Histogram::default(),
-            cpu: Histogram::default(),
-            allocations: Histogram::default(),
-            allocated_bytes: Histogram::default(),
-            peak_bytes: Histogram::default(),
-            copied_bytes: Histogram::default(),
-            longest_poll: Histogram::default(),
-            bytes_in: 0.into(),
-            bytes_out: 0.into(),
-            rows: 0.into(),
-            waits: [const { AtomicU64::new(0) }; Wait::ALL.len()],
-            more: Mutex::default(),
-            seeks_place: false.into(),
-            worst_from: 0.into(),
-        }
-    }
-
+impl Sums {
+    /// How many requests there were.
     pub(crate) fn count(&self) -> u64 {
         self.wall.count()
     }
 
     /// Adds what a request has cost.
-    pub(crate) fn add(&self, bill: Bill) {
-        self.wall.add(bill.wall);
-        self.cpu.add(bill.cpu);
-        self.allocations.add(bill.allocations);
-        self.allocated_bytes.add(bill.allocated_bytes);
-        self.peak_bytes.add(bill.peak_bytes);
-        self.longest_poll.add(bill.longest_poll);
-        if bill.copied_bytes > 0 {
-            self.copied_bytes.add(bill.copied_bytes);
+    pub(crate) fn add(&mut self, account: &Account) {
+        let load = |number: &AtomicU64| number.load(Relaxed);
+        let ended = load(&account.ended);
+        let wall = ended.saturating_sub(account.started);
+        let counts = account.counts();
+        self.wall.add(wall);
+        self.cpu.add(load(&account.cpu));
+        self.allocations.add(counts.allocations);
+        self.allocated_bytes.add(counts.allocated_bytes);
+        self.peak_bytes.add(account.peak_bytes());
+        self.longest_poll.add(load(&account.longest_poll));
+        if counts.copied_bytes > 0 {
+            self.copied_bytes.add(counts.copied_bytes);
         }
-        for (sum, spent) in [
-            (&self.bytes_in, bill.bytes_in),
-            (&self.bytes_out, bill.bytes_out),
-            (&self.rows, bill.rows),
-            (&self.errors, u64::from(bill.status >= 500)),
-        ]
-        .into_iter()
-        .chain(self.waits.iter().zip(bill.waits))
-        {
-            if spent > 0 {
-                sum.fetch_add(spent, Relaxed);
-            }
+        self.bytes_in += load(&account.bytes_in);
+        self.bytes_out += load(&account.bytes_out);
+        self.rows += load(&account.rows);
+        self.errors += u64::from(account.status.load(Relaxed) >= 500);
+        for (sum, waited) in self.waits.iter_mut().zip(&account.waits) {
+            *sum += load(waited);
         }
-        let mut more = unpoisoned(&self.more);
-        for (name, nanoseconds) in &bill.stages {
-            let is_full = more.stages.len() == crate::account::STAGES_MAX;
-            match more.stages.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += nanoseconds,
-                None if is_full => {}
-                None => more.stages.push((name, *nanoseconds)),
-            }
+        let by_name = account.by_name();
+        by_name.stages.iter().for_each(|(name, nanoseconds)| self.stages.add(name, nanoseconds));
+        by_name.counts.iter().for_each(|(name, number)| self.counts.add(name, number));
+        drop(by_name);
+        self.span(ended, wall);
+        if self.worst.len() < WORST_MAX || self.worst.last().is_some_and(|least| wall > least.wall) {
+            self.worst.truncate(WORST_MAX - 1);
+            let at = self.worst.partition_point(|worse| worse.wall >= wall);
+            self.worst.insert(at, Bill::of(account, ended));
         }
-        more.span(&bill);
-        if bill.wall > self.worst_from.load(Relaxed) {
-            more.worst.push(bill);
-            more.worst.sort_unstable_by_key(|bill| std::cmp::Reverse(bill.wall));
-            more.worst.truncate(WORST_MAX);
-            if let Some(least) = more.worst.get(WORST_MAX - 1) {
-                self.worst_from.store(least.wall, Relaxed);
-            }
+    }
+
+    fn span(&mut self, at: u64, wall: u64) {
+        let number = span_at(at);
+        let place = (number % SPANS as u64) as usize;
+        if self.spans.len() <= place {
+            self.spans.resize_with(place + 1, Span::default);
         }
+        let span = &mut self.spans[place];
+        if span.number != number {
+            *span = Span { number, ..Span::default() };
+        }
+        span.count += 1;
+        span.wall += wall;
+        span.longest = span.longest.max(wall);
+        let power = wall.max(1).ilog2() as u8;
+        match span.powers.iter_mut().find(|(known, _)| *known == power) {
+            Some((_, count)) => *count += 1,
+            None => span.powers.push((power, 1)),
+        }
+    }
+
+    /// The times that are kept, the oldest first, each with how long ago it began.
+    pub(crate) fn spans(&self) -> Vec<(Duration, &Span)> {
+        let now = span_at(clock::now());
+        let ago = |span: &Span| SPAN * (now - span.number.min(now)) as u32;
+        let spans = self.spans.iter().map(|span| (ago(span), span));
+        let mut spans: Vec<_> = spans.filter(|(ago, span)| span.count > 0 && *ago < SPAN * SPANS as u32).collect();
+        spans.sort_unstable_by_key(|(ago, _)| std::cmp::Reverse(*ago));
+        spans
+    }
+}
+
+impl Route {
+    fn new(name: &str, tag: sample::Tag) -> Route {
+        Route { name: name.into(), tag, sums: Mutex::default(), seeks_place: false.into() }
+    }
+
+    /// What its requests have cost.
+    pub(crate) fn sums(&self) -> MutexGuard<'_, Sums> {
+        unpoisoned(&self.sums)
     }
 
     /// That a request of this route held a guard while it waited.
     pub(crate) fn held_across(&self, lock: &'static Known, taken_at: &'static Location<'static>, behind: u64) -> bool {
-        let mut more = unpoisoned(&self.more);
+        let mut sums = self.sums();
         let same = |across: &&mut Across| std::ptr::eq(across.lock, lock) && across.taken_at == taken_at;
-        match more.across.iter_mut().find(same) {
+        match sums.across.iter_mut().find(same) {
             Some(across) => {
                 across.times += 1;
                 across.behind = across.behind.max(behind);
@@ -232,7 +250,7 @@ impl Route {
             None => {
                 self.seeks_place.store(true, Relaxed);
                 SEEKS_PLACE.store(true, Relaxed);
-                more.across.push(Across { lock, taken_at, awaited_at: None, times: 1, nanoseconds: 0, behind });
+                sums.across.push(Across { lock, taken_at, awaited_at: None, times: 1, nanoseconds: 0, behind });
                 true
             }
         }
@@ -245,63 +263,17 @@ impl Route {
         nanoseconds: u64,
         place: Option<Box<Stack>>,
     ) {
-        let mut more = unpoisoned(&self.more);
-        if let Some(across) = more.across.iter_mut().find(|across| across.taken_at == taken_at) {
+        let mut sums = self.sums();
+        if let Some(across) = sums.across.iter_mut().find(|across| across.taken_at == taken_at) {
             across.nanoseconds += nanoseconds;
             across.awaited_at = across.awaited_at.take().or(place);
         }
-        self.seeks_place.store(more.across.iter().any(|across| across.awaited_at.is_none()), Relaxed);
+        self.seeks_place.store(sums.across.iter().any(|across| across.awaited_at.is_none()), Relaxed);
     }
 
     /// Whether the place of an await is still to be found.
     pub(crate) fn seeks_place(&self) -> bool {
         self.seeks_place.load(Relaxed)
-    }
-
-    pub(crate) fn across(&self) -> Vec<Across> {
-        unpoisoned(&self.more).across.clone()
-    }
-
-    pub(crate) fn stages(&self) -> Vec<Stage> {
-        unpoisoned(&self.more).stages.clone()
-    }
-
-    pub(crate) fn worst(&self) -> Vec<Bill> {
-        unpoisoned(&self.more).worst.clone()
-    }
-
-    /// The times that are kept, the oldest first, each with how long ago it began.
-    pub(crate) fn spans(&self) -> Vec<(Duration, Span)> {
-        let now = span_at(began().elapsed());
-        let spans = unpoisoned(&self.more).spans.clone();
-        let mut spans: Vec<_> =
-            spans.into_iter().map(|span| (SPAN * (now - span.number.min(now)) as u32, span)).collect();
-        spans.retain(|(ago, span)| span.count > 0 && *ago < SPAN * SPANS as u32);
-        spans.sort_unstable_by_key(|(ago, _)| std::cmp::Reverse(*ago));
-        spans
-    }
-}
-
-impl More {
-    fn span(&mut self, bill: &Bill) {
-        let ended = bill.at + Duration::from_nanos(bill.wall);
-        let number = span_at(ended.duration_since(began_at()).unwrap_or_default());
-        let place = (number % SPANS as u64) as usize;
-        if self.spans.len() <= place {
-            self.spans.resize_with(place + 1, Span::default);
-        }
-        let span = &mut self.spans[place];
-        if span.number != number {
-            *span = Span { number, ..Span::default() };
-        }
-        span.count += 1;
-        span.wall += bill.wall;
-        span.longest = span.longest.max(bill.wall);
-        let power = bill.wall.max(1).ilog2() as u8;
-        match span.powers.iter_mut().find(|(known, _)| *known == power) {
-            Some((_, count)) => *count += 1,
-            None => span.powers.push((power, 1)),
-        }
     }
 }
 
@@ -313,33 +285,50 @@ pub(crate) fn any_seeks_place() -> bool {
     SEEKS_PLACE.load(Relaxed)
 }
 
-static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
-
-/// From when on there are sums.
-pub(crate) fn began() -> Instant {
-    BEGAN.0
+/// Which span a time of the clock is in. None is the 0th.
+fn span_at(nanoseconds: u64) -> u64 {
+    1 + nanoseconds / SPAN.as_nanos() as u64
 }
 
-fn began_at() -> SystemTime {
-    BEGAN.1
-}
+/// Routes by their names. They stay for as long as the process does.
+static ROUTES: LazyLock<RwLock<HashMap<&'static str, &'static Route>>> = LazyLock::new(RwLock::default);
+/// And by their tags, which begin with 1.
+static BY_TAG: [OnceLock<&'static Route>; ROUTES_MAX + 1] = [const { OnceLock::new() }; ROUTES_MAX + 1];
 
-/// Which span a time since then is in. None is the 0th.
-fn span_at(since_began: Duration) -> u64 {
-    1 + since_began.as_secs() / SPAN.as_secs()
-}
+/// How many routes a thread finds at once.
+const RECENT: usize = 64;
 
-static ROUTES: LazyLock<RwLock<HashMap<Box<str>, Arc<Route>>>> = LazyLock::new(RwLock::default);
-
-fn routes() -> RwLockReadGuard<'static, HashMap<Box<str>, Arc<Route>>> {
-    ROUTES.read().unwrap_or_else(PoisonError::into_inner)
+thread_local! {
+    /// Routes that the thread has had, by their names' lengths and ends.
+    static HAD: [Cell<Option<&'static Route>>; RECENT] = const { [const { Cell::new(None) }; RECENT] };
 }
 
 /// The route of this name, which is known from now on.
-pub(crate) fn named(name: &str) -> Arc<Route> {
-    let name = cut(name, ROUTE_BYTES_MAX);
-    let known = routes().get(name).cloned();
-    known.unwrap_or_else(|| first(name))
+pub(crate) fn named(name: &str) -> &'static Route {
+    of_parts("", name)
+}
+
+/// The route that a method and a path have together, with a blank between them.
+pub(crate) fn of_parts(method: &str, path: &str) -> &'static Route {
+    let ends = path.bytes().rev().take(4).fold(path.len() + method.len(), |sum, byte| sum * 31 + usize::from(byte));
+    HAD.with(|had| {
+        let had = &had[ends % RECENT];
+        let is_it = |route: &Route| match method.len() {
+            0 => *route.name == *path,
+            length => {
+                let name = route.name.as_bytes();
+                name.len() == length + 1 + path.len()
+                    && name.starts_with(method.as_bytes())
+                    && name[length] == b' '
+                    && name.ends_with(path.as_bytes())
+            }
+        };
+        had.get().filter(|route| is_it(route)).unwrap_or_else(|| {
+            let route = if method.is_empty() { known_or_new(path) } else { known_or_new(&format!("{method} {path}")) };
+            had.set(Some(route));
+            route
+        })
+    })
 }
 
 /// As much of a name as is kept.
@@ -352,20 +341,40 @@ pub(crate) fn cut(name: &str, bytes_max: usize) -> &str {
 }
 
 #[cold]
-fn first(name: &str) -> Arc<Route> {
-    let _ = began();
+fn known_or_new(name: &str) -> &'static Route {
+    let name = cut(name, ROUTE_BYTES_MAX);
+    let routes = ROUTES.read().unwrap_or_else(PoisonError::into_inner);
+    // the last place is that of all others
+    let name = if routes.len() + 1 >= ROUTES_MAX && !routes.contains_key(name) { OTHER } else { name };
+    if let Some(route) = routes.get(name) {
+        return route;
+    }
+    drop(routes);
     let mut routes = ROUTES.write().unwrap_or_else(PoisonError::into_inner);
     let name = if routes.contains_key(name) || routes.len() + 1 < ROUTES_MAX { name } else { OTHER };
-    let tag = routes.len() as u64 + 1;
-    routes.entry(name.into()).or_insert_with(|| Arc::new(Route::new(name, tag))).clone()
+    if let Some(route) = routes.get(name) {
+        return route;
+    }
+    let tag = routes.len() + 1;
+    let route: &'static Route = Box::leak(Box::new(Route::new(name, tag as sample::Tag)));
+    let _ = BY_TAG[tag].set(route);
+    routes.insert(&route.name, route);
+    route
 }
 
-/// All routes.
-pub(crate) fn all() -> Vec<Arc<Route>> {
-    routes().values().cloned().collect()
+/// The route of a tag.
+pub(crate) fn of_tag(tag: sample::Tag) -> Option<&'static Route> {
+    BY_TAG.get(tag as usize)?.get().copied()
 }
 
-/// The route that is known by this name.
-pub(crate) fn known(name: &str) -> Option<Arc<Route>> {
-    routes().get(name).cloned()
+/// All routes, with what their requests have cost up to now.
+pub(crate) fn all() -> Vec<&'static Route> {
+    ledger::settle();
+    ROUTES.read().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
+}
+
+/// The route that is known by this name, with what its requests have cost up to now.
+pub(crate) fn known(name: &str) -> Option<&'static Route> {
+    ledger::settle();
+    ROUTES.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
 }

@@ -76,6 +76,7 @@ mod unwind;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 use unsupported::{handler, timers, unwind};
 
+pub(crate) use handler::lives;
 pub use handler::{stack_of, this_thread};
 pub use names::Place;
 pub use profile::{Difference, Profile};
@@ -129,6 +130,16 @@ pub fn tag() -> Tag {
 /// A thread by the system's number. It is free for another thread when this one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread(i32);
+
+impl Thread {
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+
+    pub(crate) fn of_number(number: i32) -> Thread {
+        Thread(number)
+    }
+}
 
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

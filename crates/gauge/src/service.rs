@@ -1,6 +1,8 @@
 //! A tower layer that bills each request of a service, from its head to the last byte of its answer.
 
 use crate::account::Account;
+use crate::clock;
+use crate::ledger;
 use crate::route::{self, Bill, Route};
 use crate::task::Task;
 use crate::watch;
@@ -32,7 +34,8 @@ type Name = dyn for<'r> Fn(&'r http::Method, &'r http::Uri, &'r http::Extensions
 /// Bills the requests of a service.
 #[derive(Clone)]
 pub struct BillLayer {
-    name: Arc<Name>,
+    /// What axum's router matched, if nothing is said.
+    name: Option<Arc<Name>>,
     has_server_timing: bool,
 }
 
@@ -47,18 +50,20 @@ impl std::fmt::Debug for BillLayer {
 #[track_caller]
 pub fn layer() -> BillLayer {
     watch::start(Location::caller());
-    BillLayer { name: Arc::new(matched), has_server_timing: false }
+    BillLayer { name: None, has_server_timing: false }
 }
 
 #[cfg(feature = "axum")]
-fn matched<'r>(method: &'r http::Method, _: &'r http::Uri, extensions: &'r http::Extensions) -> Option<Cow<'r, str>> {
-    let path = extensions.get::<axum::extract::MatchedPath>()?;
-    Some(Cow::Owned(format!("{method} {}", path.as_str())))
+fn matched<B>(request: &Request<B>) -> &'static Route {
+    match request.extensions().get::<axum::extract::MatchedPath>() {
+        Some(path) => route::of_parts(request.method().as_str(), path.as_str()),
+        None => route::named(UNMATCHED),
+    }
 }
 
 #[cfg(not(feature = "axum"))]
-fn matched<'r>(_: &'r http::Method, _: &'r http::Uri, _: &'r http::Extensions) -> Option<Cow<'r, str>> {
-    None
+fn matched<B>(_: &Request<B>) -> &'static Route {
+    route::named(UNMATCHED)
 }
 
 impl BillLayer {
@@ -72,7 +77,7 @@ impl BillLayer {
         + Sync
         + 'static,
     ) -> BillLayer {
-        BillLayer { name: Arc::new(name), ..self }
+        BillLayer { name: Some(Arc::new(name)), ..self }
     }
 
     /// Tells clients in `Server-Timing` what their request has cost up to the head of its answer: stages, waits, allocations and copied
@@ -101,7 +106,8 @@ pub struct Billing<S> {
 impl<S, B, R> Service<Request<B>> for Billing<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    B: Body,
+    B: Body + 'static,
+    R: Body,
 {
     type Response = Response<BilledBody<R>>;
     type Error = S::Error;
@@ -112,15 +118,83 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let name = (self.layer.name)(request.method(), request.uri(), request.extensions());
-        let route = route::named(name.as_deref().unwrap_or(UNMATCHED));
-        let mut account = Account::new(Some(route.clone()));
-        let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
-        account.trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
-        account.bytes_in.store(request.body().size_hint().exact().unwrap_or(0), Relaxed);
-        let serving = Serving::new(account, route);
-        let future = serving.task.within(|| self.inner.call(request));
-        Answering { future, serving: Some(serving), has_server_timing: self.layer.has_server_timing }
+        let route = match &self.layer.name {
+            None => matched(&request),
+            Some(name) => {
+                let name = name(request.method(), request.uri(), request.extensions());
+                route::named(name.as_deref().unwrap_or(UNMATCHED))
+            }
+        };
+        let (opened, request) = opened(route, request);
+        let opened = opened.server_timing(self.layer.has_server_timing);
+        let future = opened.serving.task.begin(|| self.inner.call(request));
+        opened.answer(future)
+    }
+}
+
+/// Opens the bill of a request, for servers without tower. It is of this route until [`route`](crate::route) says another one.
+///
+/// ```
+/// # use http::{Request, Response};
+/// # async fn handler(_: Request<String>) -> Result<Response<String>, std::convert::Infallible> { Ok(Response::default()) }
+/// async fn service(request: Request<String>) -> Result<Response<thalweg_gauge::BilledBody<String>>, std::convert::Infallible> {
+///     let (bill, request) = thalweg_gauge::open("GET /", request);
+///     bill.answer(handler(request)).await
+/// }
+/// ```
+#[track_caller]
+pub fn open<B: Body + 'static>(route: &str, request: Request<B>) -> (Opened, Request<B>) {
+    watch::start(Location::caller());
+    opened(route::named(route), request)
+}
+
+fn opened<B: Body + 'static>(route: &'static Route, request: Request<B>) -> (Opened, Request<B>) {
+    let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
+    let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
+    let account = ledger::begun(route, trace);
+    let length = request.body().size_hint().exact();
+    account.bytes_in.store(length.unwrap_or(0), Relaxed);
+    let request = if length.is_some() { request } else { counted(request, &account) };
+    (Opened { serving: Serving { task: Task::new(account) }, has_server_timing: false }, request)
+}
+
+/// Counts a body of unknown length as it comes, where its type allows that.
+#[cfg(feature = "axum")]
+fn counted<B: 'static>(mut request: Request<B>, account: &Arc<Account>) -> Request<B> {
+    let body = (request.body_mut() as &mut dyn std::any::Any).downcast_mut::<axum::body::Body>();
+    if let Some(body) = body {
+        let (came, account) = (std::mem::take(body), account.clone());
+        *body = axum::body::Body::new(http_body_util::BodyExt::map_frame(came, move |frame: Frame<bytes::Bytes>| {
+            let bytes = frame.data_ref().map_or(0, Buf::remaining);
+            account.bytes_in.fetch_add(bytes as u64, Relaxed);
+            frame
+        }));
+    }
+    request
+}
+
+#[cfg(not(feature = "axum"))]
+fn counted<B>(request: Request<B>, _: &Arc<Account>) -> Request<B> {
+    request
+}
+
+/// A bill that is open.
+#[derive(Debug)]
+#[must_use = "it is closed when it is dropped"]
+pub struct Opened {
+    serving: Serving,
+    has_server_timing: bool,
+}
+
+impl Opened {
+    /// As [`BillLayer::server_timing`].
+    pub fn server_timing(self, tells: bool) -> Opened {
+        Opened { has_server_timing: tells, ..self }
+    }
+
+    /// Charges what makes the answer, and then the making of its body.
+    pub fn answer<F>(self, future: F) -> Answering<F> {
+        Answering { future, serving: Some(self.serving), has_server_timing: self.has_server_timing }
     }
 }
 
@@ -128,16 +202,6 @@ where
 #[derive(Debug)]
 struct Serving {
     task: Task,
-    /// Where it counts as under way.
-    route: Arc<Route>,
-    status: u16,
-}
-
-impl Serving {
-    fn new(account: Account, route: Arc<Route>) -> Serving {
-        route.in_flight.fetch_add(1, Relaxed);
-        Serving { task: Task::new(Arc::new(account)), route, status: 0 }
-    }
 }
 
 /// From how long on a request's bill is told as an event, in nanoseconds.
@@ -148,18 +212,28 @@ pub fn tell_requests_above(bound: Option<Duration>) {
     TOLD_FROM.store(bound.map_or(u64::MAX, |bound| bound.as_nanos() as u64), Relaxed);
 }
 
+impl Serving {
+    /// Ends it if that was all.
+    fn unless(self, is_all: bool, at: u64) -> Option<Serving> {
+        self.task.account.ended.store(if is_all { at } else { 0 }, Relaxed);
+        (!is_all).then_some(self)
+    }
+}
+
 impl Drop for Serving {
     fn drop(&mut self) {
         self.task.end();
         let account = &self.task.account;
-        let bill = Bill::of(account, self.status);
-        let route = account.route().unwrap_or_else(|| self.route.clone());
-        if bill.wall >= TOLD_FROM.load(Relaxed) {
-            let text = bill.to_json().to_string();
-            tracing::info!(target: "bill", route = %route.name, bill = %text);
+        if account.ended.load(Relaxed) == 0 {
+            account.ended.store(clock::now(), Relaxed);
         }
-        self.route.in_flight.fetch_sub(1, Relaxed);
-        route.add(bill);
+        let ended = account.ended.load(Relaxed);
+        if ended.saturating_sub(account.started) >= TOLD_FROM.load(Relaxed) {
+            let bill = Bill::of(account, ended).to_json().to_string();
+            let route = account.route().map_or("", |route| &route.name);
+            tracing::info!(target: "bill", route = %route, bill = %bill);
+        }
+        ledger::ended(account.clone());
     }
 }
 
@@ -177,23 +251,28 @@ pin_project! {
 impl<F, R, E> Future for Answering<F>
 where
     F: Future<Output = Result<Response<R>, E>>,
+    R: Body,
 {
     type Output = Result<Response<BilledBody<R>>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let Some(serving) = this.serving else { return Poll::Pending };
-        let answer = ready!(serving.task.poll(cx, |cx| this.future.poll(cx)));
-        let Some(mut serving) = this.serving.take() else { return Poll::Pending };
+        let (polled, at) = serving.task.poll(cx, |cx| this.future.poll(cx));
+        let answer = ready!(polled);
+        let Some(serving) = this.serving.take() else { return Poll::Pending };
         let mut response = answer?;
-        serving.status = response.status().as_u16();
+        serving.task.account.status.store(response.status().as_u16(), Relaxed);
         if *this.has_server_timing {
-            let bill = Bill::of(&serving.task.account, serving.status);
+            let bill = Bill::of(&serving.task.account, at);
             if let Ok(value) = bill.server_timing().try_into() {
                 response.headers_mut().append(SERVER_TIMING, value);
             }
         }
-        Poll::Ready(Ok(response.map(|body| BilledBody { body, serving: Some(serving) })))
+        Poll::Ready(Ok(response.map(|body| {
+            let serving = serving.unless(body.is_end_stream(), at);
+            BilledBody { body, serving }
+        })))
     }
 }
 
@@ -212,17 +291,16 @@ impl<B: Body> Body for BilledBody<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let this = self.project();
+        let mut this = self.project();
         let Some(serving) = this.serving else { return this.body.poll_frame(cx) };
-        let frame = ready!(serving.task.poll(cx, |cx| this.body.poll_frame(cx)));
-        match &frame {
-            Some(Ok(frame)) => {
-                let bytes = frame.data_ref().map_or(0, Buf::remaining);
-                serving.task.account.bytes_out.fetch_add(bytes as u64, Relaxed);
-            }
-            Some(Err(_)) => {}
-            None => drop(this.serving.take()),
+        let (polled, at) = serving.task.poll(cx, |cx| this.body.as_mut().poll_frame(cx));
+        let frame = ready!(polled);
+        if let Some(Ok(frame)) = &frame {
+            let bytes = frame.data_ref().map_or(0, Buf::remaining);
+            serving.task.account.bytes_out.fetch_add(bytes as u64, Relaxed);
         }
+        let is_all = frame.is_none() || this.body.is_end_stream();
+        *this.serving = this.serving.take().and_then(|serving| serving.unless(is_all, at));
         Poll::Ready(frame)
     }
 

@@ -3,13 +3,13 @@
 //! A thread adds to numbers that no other thread writes, so that counting costs no lock and no cache line is fought over; whoever wants the
 //! sum of all reads them.
 
+use crate::ledger::Ledger;
 use crate::sample::{self, Tag, Thread};
 use crate::watch::{self, Of};
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// How many threads have numbers of their own. Those that come later share one, which costs them more.
+/// How many threads have numbers of their own at once. Those that come beyond share one, which costs them more.
 const THREADS_MAX: usize = 512;
 
 /// What a thread has done since the process began.
@@ -26,7 +26,9 @@ pub(crate) struct Tally {
     /// Since when the thread polls, as the clock's number, and for whom; 0 while it does not.
     polls_since: AtomicU64,
     polls_for: AtomicU64,
-    thread: OnceLock<Thread>,
+    /// Whose it is, one more than its number; 0 if nobody's.
+    thread: AtomicI32,
+    pub(crate) ledger: Ledger,
     is_shared: bool,
 }
 
@@ -42,7 +44,8 @@ pub(crate) struct Polling {
 pub(crate) fn polls() -> impl Iterator<Item = (usize, Polling)> {
     taken().iter().enumerate().filter_map(|(at, tally)| {
         let (since, tag) = (tally.polls_since.load(Relaxed), tally.polls_for.load(Relaxed));
-        (since > 0).then_some((at, Polling { since, tag, thread: *tally.thread.get()? }))
+        let thread = Thread::of_number(tally.thread.load(Relaxed) - 1);
+        (since > 0).then_some((at, Polling { since, tag, thread }))
     })
 }
 
@@ -58,7 +61,8 @@ impl Tally {
             peak_bytes: AtomicI64::new(0),
             polls_since: AtomicU64::new(0),
             polls_for: AtomicU64::new(0),
-            thread: OnceLock::new(),
+            thread: AtomicI32::new(0),
+            ledger: Ledger::new(),
             is_shared,
         }
     }
@@ -99,7 +103,6 @@ impl Tally {
 
     /// Notes that a poll begins.
     pub(crate) fn polls(&self, since: u64, tag: Tag) {
-        self.thread.get_or_init(sample::this_thread);
         self.polls_for.store(tag, Relaxed);
         self.polls_since.store(since, Relaxed);
     }
@@ -209,7 +212,30 @@ pub(crate) fn mine() -> &'static Tally {
 
 #[cold]
 fn first(mine: &Cell<Option<&'static Tally>>) -> &'static Tally {
-    let tally = TALLIES.get(TAKEN.fetch_add(1, Relaxed)).unwrap_or(&SHARED);
+    let thread = sample::this_thread().number() + 1;
+    let tally = TALLIES.get(TAKEN.fetch_add(1, Relaxed)).inspect(|tally| tally.thread.store(thread, Relaxed));
+    let given_back = |tally: &&Tally| tally.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
+    let tally = tally.or_else(|| TALLIES.iter().find(given_back)).unwrap_or(&SHARED);
     mine.set(Some(tally));
     tally
+}
+
+/// Gives back what threads had that have ended, once there are many. What they counted stays counted. It is not for the threads to do: they
+/// count until their last allocation.
+pub(crate) fn give_back() {
+    if TAKEN.load(Relaxed) <= THREADS_MAX / 2 {
+        return;
+    }
+    for tally in taken() {
+        let thread = tally.thread.load(Relaxed);
+        if thread > 0 && !sample::lives(Thread::of_number(thread - 1)) {
+            tally.polls_since.store(0, Relaxed);
+            tally.thread.store(0, Relaxed);
+        }
+    }
+}
+
+/// What threads have noted of requests.
+pub(crate) fn ledgers() -> impl Iterator<Item = &'static Ledger> {
+    taken().iter().chain([&SHARED]).map(|tally| &tally.ledger)
 }

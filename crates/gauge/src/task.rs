@@ -1,15 +1,15 @@
 //! A future whose polls are charged to a request.
 
 use crate::account::{self, Account, Held, Wait, Work};
+use crate::clock;
 use crate::place;
-use crate::waker::Waking;
+use crate::waker::{Around, Waking};
 use crate::watch;
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 pin_project! {
     /// A future that is charged to a request: its time, its waits, and what is allocated and copied while it is polled.
@@ -26,67 +26,69 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) account: Arc<Account>,
-    waking: Arc<Waking>,
+    waking: OnceLock<Arc<Waking>>,
     paused: Option<Paused>,
 }
 
-/// Since when it waits, for what, and what it holds meanwhile.
+/// Since when it waits, for what, and whether it holds locks meanwhile.
 #[derive(Debug)]
 struct Paused {
-    at: Instant,
+    at: u64,
     kind: Wait,
-    held: Vec<Held>,
+    holds: bool,
 }
 
 impl Task {
     pub(crate) fn new(account: Arc<Account>) -> Task {
-        Task { account, waking: Arc::default(), paused: None }
+        Task { account, waking: OnceLock::new(), paused: None }
     }
 
-    /// Does something for the request.
-    pub(crate) fn within<T>(&self, then: impl FnOnce() -> T) -> T {
-        let _work = Work::on(&self.account);
+    /// Does what the request begins with.
+    pub(crate) fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
+        let _work = Work::on_since(&self.account, self.account.started);
         then()
     }
 
-    /// Polls something for the request.
-    pub(crate) fn poll<T>(&mut self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-        if self.account.seeks_place() {
-            self.waking.seek_place();
-        }
+    /// Polls something for the request, and tells when that ended.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> (Poll<T>, u64) {
         let work = Work::on(&self.account);
-        let now = work.started();
         if let Some(paused) = self.paused.take() {
-            self.resumed(&paused, now);
+            self.resumed(&paused, work.started());
         }
-        let waker = self.waking.around(cx.waker());
-        let polled = poll(&mut Context::from_waker(&waker));
+        let around = Around::new(&self.waking, cx.waker(), self.account.seeks_place());
+        let polled = poll(&mut Context::from_waker(&around.waker()));
         let kind = work.waits_for();
-        drop(work);
+        let at = work.end();
         if polled.is_pending() {
             let held = self.account.held();
             self.report(&held);
-            self.paused = Some(Paused { at: Instant::now(), kind, held });
+            self.paused = Some(Paused { at, kind, holds: !held.is_empty() });
         }
-        polled
+        (polled, at)
     }
 
-    fn resumed(&self, paused: &Paused, now: Instant) {
-        let waited = (now - paused.at).as_nanos() as u64;
-        let runnable = self.waking.woken_for(now).min(waited);
+    fn resumed(&self, paused: &Paused, now: u64) {
+        let waited = now.saturating_sub(paused.at);
+        let waking = self.waking.get();
+        let runnable = waking.map_or(0, |waking| waking.woken_for(now)).min(waited);
         self.account.waited(Wait::Runnable, runnable);
         self.account.waited(paused.kind, waited - runnable);
-        if paused.held.is_empty() && !watch::waits() {
+        if !paused.holds && !watch::waits() {
             return;
         }
         let Some(route) = self.account.route() else { return };
-        let place = self.waking.place();
+        let place = waking.and_then(|waking| waking.place());
         if watch::waits()
             && let Some(stack) = &place
         {
             watch::waited(route.tag, stack, waited);
         }
-        for held in &paused.held {
+        let held = if paused.holds { self.account.held() } else { Vec::new() };
+        for held in held {
             route.held_across_for(held.taken_at, waited, place.clone());
         }
     }
@@ -94,7 +96,7 @@ impl Task {
     /// Ends it: what it still waits for when it is given up is waited for too.
     pub(crate) fn end(&mut self) {
         if let Some(paused) = self.paused.take() {
-            self.resumed(&paused, Instant::now());
+            self.resumed(&paused, clock::now());
         }
     }
 
@@ -116,7 +118,7 @@ impl<F: Future> Future for Billed<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        this.task.poll(cx, |cx| this.future.poll(cx))
+        this.task.poll(cx, |cx| this.future.poll(cx)).0
     }
 }
 
@@ -183,7 +185,7 @@ pub fn waiting<F: Future>(kind: Wait, future: F) -> Waiting<F> {
 pub struct Stage {
     account: Option<Arc<Account>>,
     name: &'static str,
-    since: Instant,
+    since: u64,
 }
 
 /// Begins a stage of the request that this is called for.
@@ -195,15 +197,20 @@ pub struct Stage {
 /// drop(stage);
 /// ```
 pub fn stage(name: &'static str) -> Stage {
-    Stage { account: account::current(), name, since: Instant::now() }
+    Stage { account: account::current(), name, since: clock::now() }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
-            account.stage(self.name, self.since.elapsed().as_nanos() as u64);
+            account.stage(self.name, clock::now().saturating_sub(self.since));
         }
     }
+}
+
+/// Adds to a number of the caller's own on the bill of the request that this is called for: statements, messages, files.
+pub fn count(name: &'static str, number: u64) {
+    account::with(|account| account.count(name, number));
 }
 
 /// Adds rows to the bill of the request that this is called for.

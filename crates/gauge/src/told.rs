@@ -1,14 +1,14 @@
 //! Bills and sums as JSON, for `Server-Timing`, and for Prometheus.
 
 use crate::account::Wait;
+use crate::clock;
 use crate::histogram::Histogram;
 use crate::lock;
 use crate::place;
-use crate::route::{self, Bill, Route};
+use crate::route::{self, Bill, Route, Sums};
 use crate::tally::Counts;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::UNIX_EPOCH;
 
 /// Nanoseconds as milliseconds, told to the microsecond.
@@ -45,6 +45,7 @@ impl Bill {
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             "rows": self.rows,
+            "counts": Value::Object(self.counts.iter().map(|(name, number)| ((*name).to_owned(), (*number).into())).collect()),
         })
     }
 
@@ -80,62 +81,66 @@ fn amounts(histogram: &Histogram) -> Value {
 }
 
 /// A route's sums: a row of the table.
-pub(crate) fn route(route: &Route) -> Value {
-    let count = route.count();
+fn row(name: &str, sums: &Sums) -> Value {
+    let count = sums.count();
     let per = |sum: u64| mean(sum, count);
-    let stages = route.stages().into_iter().map(|(name, time)| (name.to_owned(), ms(time / count.max(1)).into()));
+    let stages = sums.stages.iter().map(|(name, time)| (name.to_owned(), ms(time / count.max(1)).into()));
+    let counts = sums.counts.iter().map(|(name, number)| (name.to_owned(), per(number).into()));
     json!({
-        "route": route.name,
+        "route": name,
         "requests": count,
-        "in_flight": route.in_flight.load(Relaxed),
-        "errors": route.errors.load(Relaxed),
-        "wall_ms": times(&route.wall),
-        "cpu_ms": times(&route.cpu),
-        "longest_poll_ms": times(&route.longest_poll),
-        "waits": waits(|kind| route.waits[kind as usize].load(Relaxed) / count.max(1)),
+        "in_flight": sums.in_flight,
+        "errors": sums.errors,
+        "wall_ms": times(&sums.wall),
+        "cpu_ms": times(&sums.cpu),
+        "longest_poll_ms": times(&sums.longest_poll),
+        "waits": waits(|kind| sums.waits[kind as usize] / count.max(1)),
         "stages_ms": Value::Object(stages.collect()),
-        "allocations": amounts(&route.allocations),
-        "allocated_bytes": amounts(&route.allocated_bytes),
-        "peak_bytes": amounts(&route.peak_bytes),
-        "copied_bytes": per(route.copied_bytes.sum()),
-        "bytes_in": per(route.bytes_in.load(Relaxed)),
-        "bytes_out": per(route.bytes_out.load(Relaxed)),
-        "rows": per(route.rows.load(Relaxed)),
+        "allocations": amounts(&sums.allocations),
+        "allocated_bytes": amounts(&sums.allocated_bytes),
+        "peak_bytes": amounts(&sums.peak_bytes),
+        "copied_bytes": per(sums.copied_bytes.sum()),
+        "bytes_in": per(sums.bytes_in),
+        "bytes_out": per(sums.bytes_out),
+        "rows": per(sums.rows),
+        "counts": Value::Object(counts.collect()),
     })
 }
 
 /// All routes, those that took the most time first.
 pub(crate) fn routes() -> Value {
     let mut routes = route::all();
-    routes.sort_by_key(|route| std::cmp::Reverse(route.wall.sum()));
+    routes.sort_by_cached_key(|route| std::cmp::Reverse(route.sums().wall.sum()));
     let process = Counts::of_process();
     json!({
-        "seconds": route::began().elapsed().as_secs_f64(),
+        "seconds": clock::since(0).as_secs_f64(),
         "process": { "allocations": process.allocations, "allocated_bytes": process.allocated_bytes, "copied_bytes": process.copied_bytes },
-        "routes": routes.iter().map(|each| self::route(each)).collect::<Vec<_>>(),
+        "routes": routes.iter().map(|route| row(&route.name, &route.sums())).collect::<Vec<_>>(),
     })
 }
 
 /// A route with what is kept of its requests: how they were spread, over time, and the worst of them.
 pub(crate) fn whole_route(route: &Route) -> Value {
-    let mut told = self::route(route);
-    told["histogram"] = route.wall.values().into_iter().map(|(value, count)| json!([ms(value), count])).collect();
-    let spans = route.spans().into_iter().map(|(ago, span)| {
+    let sums = route.sums();
+    let mut told = row(&route.name, &sums);
+    told["histogram"] = sums.wall.values().into_iter().map(|(value, count)| json!([ms(value), count])).collect();
+    let spans = sums.spans().into_iter().map(|(ago, span)| {
         let powers: Vec<_> = span.powers.iter().map(|(power, count)| json!([ms(1 << power), count])).collect();
         let mean = ms(span.wall / span.count.max(1));
         json!({ "seconds_ago": ago.as_secs(), "requests": span.count, "mean_ms": mean, "max_ms": ms(span.longest), "powers": powers })
     });
     told["over_time"] = spans.collect();
-    told["worst"] = route.worst().iter().map(Bill::to_json).collect();
+    told["worst"] = sums.worst.iter().map(Bill::to_json).collect();
     told
 }
 
 /// All locks, those that were waited for the longest first.
 pub(crate) fn locks() -> Value {
     let mut locks = lock::all();
-    locks.sort_by_key(|lock| std::cmp::Reverse(lock.waits.sum()));
+    locks.sort_by_cached_key(|lock| std::cmp::Reverse(lock.sums().waits.sum()));
     let told = locks.into_iter().map(|lock| {
-        let mut places = lock.places();
+        let sums = lock.sums();
+        let mut places = sums.places.clone();
         places.sort_by_key(|at| std::cmp::Reverse(at.waited));
         let places = places.into_iter().map(|at| {
             json!({
@@ -145,8 +150,8 @@ pub(crate) fn locks() -> Value {
         });
         json!({
             "lock": lock.name(), "waiting": lock.waiting(),
-            "waits": lock.waits.count(), "waited_ms": times(&lock.waits),
-            "holds": lock.holds.count(), "held_ms": times(&lock.holds),
+            "waits": sums.waits.count(), "waited_ms": times(&sums.waits),
+            "holds": sums.holds.count(), "held_ms": times(&sums.holds),
             "held_by": places.collect::<Vec<_>>(),
         })
     });
@@ -157,10 +162,10 @@ pub(crate) fn locks() -> Value {
 pub(crate) fn prometheus() -> String {
     let mut text = String::new();
     let routes = route::all();
-    let mut family = |name: &str, kind: &str, help: &str, of: &dyn Fn(&Route, &str, &mut String)| {
+    let mut family = |name: &str, kind: &str, help: &str, of: &dyn Fn(&Sums, &str, &mut String)| {
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         for route in &routes {
-            of(route, &label(&route.name), &mut text);
+            of(&route.sums(), &label(&route.name), &mut text);
         }
     };
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
@@ -168,8 +173,8 @@ pub(crate) fn prometheus() -> String {
         "gauge_request_duration_seconds",
         "summary",
         "From the head of a request to the last byte of its answer.",
-        &|route, label, text| {
-            let quantiles = route.wall.quantiles([50.0, 90.0, 99.0, 99.9]);
+        &|sums, label, text| {
+            let quantiles = sums.wall.quantiles([50.0, 90.0, 99.0, 99.9]);
             for (quantile, value) in ["0.5", "0.9", "0.99", "0.999"].into_iter().zip(quantiles) {
                 let _ = writeln!(
                     text,
@@ -178,28 +183,28 @@ pub(crate) fn prometheus() -> String {
                 );
             }
             let _ =
-                writeln!(text, "gauge_request_duration_seconds_sum{{route=\"{label}\"}} {}", seconds(route.wall.sum()));
-            let _ = writeln!(text, "gauge_request_duration_seconds_count{{route=\"{label}\"}} {}", route.count());
+                writeln!(text, "gauge_request_duration_seconds_sum{{route=\"{label}\"}} {}", seconds(sums.wall.sum()));
+            let _ = writeln!(text, "gauge_request_duration_seconds_count{{route=\"{label}\"}} {}", sums.count());
         },
     );
-    let mut counter = |name: &str, help: &str, value: &dyn Fn(&Route) -> f64| {
-        family(name, "counter", help, &|route, label, text| {
-            let _ = writeln!(text, "{name}{{route=\"{label}\"}} {}", value(route));
+    let mut counter = |name: &str, help: &str, value: &dyn Fn(&Sums) -> f64| {
+        family(name, "counter", help, &|sums, label, text| {
+            let _ = writeln!(text, "{name}{{route=\"{label}\"}} {}", value(sums));
         });
     };
-    counter("gauge_request_cpu_seconds_total", "On a CPU.", &|route| seconds(route.cpu.sum()));
-    counter("gauge_request_errors_total", "Answered with 5xx.", &|route| route.errors.load(Relaxed) as f64);
-    counter("gauge_request_allocations_total", "How often memory was asked for.", &|route| {
-        route.allocations.sum() as f64
+    counter("gauge_request_cpu_seconds_total", "On a CPU.", &|sums| seconds(sums.cpu.sum()));
+    counter("gauge_request_errors_total", "Answered with 5xx.", &|sums| sums.errors as f64);
+    counter("gauge_request_allocations_total", "How often memory was asked for.", &|sums| {
+        sums.allocations.sum() as f64
     });
-    counter("gauge_request_allocated_bytes_total", "How much.", &|route| route.allocated_bytes.sum() as f64);
-    counter("gauge_request_copied_bytes_total", "Copied in memory.", &|route| route.copied_bytes.sum() as f64);
-    counter("gauge_request_body_bytes_total", "Of requests' bodies.", &|route| route.bytes_in.load(Relaxed) as f64);
-    counter("gauge_response_body_bytes_total", "Of answers' bodies.", &|route| route.bytes_out.load(Relaxed) as f64);
-    counter("gauge_request_rows_total", "Rows, as the service says.", &|route| route.rows.load(Relaxed) as f64);
-    family("gauge_request_wait_seconds_total", "counter", "Waited, by what for.", &|route, label, text| {
+    counter("gauge_request_allocated_bytes_total", "How much.", &|sums| sums.allocated_bytes.sum() as f64);
+    counter("gauge_request_copied_bytes_total", "Copied in memory.", &|sums| sums.copied_bytes.sum() as f64);
+    counter("gauge_request_body_bytes_total", "Of requests' bodies.", &|sums| sums.bytes_in as f64);
+    counter("gauge_response_body_bytes_total", "Of answers' bodies.", &|sums| sums.bytes_out as f64);
+    counter("gauge_request_rows_total", "Rows, as the service says.", &|sums| sums.rows as f64);
+    family("gauge_request_wait_seconds_total", "counter", "Waited, by what for.", &|sums, label, text| {
         for kind in Wait::ALL {
-            let waited = seconds(route.waits[kind as usize].load(Relaxed));
+            let waited = seconds(sums.waits[kind as usize]);
             let _ = writeln!(
                 text,
                 "gauge_request_wait_seconds_total{{route=\"{label}\",kind=\"{}\"}} {waited}",
@@ -207,8 +212,8 @@ pub(crate) fn prometheus() -> String {
             );
         }
     });
-    family("gauge_requests_in_flight", "gauge", "Being served.", &|route, label, text| {
-        let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", route.in_flight.load(Relaxed));
+    family("gauge_requests_in_flight", "gauge", "Being served.", &|sums, label, text| {
+        let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", sums.in_flight);
     });
     text
 }

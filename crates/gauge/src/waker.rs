@@ -2,7 +2,8 @@
 //!
 //! The waker that a future is given stands around the executor's. That it is called says when the task could go on. That it is *cloned* says
 //! where it waits: whatever will wake a task keeps a clone of its waker, and makes it deep within the future's poll, with the await on the
-//! stack. So the place of an await is found in code that knows nothing of it, at no cost until somebody asks.
+//! stack. So the place of an await is found in code that knows nothing of it, at no cost until somebody asks. A task that waits for nothing
+//! has no waker of its own: the one that its future is given stands on the stack, and becomes one when it is cloned.
 #![allow(unsafe_code)]
 
 use crate::account::unpoisoned;
@@ -12,9 +13,46 @@ use crate::sample::Stack;
 use crate::watch;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
-use std::time::Instant;
+
+/// A waker around another one, for as long as a poll takes.
+pub(crate) struct Around<'a> {
+    /// What the task's wakers have in common, once one was cloned.
+    waking: &'a OnceLock<Arc<Waking>>,
+    inner: &'a Waker,
+    seeks_place: bool,
+}
+
+impl<'a> Around<'a> {
+    pub(crate) fn new(waking: &'a OnceLock<Arc<Waking>>, inner: &'a Waker, seeks_place: bool) -> Around<'a> {
+        if let Some(waking) = waking.get() {
+            waking.wakes(inner);
+            waking.seeks_place.store(seeks_place, Relaxed);
+        }
+        Around { waking, inner, seeks_place }
+    }
+
+    /// The waker.
+    pub(crate) fn waker(&self) -> ManuallyDrop<Waker> {
+        let raw = match self.waking.get() {
+            // as those that were cloned, so that they are known to wake the same
+            Some(waking) => RawWaker::new(Arc::as_ptr(waking).cast(), &TABLE),
+            None => RawWaker::new(std::ptr::from_ref(self).cast(), &TABLE_ON_STACK),
+        };
+        // SAFETY: the functions keep the contract, one table for a pointer to the inside of an `Arc`, whose count is not raised for this one,
+        // the other for one to `self`. It is never dropped, and used while `self` is borrowed by whoever polls.
+        ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
+    }
+
+    fn shared(&self) -> &Arc<Waking> {
+        self.waking.get_or_init(|| {
+            let waking = Waking { seeks_place: self.seeks_place.into(), ..Waking::default() };
+            waking.wakes(self.inner);
+            Arc::new(waking)
+        })
+    }
+}
 
 /// What the wakers of a task have in common.
 #[derive(Debug, Default)]
@@ -27,30 +65,20 @@ pub(crate) struct Waking {
 }
 
 impl Waking {
-    /// A waker that wakes another one.
-    pub(crate) fn around(self: &Arc<Self>, waker: &Waker) -> ManuallyDrop<Waker> {
-        {
-            let mut inner = unpoisoned(&self.inner);
-            if !inner.as_ref().is_some_and(|inner| inner.will_wake(waker)) {
-                *inner = Some(waker.clone());
-            }
+    /// Wakes this one from now on.
+    fn wakes(&self, waker: &Waker) {
+        let mut inner = unpoisoned(&self.inner);
+        if !inner.as_ref().is_some_and(|inner| inner.will_wake(waker)) {
+            *inner = Some(waker.clone());
         }
-        // SAFETY: the functions keep the contract for a pointer to the inside of an `Arc`; the count is not raised for this one, which is
-        // never dropped and used while `self` is borrowed by whoever polls.
-        ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(Arc::as_ptr(self).cast(), &TABLE)) })
     }
 
     /// For how long the task has been ready to go on, in nanoseconds.
-    pub(crate) fn woken_for(&self, at: Instant) -> u64 {
+    pub(crate) fn woken_for(&self, at: u64) -> u64 {
         match self.woken.swap(0, Relaxed) {
             0 => 0,
-            woken => clock::number(at).saturating_sub(woken),
+            woken => at.saturating_sub(woken),
         }
-    }
-
-    /// Looks for the await at the next time.
-    pub(crate) fn seek_place(&self) {
-        self.seeks_place.store(true, Relaxed);
     }
 
     /// The stack at the await, if it was looked for.
@@ -71,13 +99,31 @@ impl Wake for Waking {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let _ = self.woken.compare_exchange(0, clock::nanoseconds(), Relaxed, Relaxed);
+        let _ = self.woken.compare_exchange(0, clock::now(), Relaxed, Relaxed);
         let inner = unpoisoned(&self.inner).clone();
         if let Some(inner) = inner {
             inner.wake();
         }
     }
 }
+
+const TABLE_ON_STACK: RawWakerVTable = RawWakerVTable::new(clone_on_stack, wake_on_stack, wake_on_stack, drop_on_stack);
+
+unsafe fn clone_on_stack(pointer: *const ()) -> RawWaker {
+    // SAFETY: it is that of `Around::waker`, which is used while its `Around` lives.
+    let around = unsafe { &*pointer.cast::<Around<'_>>() };
+    let waking = around.shared();
+    waking.cloned();
+    RawWaker::new(Arc::into_raw(Arc::clone(waking)).cast(), &TABLE)
+}
+
+unsafe fn wake_on_stack(pointer: *const ()) {
+    // SAFETY: as above.
+    unsafe { &*pointer.cast::<Around<'_>>() }.shared().wake_by_ref();
+}
+
+/// There is nothing to drop.
+unsafe fn drop_on_stack(_: *const ()) {}
 
 const TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
 

@@ -22,6 +22,8 @@ const BYTES_OF_A_STACK: u64 = 1024 * 1024;
 const LOOK: Duration = Duration::from_millis(5);
 /// And while there are none.
 const LOOK_IDLE: Duration = Duration::from_millis(25);
+/// How often it is looked whether threads have ended.
+const LOOKS_GIVE_BACK: u64 = 64;
 /// Of how many routes a blocked poll's stack is kept.
 const BLOCKED_MAX: usize = 1000;
 
@@ -48,6 +50,7 @@ thread_local! {
 pub(crate) fn start(caller: &'static Location<'static>) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        clock::prepare();
         let is_ready = sample::prepare().is_ok();
         for samples in [&ALLOCATED, &COPIED, &WAITED] {
             LazyLock::force(samples);
@@ -139,8 +142,11 @@ pub(crate) fn so_far(taken: &Taken) -> Samples {
 /// Looks at what threads poll.
 fn look_on() {
     let mut seen: HashMap<usize, u64> = HashMap::new();
-    loop {
-        let now = clock::nanoseconds();
+    for looks in 1_u64.. {
+        if looks.is_multiple_of(LOOKS_GIVE_BACK) {
+            tally::give_back();
+        }
+        let now = clock::now();
         let mut is_idle = true;
         for (at, poll) in tally::polls() {
             is_idle = false;

@@ -1,14 +1,14 @@
 //! What is known of a lock, whatever it is made of.
 
 use crate::account::{self, Account, Held, Wait, unpoisoned};
+use crate::clock;
 use crate::histogram::Histogram;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// Where a lock is taken.
 type Place = &'static Location<'static>;
@@ -24,11 +24,18 @@ const NAME_BYTES_MAX: usize = 200;
 pub(crate) struct Known {
     name: Box<str>,
     waiting: AtomicU64,
-    pub(crate) waits: Histogram,
-    pub(crate) holds: Histogram,
-    places: Mutex<Vec<AtPlace>>,
+    sums: Mutex<Sums>,
     /// Who holds it, as far as one holder can be said.
     holder: Mutex<Option<Place>>,
+}
+
+/// How long it was waited for and held.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) waits: Histogram,
+    pub(crate) holds: Histogram,
+    /// By the lines that hold it.
+    pub(crate) places: Vec<AtPlace>,
 }
 
 /// What a line did to others.
@@ -52,9 +59,7 @@ impl Known {
             let known: &'static Known = Box::leak(Box::new(Known {
                 name: name.into(),
                 waiting: 0.into(),
-                waits: Histogram::default(),
-                holds: Histogram::default(),
-                places: Mutex::default(),
+                sums: Mutex::default(),
                 holder: Mutex::default(),
             }));
             unpoisoned(&ALL).push(known);
@@ -75,9 +80,8 @@ impl Known {
         self.waiting.load(Relaxed)
     }
 
-    /// The lines that hold it.
-    pub(crate) fn places(&self) -> Vec<AtPlace> {
-        unpoisoned(&self.places).clone()
+    pub(crate) fn sums(&self) -> MutexGuard<'_, Sums> {
+        unpoisoned(&self.sums)
     }
 
     /// Notes that it is held from now on.
@@ -89,25 +93,26 @@ impl Known {
         if let Some(account) = &account {
             account.hold(Held { id, lock: self, taken_at: place });
         }
-        Holding { known: self, place, since: Instant::now(), account, id }
+        Holding { known: self, place, since: clock::now(), account, id }
     }
 
     /// Notes that somebody waits.
     pub(crate) fn wait(&'static self) -> Waiter {
         self.waiting.fetch_add(1, Relaxed);
-        Waiter { known: self, holder: *unpoisoned(&self.holder), since: Instant::now(), is_over: false }
+        Waiter { known: self, holder: *unpoisoned(&self.holder), since: clock::now(), is_over: false }
     }
+}
 
-    fn at_place(&self, place: Place, note: impl FnOnce(&mut AtPlace)) {
-        let mut places = unpoisoned(&self.places);
-        let is_full = places.len() == PLACES_MAX;
-        match places.iter_mut().find(|known| known.place == place) {
+impl Sums {
+    fn at_place(&mut self, place: Place, note: impl FnOnce(&mut AtPlace)) {
+        let is_full = self.places.len() == PLACES_MAX;
+        match self.places.iter_mut().find(|known| known.place == place) {
             Some(known) => note(known),
             None if is_full => {}
             None => {
                 let mut new = AtPlace { place, holds: 0, held: 0, waits: 0, waited: 0 };
                 note(&mut new);
-                places.push(new);
+                self.places.push(new);
             }
         }
     }
@@ -158,16 +163,18 @@ impl<G: fmt::Debug> fmt::Debug for Guard<G> {
 struct Holding {
     known: &'static Known,
     place: Place,
-    since: Instant,
+    since: u64,
     account: Option<Arc<Account>>,
     id: u64,
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        let held = self.since.elapsed().as_nanos() as u64;
-        self.known.holds.add(held);
-        self.known.at_place(self.place, |at| (at.holds, at.held) = (at.holds + 1, at.held + held));
+        let held = clock::now().saturating_sub(self.since);
+        let mut sums = self.known.sums();
+        sums.holds.add(held);
+        sums.at_place(self.place, |at| (at.holds, at.held) = (at.holds + 1, at.held + held));
+        drop(sums);
         if let Some(account) = &self.account {
             account.let_go(self.id);
         }
@@ -178,7 +185,7 @@ impl Drop for Holding {
 pub(crate) struct Waiter {
     known: &'static Known,
     holder: Option<Place>,
-    since: Instant,
+    since: u64,
     is_over: bool,
 }
 
@@ -196,11 +203,12 @@ impl Waiter {
 
     fn note(&mut self) -> u64 {
         self.is_over = true;
-        let waited = self.since.elapsed().as_nanos() as u64;
+        let waited = clock::now().saturating_sub(self.since);
         self.known.waiting.fetch_sub(1, Relaxed);
-        self.known.waits.add(waited);
+        let mut sums = self.known.sums();
+        sums.waits.add(waited);
         if let Some(holder) = self.holder {
-            self.known.at_place(holder, |at| (at.waits, at.waited) = (at.waits + 1, at.waited + waited));
+            sums.at_place(holder, |at| (at.waits, at.waited) = (at.waits + 1, at.waited + waited));
         }
         waited
     }

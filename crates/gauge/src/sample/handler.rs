@@ -260,6 +260,12 @@ pub fn this_thread() -> Thread {
     Thread(unsafe { libc::gettid() })
 }
 
+/// Whether a thread of this process has not ended.
+pub(crate) fn lives(thread: Thread) -> bool {
+    // SAFETY: signal 0 is sent to nobody.
+    unsafe { libc::syscall(libc::SYS_tgkill, std::process::id() as i32, thread.0, 0) == 0 }
+}
+
 /// Lets a function be done, and threads be started by it, with all signals blocked: those that the program's other threads wait
 /// for do not go to them.
 pub(super) fn without_signals<T>(done: impl FnOnce() -> T) -> T {

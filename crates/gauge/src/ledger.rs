@@ -1,0 +1,99 @@
+//! Requests that have begun and ended, noted by each thread for itself and added to their routes' sums many at a time: a sum that all threads
+//! add to at each request would cost them more than all else here. Whoever reads the sums has what was noted added before.
+
+use crate::account::{Account, unpoisoned};
+use crate::route::{Route, Sums};
+use crate::tally;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// So many are noted before they are added.
+const NOTED_MAX: usize = 32;
+
+/// What a thread has noted.
+#[derive(Debug)]
+pub(crate) struct Ledger(Mutex<Noted>);
+
+#[derive(Debug)]
+struct Noted {
+    entries: Vec<Entry>,
+    /// Accounts that nobody has any more.
+    unused: Vec<Arc<Account>>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Begun(&'static Route),
+    Ended(Arc<Account>),
+}
+
+impl Ledger {
+    pub(crate) const fn new() -> Ledger {
+        Ledger(Mutex::new(Noted { entries: Vec::new(), unused: Vec::new() }))
+    }
+}
+
+impl Noted {
+    fn note(&mut self, entry: Entry) {
+        if self.entries.capacity() == 0 {
+            self.entries.reserve_exact(NOTED_MAX);
+            self.unused.reserve_exact(NOTED_MAX);
+        }
+        self.entries.push(entry);
+        if self.entries.len() >= NOTED_MAX {
+            self.add();
+        }
+    }
+
+    fn add(&mut self) {
+        // most are of the route that the one before was of
+        let mut open: Option<(&'static Route, MutexGuard<'static, Sums>)> = None;
+        let mut to = |route: &'static Route, then: &mut dyn FnMut(&mut Sums)| {
+            if open.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, route)) {
+                open = None;
+                open = Some((route, route.sums()));
+            }
+            open.iter_mut().for_each(|(_, sums)| then(sums));
+        };
+        for entry in self.entries.drain(..) {
+            let mut account = match entry {
+                Entry::Begun(route) => {
+                    to(route, &mut |sums| sums.in_flight += 1);
+                    continue;
+                }
+                Entry::Ended(account) => account,
+            };
+            let Some(begun_as) = account.begun_as else { continue };
+            to(begun_as, &mut |sums| sums.in_flight -= 1);
+            to(account.route().unwrap_or(begun_as), &mut |sums| sums.add(&account));
+            if self.unused.len() < NOTED_MAX && Arc::get_mut(&mut account).is_some() {
+                self.unused.push(account);
+            }
+        }
+    }
+}
+
+/// Notes that a request has begun, and opens its account.
+pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>) -> Arc<Account> {
+    let mut noted = unpoisoned(&tally::mine().ledger.0);
+    noted.note(Entry::Begun(route));
+    let unused = noted.unused.pop();
+    drop(noted);
+    let mut account = unused.unwrap_or_else(|| Arc::new(Account::new(None)));
+    if let Some(account) = Arc::get_mut(&mut account) {
+        account.renew(route);
+        account.trace = trace;
+    }
+    account
+}
+
+/// Notes that one has ended.
+pub(crate) fn ended(account: Arc<Account>) {
+    unpoisoned(&tally::mine().ledger.0).note(Entry::Ended(account));
+}
+
+/// Adds what all threads have noted.
+pub(crate) fn settle() {
+    for ledger in tally::ledgers() {
+        unpoisoned(&ledger.0).add();
+    }
+}
