@@ -1,10 +1,10 @@
 //! `thalweg demo`
 
 use crate::ClusterOptions;
-use crate::serve::serve;
+use crate::serve::{Addresses, serve};
 use crate::signals::Signals;
 use std::error::Error;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
@@ -47,10 +47,12 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let made = if cluster.created() { "new" } else { "known" };
     let (version, after) = (cluster.major_version(), started.elapsed());
     print(format_args!("PostgreSQL {version} with a {made} cluster after {after:.1?}"));
-    let config = Config { server_host: HOST.to_owned(), server_port: options.port, ..written(&data_dir, &cluster)? };
+    let written = written(&data_dir, &cluster)?;
+    let config =
+        Config { server_host: HOST.to_owned(), server_port: options.port, admin_server_port: Some(0), ..written };
     let guide = filled(&data_dir, &config, options.flights, started)?;
     let server = join::join_demo(Server::builder(config.clone()), &config)?;
-    serve(server, &signals, |address, api| greet(address, api, guide.as_ref()))?;
+    serve(server, &signals, |addresses, api| greet(addresses, api, guide.as_ref()))?;
     print("Stopping PostgreSQL");
     cluster.stop()?;
     Ok(())
@@ -90,11 +92,14 @@ fn filled(data_dir: &Path, config: &Config, flights: u32, started: Instant) -> R
     Ok(guide)
 }
 
-fn greet(address: Option<SocketAddr>, api: &Api, guide: Option<&Guide>) {
-    let Some(address) = address else { return };
+fn greet(addresses: Addresses, api: &Api, guide: Option<&Guide>) {
+    let Some(address) = addresses.clients else { return };
     print(format_args!(
         "\nThe flight book is served at http://{address} — ctrl-C stops it. Open it in a browser, and sign in at a click."
     ));
+    if let Some(operators) = addresses.operators {
+        print(format_args!("What each request costs: http://{operators}/admin/bill"));
+    }
     // a visitor may have deleted the pilot
     let Some((guide, token)) = guide.and_then(|guide| Some((guide, guide.token(api).ok()?))) else { return };
     if let Some(shared) = &guide.shared {

@@ -12,10 +12,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use thalweg_gauge::CountingAllocator;
 use thalweg_server::{Config, Sources, Visitor};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountingAllocator<mimalloc::MiMalloc> = CountingAllocator(mimalloc::MiMalloc);
 
 /// The fastest line from a PostgreSQL database to the people who read it.
 #[derive(Parser)]

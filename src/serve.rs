@@ -114,22 +114,29 @@ pub(crate) fn run_as_postgrest(sources: Sources) -> Result<(), Box<dyn Error>> {
     serve(Server::builder(config).sources(sources), &signals, |_, _| {})
 }
 
+/// Where a server listens, unless that is on a Unix socket.
+pub(crate) struct Addresses {
+    pub(crate) clients: Option<SocketAddr>,
+    pub(crate) operators: Option<SocketAddr>,
+}
+
 /// Serves until SIGINT or SIGTERM. When the schema cache has been loaded, `ready` is told where, and given the API as nobody.
 pub(crate) fn serve(
     server: ServerBuilder,
     signals: &Signals,
-    ready: impl FnOnce(Option<SocketAddr>, &Api),
+    ready: impl FnOnce(Addresses, &Api),
 ) -> Result<(), Box<dyn Error>> {
     let stop = signals.stop();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let serve = async {
         let server = server.start().await?;
-        let (address, api, loaded) = (server.local_addr(), server.api(), server.loaded());
+        let addresses = Addresses { clients: server.local_addr(), operators: server.admin_addr() };
+        let (api, loaded) = (server.api(), server.loaded());
         let mut serving = std::pin::pin!(server.serve(stop));
         tokio::select! {
             ended = &mut serving => return ended,
             // if nothing can be loaded, serving ends with the reason
-            Ok(()) = loaded => ready(address, &api),
+            Ok(()) = loaded => ready(addresses, &api),
         }
         serving.await
     };

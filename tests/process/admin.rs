@@ -40,7 +40,7 @@ fn parsed(text: &str) -> HashMap<String, f64> {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let (name, meaning) = help.split_once(' ').unwrap();
             let kind = lines.next().and_then(|line| line.strip_prefix("# TYPE ")?.strip_prefix(name)).unwrap().trim();
-            assert!(!meaning.is_empty() && matches!(kind, "counter" | "gauge"), "{line}");
+            assert!(!meaning.is_empty() && matches!(kind, "counter" | "gauge" | "summary"), "{line}");
             assert!(kinds.insert(name, kind).is_none(), "{name} has two heads");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
             current = name;
@@ -48,11 +48,15 @@ fn parsed(text: &str) -> HashMap<String, f64> {
         }
         let (sample, value) = line.rsplit_once(' ').unwrap();
         let name = sample.split('{').next().unwrap();
-        assert_eq!(name, current, "{line}");
-        assert!(name.starts_with("pgrst_") || name.starts_with("thalweg_"), "{line}");
+        let is_part = kinds[current] == "summary"
+            && ["_sum", "_count"].map(|part| format!("{current}{part}")).contains(&name.to_owned());
+        assert!(name == current || is_part, "{line}");
+        assert!(["pgrst_", "thalweg_", "gauge_"].iter().any(|prefix| name.starts_with(prefix)), "{line}");
         if let Some(labels) = sample.strip_prefix(name).filter(|labels| !labels.is_empty()) {
-            let label = labels.strip_prefix('{').and_then(|rest| rest.strip_suffix("\"}")).unwrap();
-            assert!(label.split_once("=\"").is_some_and(|(name, value)| !name.is_empty() && !value.contains('"')));
+            let labels = labels.strip_prefix('{').and_then(|rest| rest.strip_suffix("\"}")).unwrap();
+            for label in labels.split("\",") {
+                assert!(label.split_once("=\"").is_some_and(|(name, value)| !name.is_empty() && !value.contains('"')));
+            }
         }
         assert!(samples.insert(sample.to_owned(), value.parse().unwrap()).is_none(), "{sample} comes twice");
     }

@@ -1,6 +1,7 @@
 //! The real program, started as a user starts it.
 
 mod admin;
+mod bill;
 mod browser;
 mod clients;
 mod crowd;

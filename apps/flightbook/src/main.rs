@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thalweg_embedded_postgres::{Cluster, Options};
 use thalweg_flightbook::{join, migrate};
+use thalweg_gauge::CountingAllocator;
 use thalweg_server::{Config, Server, Sources, print, print_error};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountingAllocator<mimalloc::MiMalloc> = CountingAllocator(mimalloc::MiMalloc);
 
 /// A flight book for paraglider pilots.
 #[derive(Parser)]

@@ -1,5 +1,6 @@
 //! Time by stage.
 
+use crate::account;
 use std::time::{Duration, Instant};
 
 /// The stages of a request.
@@ -62,6 +63,19 @@ impl Laps {
     /// What a stage has cost so far.
     pub fn spent(&self, stage: Lap) -> Duration {
         self.spent[stage as usize]
+    }
+
+    /// Puts them on the bill of the request that this is called for.
+    pub fn charge(&self) {
+        account::with(|account| {
+            let mut by_name = account.by_name();
+            for (stage, name) in STAGES {
+                let nanoseconds = self.spent(stage).as_nanos() as u64;
+                if nanoseconds > 0 {
+                    by_name.stages.add(name, nanoseconds);
+                }
+            }
+        });
     }
 
     /// The value of a `Server-Timing` header: milliseconds with one decimal. Every response has one, so that it is

@@ -59,4 +59,6 @@ pub use memory::give_back_at_once;
 pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
 pub use service::{Answering, BillLayer, BilledBody, Billing, Opened, UNMATCHED, layer, open, tell_requests_above};
 pub use tally::Counts;
-pub use task::{Billed, Stage, Waiting, billed, blocking, count, route, rows, stage, waiting};
+pub use task::{Billed, Stage, Waiting, billed, blocking, count, route, rows, shape, stage, waiting, waits_for};
+pub use told::prometheus;
+pub use watch::prepare;

@@ -9,7 +9,7 @@ use crate::sample::{self, Stack};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -154,6 +154,8 @@ pub(crate) struct Sums {
     pub(crate) worst: Vec<Bill>,
     spans: Vec<Span>,
     pub(crate) across: Vec<Across>,
+    /// How it is answered, as the service says.
+    pub(crate) shapes: Vec<Box<str>>,
 }
 
 impl Sums {
@@ -227,7 +229,26 @@ impl Sums {
     }
 }
 
+/// How many shapes of a route are kept.
+const SHAPES_MAX: usize = 16;
+/// How long they are together at most, of all routes, in bytes.
+const SHAPES_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How much is kept of one.
+const SHAPE_BYTES_MAX: usize = 8 * 1024;
+
+static SHAPES_BYTES: AtomicUsize = AtomicUsize::new(0);
+
 impl Route {
+    /// Keeps a shape.
+    pub(crate) fn shape(&self, text: &str) {
+        let text = cut(text, SHAPE_BYTES_MAX);
+        let mut sums = self.sums();
+        let is_new = sums.shapes.len() < SHAPES_MAX && sums.shapes.iter().all(|known| **known != *text);
+        if is_new && SHAPES_BYTES.fetch_add(text.len(), Relaxed) + text.len() <= SHAPES_BYTES_MAX {
+            sums.shapes.push(text.into());
+        }
+    }
+
     fn new(name: &str, tag: sample::Tag) -> Route {
         Route { name: name.into(), tag, sums: Mutex::default(), seeks_place: false.into() }
     }
@@ -305,26 +326,23 @@ thread_local! {
 
 /// The route of this name, which is known from now on.
 pub(crate) fn named(name: &str) -> &'static Route {
-    of_parts("", name)
+    of_parts([name])
 }
 
-/// The route that a method and a path have together, with a blank between them.
-pub(crate) fn of_parts(method: &str, path: &str) -> &'static Route {
-    let ends = path.bytes().rev().take(4).fold(path.len() + method.len(), |sum, byte| sum * 31 + usize::from(byte));
+/// The route whose name is all of these one behind the other.
+pub(crate) fn of_parts<const N: usize>(parts: [&str; N]) -> &'static Route {
+    let ends = parts.iter().fold(0_usize, |sum, part| {
+        let last = part.bytes().rev().take(4);
+        last.fold(sum.wrapping_mul(31) + part.len(), |sum, byte| sum.wrapping_mul(31) + usize::from(byte))
+    });
+    let is_it = |route: &&Route| {
+        let rest = parts.iter().try_fold(&*route.name, |rest, part| rest.strip_prefix(part));
+        rest.is_some_and(str::is_empty)
+    };
     HAD.with(|had| {
         let had = &had[ends % RECENT];
-        let is_it = |route: &Route| match method.len() {
-            0 => *route.name == *path,
-            length => {
-                let name = route.name.as_bytes();
-                name.len() == length + 1 + path.len()
-                    && name.starts_with(method.as_bytes())
-                    && name[length] == b' '
-                    && name.ends_with(path.as_bytes())
-            }
-        };
-        had.get().filter(|route| is_it(route)).unwrap_or_else(|| {
-            let route = if method.is_empty() { known_or_new(path) } else { known_or_new(&format!("{method} {path}")) };
+        had.get().filter(is_it).unwrap_or_else(|| {
+            let route = known_or_new(&parts.concat());
             had.set(Some(route));
             route
         })

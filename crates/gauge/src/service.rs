@@ -1,6 +1,6 @@
 //! A tower layer that bills each request of a service, from its head to the last byte of its answer.
 
-use crate::account::Account;
+use crate::account::{Account, Wait};
 use crate::clock;
 use crate::ledger;
 use crate::route::{self, Bill, Route};
@@ -56,7 +56,7 @@ pub fn layer() -> BillLayer {
 #[cfg(feature = "axum")]
 fn matched<B>(request: &Request<B>) -> &'static Route {
     match request.extensions().get::<axum::extract::MatchedPath>() {
-        Some(path) => route::of_parts(request.method().as_str(), path.as_str()),
+        Some(path) => route::of_parts([request.method().as_str(), " ", path.as_str()]),
         None => route::named(UNMATCHED),
     }
 }
@@ -215,19 +215,22 @@ pub fn tell_requests_above(bound: Option<Duration>) {
 impl Serving {
     /// Ends it if that was all.
     fn unless(self, is_all: bool, at: u64) -> Option<Serving> {
-        self.task.account.ended.store(if is_all { at } else { 0 }, Relaxed);
+        if is_all {
+            self.task.account.ended.store(at, Relaxed);
+        }
         (!is_all).then_some(self)
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.task.end();
         let account = &self.task.account;
-        if account.ended.load(Relaxed) == 0 {
-            account.ended.store(clock::now(), Relaxed);
-        }
-        let ended = account.ended.load(Relaxed);
+        let ended = match account.ended.load(Relaxed) {
+            0 => clock::now(),
+            ended => ended,
+        };
+        account.ended.store(ended, Relaxed);
+        self.task.end(ended);
         if ended.saturating_sub(account.started) >= TOLD_FROM.load(Relaxed) {
             let bill = Bill::of(account, ended).to_json().to_string();
             let route = account.route().map_or("", |route| &route.name);
@@ -260,7 +263,7 @@ where
         let Some(serving) = this.serving else { return Poll::Pending };
         let (polled, at) = serving.task.poll(cx, |cx| this.future.poll(cx));
         let answer = ready!(polled);
-        let Some(serving) = this.serving.take() else { return Poll::Pending };
+        let Some(mut serving) = this.serving.take() else { return Poll::Pending };
         let mut response = answer?;
         serving.task.account.status.store(response.status().as_u16(), Relaxed);
         if *this.has_server_timing {
@@ -269,6 +272,7 @@ where
                 response.headers_mut().append(SERVER_TIMING, value);
             }
         }
+        serving.task.pause(at, Wait::Io);
         Poll::Ready(Ok(response.map(|body| {
             let serving = serving.unless(body.is_end_stream(), at);
             BilledBody { body, serving }
@@ -298,6 +302,8 @@ impl<B: Body> Body for BilledBody<B> {
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Buf::remaining);
             serving.task.account.bytes_out.fetch_add(bytes as u64, Relaxed);
+            // until it is asked for more it waits for its client
+            serving.task.pause(at, Wait::Io);
         }
         let is_all = frame.is_none() || this.body.is_end_stream();
         *this.serving = this.serving.take().and_then(|serving| serving.unless(is_all, at));

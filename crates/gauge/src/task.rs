@@ -6,6 +6,7 @@ use crate::place;
 use crate::waker::{Around, Waking};
 use crate::watch;
 use pin_project_lite::pin_project;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -94,10 +95,15 @@ impl Task {
     }
 
     /// Ends it: what it still waits for when it is given up is waited for too.
-    pub(crate) fn end(&mut self) {
-        if let Some(paused) = self.paused.take() {
-            self.resumed(&paused, clock::now());
+    pub(crate) fn end(&self, at: u64) {
+        if let Some(paused) = &self.paused {
+            self.resumed(paused, at);
         }
+    }
+
+    /// Notes that it waits from now on until it is polled again.
+    pub(crate) fn pause(&mut self, at: u64, kind: Wait) {
+        self.paused = Some(Paused { at, kind, holds: false });
     }
 
     /// Says at once that it waits and holds locks.
@@ -218,7 +224,37 @@ pub fn rows(count: u64) {
     account::with(|account| account.rows.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
 }
 
-/// The route of the request that this is called for, where it is known only by now.
-pub fn route(name: &str) {
-    account::with(|account| account.set_route(crate::route::named(name)));
+/// The route of the request that this is called for, where it is known only by now: its name is all of these one behind the other.
+///
+/// ```
+/// thalweg_gauge::route(["GET /", "flights"]);
+/// ```
+pub fn route<const N: usize>(name: [&str; N]) {
+    account::with(|account| account.set_route(crate::route::of_parts(name)));
+}
+
+/// Says what the future that is being polled waits for, in a function that polls by itself; see [`waiting`].
+pub fn waits_for(kind: Wait) {
+    account::waits_for(kind);
+}
+
+/// Says how the route of the request that this is called for is answered: a query's text, with parameters for what differs. Sixteen are kept
+/// of each route, 4 MiB of all together.
+pub fn shape(text: &str) {
+    thread_local! {
+        /// Those that the thread has said, by what tells them apart as a rule.
+        static SAID: [Cell<u64>; 64] = const { [const { Cell::new(0) }; 64] };
+    }
+    account::with(|account| {
+        let Some(route) = account.route() else { return };
+        let ends = text.bytes().take(8).chain(text.bytes().rev().take(8));
+        let ends = ends.fold(text.as_ptr() as u64, |sum, byte| sum.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
+        let mark = (ends ^ text.len() as u64).wrapping_mul(31) ^ route.tag;
+        SAID.with(|said| {
+            let said = &said[(mark % 64) as usize];
+            if said.replace(mark) != mark {
+                route.shape(text);
+            }
+        });
+    });
 }

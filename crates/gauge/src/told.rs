@@ -130,6 +130,7 @@ pub(crate) fn whole_route(route: &Route) -> Value {
         json!({ "seconds_ago": ago.as_secs(), "requests": span.count, "mean_ms": mean, "max_ms": ms(span.longest), "powers": powers })
     });
     told["over_time"] = spans.collect();
+    told["shapes"] = sums.shapes.iter().map(|shape| json!(shape)).collect();
     told["worst"] = sums.worst.iter().map(Bill::to_json).collect();
     told
 }
@@ -159,7 +160,7 @@ pub(crate) fn locks() -> Value {
 }
 
 /// Everything summed, in Prometheus's text format.
-pub(crate) fn prometheus() -> String {
+pub fn prometheus() -> String {
     let mut text = String::new();
     let routes = route::all();
     let mut family = |name: &str, kind: &str, help: &str, of: &dyn Fn(&Sums, &str, &mut String)| {

@@ -32,6 +32,7 @@ use nix::errno::Errno;
 use pages::Pages;
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may take nothing of an answer.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client stays connected at most: nobody keeps a place from others.
-const CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
+const CONNECTION_TIME_MAX: Duration = Duration::from_secs(90);
 /// How long to wait after a failure to accept for want of something.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -71,6 +72,11 @@ impl Admin {
         let address = described.strip_prefix("http://").unwrap_or(&described);
         tracing::info!(target: "notice", "Admin server listening on {address}");
         Ok(Self { listener })
+    }
+
+    /// Where, unless that is a Unix socket.
+    pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
+        self.listener.local_addr()
     }
 
     /// Answers until it cannot go on.
@@ -113,9 +119,8 @@ fn is_want(error: &io::Error) -> bool {
 
 /// One client, request by request. What goes wrong with its connection is its own affair.
 async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(pages: &Pages, stream: S) {
-    let service = service_fn(|request: Request<Incoming>| async move {
-        Ok::<_, Infallible>(pages.answer(request.uri().path()).await)
-    });
+    let service =
+        service_fn(|request: Request<Incoming>| async move { Ok::<_, Infallible>(pages.answer(request.uri()).await) });
     let stream = Framed::new(Socket::new(stream, STALL_TIMEOUT));
     let connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)

@@ -5,6 +5,7 @@ mod browse;
 mod form;
 mod going;
 mod page;
+pub(crate) mod route;
 mod text;
 mod wanted;
 
@@ -78,7 +79,7 @@ pub(crate) async fn call(
     body: &mut RequestBody,
 ) -> (Result<Response<Body>, ApiError>, Option<Identified>) {
     let mut bill = Laps::start();
-    let mut given = Given::of(in_force, parts);
+    let mut given = Given { is_called: true, ..Given::of(in_force, parts) };
     let answered = attempts((state, in_force), parts, body, &mut bill, &mut given).await;
     if let Err(error) = &answered {
         log::failure(error);
@@ -154,6 +155,8 @@ struct Given<'a> {
     site: Option<&'a Site>,
     /// Whether a page of the API's own is asked for.
     is_browsed: bool,
+    /// Whether code in the same process asks, for whose own request the bill is.
+    is_called: bool,
     /// The cookie that tokens may come in.
     cookie: Option<Cookie<'a>>,
     /// Who asks, once that is known.
@@ -278,6 +281,12 @@ async fn of_api<'a>(
         is_flat_allowed,
         of_page: None,
     };
+    match wanted {
+        Wanted::Rows(_, target) | Wanted::Options(Some(target)) => {
+            route::of_target((state, in_force), &snapshot, (&parts.method, schema), target, given);
+        }
+        Wanted::Options(None) | Wanted::Description => route::of_root(state, &parts.method, given),
+    }
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),
         Wanted::Options(target) => return going.options(target),

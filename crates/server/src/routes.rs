@@ -126,6 +126,7 @@ impl Mount {
         asked.uri = self.within(&parts.uri);
         asked.extensions.insert(api.clone());
         asked.extensions.insert(Peer(peer.into()));
+        flow::route::of_handler(&parts.method, &self.prefix);
         let request = Request::from_parts(asked, ClientBody::new(body, is_verbose));
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {
             Ok(response) => (response.map(Body::of_code), None),

@@ -65,6 +65,7 @@ pub struct Server {
     listener: Option<Listener>,
     /// The server for operators, if there is one. It ends with this.
     admin: JoinSet<io::Error>,
+    admin_addr: Option<SocketAddr>,
 }
 
 /// Why a server cannot start.
@@ -138,6 +139,11 @@ impl Server {
     /// (`server-reuseport`).
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.as_ref().and_then(Listener::local_addr)
+    }
+
+    /// The address of the server for operators, if there is one, and not on a Unix socket.
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin_addr
     }
 
     /// Waits until the first attempt to load the schema cache has ended, well or not. An error says that no other will end
@@ -367,6 +373,7 @@ impl ServerBuilder {
         self.routes.check(&config).map_err(ServerError::Joined)?;
         self.additions.check(&[site::STATIC]).map_err(ServerError::Joined)?;
         tracing::info!(target: "notice", "Starting Thalweg {}", env!("CARGO_PKG_VERSION"));
+        thalweg_gauge::prepare();
         let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
         for warning in in_force.warnings() {
             tracing::info!(target: "notice", "{warning}");
@@ -412,10 +419,11 @@ impl ServerBuilder {
             .map(|kind| signal(kind).map_err(ServerError::Signals));
         tokio::spawn(follow(state.clone(), reload_schema?, reload_config?));
         tokio::spawn(keep_fetched(state.clone()));
-        let mut admin = JoinSet::new();
+        let (mut admin, mut admin_addr) = (JoinSet::new(), None);
         if let Some(place) = admin::place(&state.start) {
             let bound = Admin::bind(&place).await;
             let bound = bound.map_err(|error| ServerError::Admin(place.to_string(), error))?;
+            admin_addr = bound.local_addr();
             admin.spawn(bound.serve(state.clone()));
         }
         let listener = match state.start.server_reuseport {
@@ -428,6 +436,6 @@ impl ServerBuilder {
         tokio::spawn(keep_loaded(state.clone()));
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         tokio::spawn(listen(state.clone()));
-        Ok(Server { state, listener, admin })
+        Ok(Server { state, listener, admin, admin_addr })
     }
 }

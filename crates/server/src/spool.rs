@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use thalweg_gauge::blocking;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -185,7 +186,7 @@ impl Writer {
         }
         let segment = self.segment.take().filter(|segment| segment.bytes.load(Ordering::Relaxed) < SEGMENT_BYTES);
         let (room, written) = (self.room.clone(), chunks.clone());
-        let writing = tokio::task::spawn_blocking(move || append(segment, &room, &written, bytes));
+        let writing = tokio::task::spawn_blocking(blocking(move || append(segment, &room, &written, bytes)));
         let (segment, at) = match writing.await {
             Ok(Ok(written)) => {
                 self.room.is_failing.store(false, Ordering::Relaxed);
@@ -281,7 +282,7 @@ impl Reader {
                 Some(Piece::Disk { segment, at, bytes }) => {
                     drop(queue);
                     self.shared.taken.notify_one();
-                    self.reading = Some(tokio::task::spawn_blocking(move || read(&segment, at, bytes)));
+                    self.reading = Some(tokio::task::spawn_blocking(blocking(move || read(&segment, at, bytes))));
                 }
                 None if queue.is_finished => return Poll::Ready(None),
                 None if !queue.has_writer => return Poll::Ready(Some(Err(Missing))),

@@ -27,8 +27,9 @@ use crate::error::ApiError;
 use crate::log;
 use crate::state::State;
 use preamble::Preamble;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use thalweg_catalog::Runs;
+use thalweg_gauge::{Wait, waiting};
 use thalweg_rows::RowSink;
 use thalweg_wire::{Connection, Error, Pooled, Progress, Query, SessionState, StepError, Texts};
 
@@ -57,7 +58,9 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
         return Err(ApiError::no_such_role(session.role));
     }
     let identity = session.identity();
-    let mut connection = state.pool.get(identity).await?;
+    let mut connection = waiting(Wait::Pool, state.pool.get(identity)).await?;
+    // what it said of its session was for nobody's request
+    connection.take_received();
     let runs_anything = session.runs == Runs::Anything;
     connection.reset_behind(runs_anything);
     let kept = identity.filter(|_| connection.owns_session());
@@ -109,14 +112,14 @@ impl Entered {
         self.connection.distrust();
         let progress = match self.preamble.is_empty() && !self.rolls_back {
             true => {
-                log::note_queries(queries);
-                self.connection.run(queries, sink).await
+                note(queries, queries);
+                waiting(Wait::Database, self.connection.run(queries, sink)).await
             }
             false => {
                 let mut all = self.preamble.before(queries);
                 all.extend(self.rollback());
-                log::note_queries(&all);
-                self.connection.run(&all, sink).await
+                note(queries, &all);
+                waiting(Wait::Database, self.connection.run(&all, sink)).await
             }
         };
         self.noted(progress)
@@ -130,8 +133,8 @@ impl Entered {
     ) -> Result<Progress, StepError<S::Error>> {
         self.connection.distrust();
         let all = self.preamble.before(queries);
-        log::note_queries(&all);
-        let progress = self.connection.begin(&all, sink).await;
+        note(queries, &all);
+        let progress = waiting(Wait::Database, self.connection.begin(&all, sink)).await;
         self.noted(progress)
     }
 
@@ -141,12 +144,12 @@ impl Entered {
         queries: &[Query<'_>],
         sink: &mut S,
     ) -> Result<Progress, StepError<S::Error>> {
-        log::note_queries(queries);
+        note(&[], queries);
         let progress = match self.rolls_back {
-            false => self.connection.end(queries, sink).await,
+            false => waiting(Wait::Database, self.connection.end(queries, sink)).await,
             true => {
                 let all: Vec<Query<'_>> = queries.iter().copied().chain(self.rollback()).collect();
-                self.connection.end(&all, sink).await
+                waiting(Wait::Database, self.connection.end(&all, sink)).await
             }
         };
         self.noted(progress)
@@ -173,7 +176,13 @@ impl Entered {
         cx: &mut Context<'_>,
         sink: &mut S,
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
-        let progress = ready!(self.connection.poll_step(cx, sink));
+        let progress = match self.connection.poll_step(cx, sink) {
+            Poll::Ready(progress) => progress,
+            Poll::Pending => {
+                thalweg_gauge::waits_for(Wait::Database);
+                return Poll::Pending;
+            }
+        };
         Poll::Ready(self.noted(progress))
     }
 
@@ -189,6 +198,7 @@ impl Entered {
 
     /// Notes what is known of the session where the transaction has ended.
     fn noted<E>(&mut self, progress: Result<Progress, StepError<E>>) -> Result<Progress, StepError<E>> {
+        thalweg_gauge::count("postgresql_bytes", self.connection.take_received());
         let state = match &progress {
             Ok(Progress::Done) if self.rolls_back => take(&mut self.after_rollback),
             Ok(Progress::Done) => take(&mut self.after),
@@ -207,6 +217,14 @@ impl Entered {
     fn has_gone_back(&self, error: &thalweg_wire::Error) -> bool {
         self.connection.is_idle() && error.code().is_some_and(|code| code != INSUFFICIENT_PRIVILEGE)
     }
+}
+
+/// Notes what is sent in one round trip, of which these are the request's own.
+fn note(own: &[Query<'_>], sent: &[Query<'_>]) {
+    log::note_queries(sent);
+    own.iter().for_each(|query| thalweg_gauge::shape(query.text));
+    thalweg_gauge::count("round_trips", 1);
+    thalweg_gauge::count("statements", sent.len() as u64);
 }
 
 /// Takes what is known for one end of one transaction: of a second, nothing is.

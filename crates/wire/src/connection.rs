@@ -208,6 +208,11 @@ impl Connection {
         std::mem::take(&mut self.busy)
     }
 
+    /// How many bytes PostgreSQL has sent since this was last asked.
+    pub fn take_received(&mut self) -> u64 {
+        self.input.take_received()
+    }
+
     /// Messages that may come at any time.
     pub(crate) fn asynchronous(&mut self, tag: u8, body: std::ops::Range<usize>) -> Result<(), Error> {
         let body = self.input.bytes(body);

@@ -20,6 +20,8 @@ const HEADER_BYTES: usize = 5;
 pub(crate) struct Input {
     buffer: Vec<u8>,
     unread: Range<usize>,
+    /// How much has been received.
+    received: u64,
 }
 
 /// The place of one message in the buffer: its tag, and what follows its length.
@@ -30,11 +32,16 @@ pub(crate) struct Message {
 
 impl Input {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; BUFFER_BYTES], unread: 0..0 }
+        Self { buffer: vec![0; BUFFER_BYTES], unread: 0..0, received: 0 }
     }
 
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
+    }
+
+    /// How many bytes have been received since this was last asked.
+    pub(crate) fn take_received(&mut self) -> u64 {
+        std::mem::take(&mut self.received)
     }
 
     /// Whether nothing is here that has not been read.
@@ -72,6 +79,7 @@ impl Input {
             0 => Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
             n => {
                 self.unread.end += n;
+                self.received += n as u64;
                 Poll::Ready(Ok(()))
             }
         }

@@ -13,9 +13,9 @@ pub(super) async fn in_turn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Busy> {
     let slot = slots.next().await.map_err(|_| Busy)?;
-    let worked = spawn_blocking(move || {
+    let worked = spawn_blocking(thalweg_gauge::blocking(move || {
         let _slot = slot;
         work()
-    });
+    }));
     Ok(worked.await.ok())
 }

@@ -11,7 +11,7 @@ pub(super) fn written(state: &State) -> String {
     let mut text = Text::default();
     postgrest(&mut text, state);
     ours(&mut text, state);
-    text.text
+    text.text + &thalweg_gauge::prometheus()
 }
 
 fn postgrest(text: &mut Text, state: &State) {

@@ -5,8 +5,9 @@ use crate::schema::described;
 use crate::state::State;
 use bytes::Bytes;
 use http_body::Frame;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::{Response, StatusCode, Uri};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -30,6 +31,9 @@ enum Page {
     Config,
 }
 
+/// Where the gauge's pages are.
+const BILL: &str = "/admin/bill";
+
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
 
@@ -48,7 +52,15 @@ impl Pages {
     }
 
     /// The answer to a request for a path, whatever its method is.
-    pub(super) async fn answer(&self, path: &str) -> Response<Whole> {
+    pub(super) async fn answer(&self, address: &Uri) -> Response<Whole> {
+        let (path, query) = (address.path(), address.query().unwrap_or_default());
+        let of_bill = path
+            .strip_prefix(BILL)
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            .or(Some(path).filter(|path| *path == "/findings"));
+        if let Some(of_bill) = of_bill {
+            return bill(of_bill, query).await;
+        }
         let Some((_, page)) = PAGES.iter().find(|(known, _)| *known == path) else {
             return empty(StatusCode::NOT_FOUND);
         };
@@ -78,6 +90,22 @@ impl Pages {
         *last = (load, Arc::downgrade(&made));
         Some(Bytes::from_owner(Shared(made)))
     }
+}
+
+/// What requests cost.
+async fn bill(path: &str, query: &str) -> Response<Whole> {
+    if path.is_empty() {
+        // a page finds what it shows beside itself
+        let mut response = empty(StatusCode::PERMANENT_REDIRECT);
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static("bill/"));
+        return response;
+    }
+    let (head, body) = thalweg_gauge::admin::answer(path, query).await.into_parts();
+    let body = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(never) => match never {},
+    };
+    Response::from_parts(head, Whole(body))
 }
 
 /// Bytes that whoever reads them keeps.

@@ -93,6 +93,7 @@ impl<'q> Batch<'q> {
             None => ApiError::step(&error, is_anonymous),
         })?;
         bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
+        thalweg_gauge::rows(sink.rows);
         if progress == Progress::Paused || sink.is_too_much() {
             return Err(ApiError::page_too_large());
         }

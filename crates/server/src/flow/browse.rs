@@ -12,6 +12,7 @@ mod writing;
 
 use super::going::Going;
 use super::page::{BUSY_BYTES_MIN, Work, made, of_renderer, of_template_error};
+use super::route;
 use super::wanted::{self, Wanted};
 use super::{Answered, Given, RequestText};
 use crate::answer::{Body, respond};
@@ -76,6 +77,9 @@ pub(super) async fn attempt<'a>(
         return Ok((browsing.write(body, bill).await?, None));
     }
     let resource = Resource::parse(parts.uri.path())?;
+    if let Resource::Relation(name) = &resource {
+        route::of_target((state, in_force), &snapshot, (&parts.method, schema), Target::Relation(name), given);
+    }
     match (Wanted::of(&in_force.config, &resource, parts)?, address.says("new"), address.says("edit")) {
         (Wanted::Rows(_, Target::Relation(name)), Some(_), _) => {
             let relation = browsing.relation(name)?;

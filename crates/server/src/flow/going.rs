@@ -205,7 +205,9 @@ impl<'a> Going<'a> {
         let Self { state, in_force, parts, .. } = *self;
         let session = self.session(Nature::of(plan).runs, request.preferences.timezone, None).in_one_snapshot(true);
         let download = Download { state, config: &in_force.config, parts, plan, value, session: &session };
-        Ok((download.answer(bill).await?, Some(1)))
+        let response = download.answer(bill).await?;
+        thalweg_gauge::rows(1);
+        Ok((response, Some(1)))
     }
 
     /// Writes the plan's statements, and keeps them if they are asked for again.

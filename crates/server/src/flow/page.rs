@@ -7,6 +7,7 @@
 use super::batch::Batch;
 use super::form;
 use super::going::Going;
+use super::route;
 use super::{Answered, Given, RequestText};
 use crate::answer::{Body, off_the_worker, respond};
 use crate::auth::{Who, cookie};
@@ -82,6 +83,7 @@ pub(super) async fn attempt<'a>(
     }
     let loaded = site.loaded();
     if let Some(file) = parts.uri.path().strip_prefix("/static/") {
+        route::of_files(&parts.method);
         let served = loaded.files.answer(&state.outlet, parts, file).await;
         return served.map(|response| (response, None)).ok_or_else(ApiError::no_page);
     }
@@ -90,6 +92,7 @@ pub(super) async fn attempt<'a>(
         Ok(None) => return beside(&loaded.pages, parts).ok_or_else(ApiError::no_page),
         Err(error) => return beside(&loaded.pages, parts).ok_or_else(|| ApiError::of_path(&error)),
     };
+    route::of_page(&parts.method, &found.page.template);
     let has_forms = !found.page.front.forms.is_empty();
     let is_sent = parts.method == Method::POST && has_forms;
     if is_sent {
@@ -424,11 +427,11 @@ pub(super) async fn made(
     }
     let _turn = state.turns.next().await?;
     let mut out = Page::of_any_size(&state.outlet);
-    let making = tokio::task::spawn_blocking(move || match write(&mut out) {
+    let making = tokio::task::spawn_blocking(thalweg_gauge::blocking(move || match write(&mut out) {
         Ok(true) => Ok(out),
         Ok(false) => Err(ApiError::too_many_answers()),
         Err(error) => Err(error),
-    });
+    }));
     making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
 }
 

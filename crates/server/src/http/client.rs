@@ -44,7 +44,8 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
         asked.notify_one();
-        async move { exchange(state, peer, request, S::SHOWS_CUTS).await }
+        let (bill, request) = thalweg_gauge::open(thalweg_gauge::UNMATCHED, request);
+        bill.answer(exchange(state, peer, request, S::SHOWS_CUTS))
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
@@ -144,6 +145,7 @@ fn tell(
         (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
     }
     state.vitals.answered(answer.response.status());
+    answer.bill.charge();
     log::access(peer, (parts, asked), &answer, &queries);
     answer.response
 }

@@ -22,12 +22,14 @@ pub(crate) struct Collected {
     at: usize,
     found: Vec<Found>,
     bytes: usize,
+    /// How many rows there are, of all queries.
+    pub(crate) rows: u64,
     pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
 
 impl Collected {
     pub(crate) fn new(replies: Vec<(usize, Reply)>, found: Vec<Found>) -> Self {
-        Self { replies, at: 0, found, bytes: 0, set_by_sql: (None, None) }
+        Self { replies, at: 0, found, bytes: 0, rows: 0, set_by_sql: (None, None) }
     }
 
     /// Whether there is more than a page may be made of.
@@ -45,6 +47,7 @@ impl Collected {
 
     fn keep(&mut self, query: usize, row: RowView<'_>) -> Demand {
         self.bytes += row.size_bytes() + size_of::<usize>();
+        self.rows += 1;
         if self.is_too_much() {
             return Demand::Pause;
         }
@@ -76,7 +79,7 @@ impl RowSink for Collected {
     }
 
     fn restart(&mut self) -> bool {
-        (self.at, self.bytes, self.set_by_sql) = (0, 0, (None, None));
+        (self.at, self.bytes, self.rows, self.set_by_sql) = (0, 0, 0, (None, None));
         for found in &mut self.found {
             found.table.clear();
             found.tally.clear();

@@ -177,7 +177,7 @@ impl Representation {
             Source::Held(bytes) => Ok(Opened::Held(bytes.clone())),
             Source::OnDisk(path, _) => {
                 let path = path.clone();
-                let opening = tokio::task::spawn_blocking(move || OpenedFile::open(&path));
+                let opening = tokio::task::spawn_blocking(thalweg_gauge::blocking(move || OpenedFile::open(&path)));
                 opening.await.map_err(io::Error::other)?.map(Opened::File)
             }
         }

@@ -263,6 +263,7 @@ impl Run<'_> {
     /// The response to a transaction that has ended well.
     fn ended(&self, mut replies: Replies, mut held: Held) -> Result<Outcome, ApiError> {
         let (rows, total) = (self.returned(&replies), replies.total());
+        thalweg_gauge::rows(rows);
         let prepared = self.prepared;
         let rows_cut = prepared.rows_cut.filter(|most| replies.rows() > *most);
         if !self.head_only && prepared.form != Form::Nothing && prepared.has_body {

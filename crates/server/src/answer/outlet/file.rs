@@ -38,7 +38,7 @@ impl FilePart {
         let reading = self.reading.get_or_insert_with(|| {
             let (file, at) = (self.file.clone(), self.left.start);
             let bytes = PIECE_BYTES.min(self.left.end - at) as usize;
-            tokio::task::spawn_blocking(move || file.read(at, bytes))
+            tokio::task::spawn_blocking(thalweg_gauge::blocking(move || file.read(at, bytes)))
         });
         let read = ready!(Pin::new(reading).poll(cx));
         self.reading = None;

@@ -64,7 +64,7 @@ impl Flow {
         let (waited, given_at) = (Duration::ZERO, Some(Instant::now()));
         let state = State { chunks, source, waited, given_at, outlet: outlet.clone() };
         let shared = Arc::new(Mutex::new(state));
-        let watching = tokio::spawn(watch(Arc::downgrade(&shared), outlet)).abort_handle();
+        let watching = tokio::spawn(thalweg_gauge::billed(watch(Arc::downgrade(&shared), outlet))).abort_handle();
         Self { shared, watching }
     }
 
@@ -186,7 +186,10 @@ impl Rows for Flowing {
         Poll::Ready(match ready!(entered.poll_step(cx, replies)) {
             Ok(Progress::Paused) => Ok((replies.encoder.take(), false)),
             // a response that flows is of a pipeline with an end
-            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => Ok((replies.encoder.finish(), true)),
+            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => {
+                thalweg_gauge::rows(replies.rows());
+                Ok((replies.encoder.finish(), true))
+            }
             Err(error) => Err(torn(&error)),
         })
     }

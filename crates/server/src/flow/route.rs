@@ -1,0 +1,67 @@
+//! Whose a request's bill is: what is found of it in the catalog or among the pages, never what a client wrote.
+
+use super::Given;
+use crate::config::InForce;
+use crate::schema::Snapshot;
+use crate::state::State;
+use hyper::Method;
+use thalweg_gauge::route;
+use thalweg_request::Target;
+
+/// A relation or a function that there is, by its path as it is without escapes; in a schema that is not the first one, with its name.
+pub(super) fn of_target(
+    (state, in_force): (&State, &InForce),
+    snapshot: &Snapshot,
+    (method, schema): (&Method, &str),
+    target: Target<'_>,
+    given: &Given<'_>,
+) {
+    if given.is_called {
+        return;
+    }
+    let catalog = &snapshot.catalog;
+    let (before, name, is_known) = match target {
+        Target::Relation(name) => ("/", name, catalog.find(schema, name).is_some()),
+        Target::Function(name) => ("/rpc/", name, catalog.functions(name).iter().any(|of| *of.schema == *schema)),
+    };
+    if is_known {
+        let (behind, schema) = if schema == in_force.config.default_schema() { ("", "") } else { (" of ", schema) };
+        route([named(method), state.prefix(), before, name, behind, schema]);
+    }
+}
+
+/// The description of a schema.
+pub(super) fn of_root(state: &State, method: &Method, given: &Given<'_>) {
+    if !given.is_called {
+        route([named(method), state.prefix(), "/"]);
+    }
+}
+
+/// A page of a site, by its template.
+pub(super) fn of_page(method: &Method, template: &str) {
+    route([named(method), template]);
+}
+
+/// All files of a site.
+pub(super) fn of_files(method: &Method) {
+    route([named(method), "/static/"]);
+}
+
+/// All paths of a handler of code that joins in.
+pub(crate) fn of_handler(method: &Method, prefix: &str) {
+    route([named(method), prefix, "/"]);
+}
+
+/// A method with a blank behind it. What a client makes up has no name of its own.
+fn named(method: &Method) -> &'static str {
+    const KNOWN: [(&Method, &str); 7] = [
+        (&Method::GET, "GET "),
+        (&Method::HEAD, "HEAD "),
+        (&Method::POST, "POST "),
+        (&Method::PATCH, "PATCH "),
+        (&Method::PUT, "PUT "),
+        (&Method::DELETE, "DELETE "),
+        (&Method::OPTIONS, "OPTIONS "),
+    ];
+    KNOWN.iter().find(|(known, _)| *known == method).map_or("(other) ", |(_, name)| name)
+}
