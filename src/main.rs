@@ -18,6 +18,9 @@ use thalweg_server::{Config, Sources, Visitor};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<mimalloc::MiMalloc> = CountingAllocator(mimalloc::MiMalloc);
 
+#[cfg(feature = "copies")]
+thalweg_gauge::count_copies!();
+
 /// The fastest line from a PostgreSQL database to the people who read it.
 #[derive(Parser)]
 #[command(name = "thalweg", version, disable_version_flag = true, args_conflicts_with_subcommands = true)]
