@@ -8,7 +8,7 @@ use crate::tally::{self, Counts};
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a request waits for.
@@ -216,26 +216,47 @@ impl Account {
         }
     }
 
-    fn charge(&self, spent: Counts, (live, peak): (i64, i64)) {
-        for (sum, spent) in [
-            (&self.allocations, spent.allocations),
-            (&self.allocated_bytes, spent.allocated_bytes),
-            (&self.copies, spent.copies),
-            (&self.copied_bytes, spent.copied_bytes),
-        ] {
-            if spent > 0 {
-                sum.fetch_add(spent, Relaxed);
-            }
-        }
+    fn charge(&self, by: By, spent: Counts, (live, peak): (i64, i64)) {
+        by.add(&self.allocations, spent.allocations);
+        by.add(&self.allocated_bytes, spent.allocated_bytes);
+        by.add(&self.copies, spent.copies);
+        by.add(&self.copied_bytes, spent.copied_bytes);
         // of threads that work for it at once the last one says what it holds
         self.live_bytes.store(live, Relaxed);
-        self.peak_bytes.fetch_max(peak, Relaxed);
+        if peak > self.peak_bytes.load(Relaxed) {
+            self.peak_bytes.fetch_max(peak, Relaxed);
+        }
     }
 
-    fn charge_time(&self, polled: Polled) {
-        self.cpu.fetch_add(polled.cpu, Relaxed);
-        self.longest_poll.fetch_max(polled.wall, Relaxed);
+    fn charge_time(&self, by: By, polled: Polled) {
+        by.add(&self.cpu, polled.cpu);
+        if polled.wall > self.longest_poll.load(Relaxed) {
+            self.longest_poll.fetch_max(polled.wall, Relaxed);
+        }
         self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
+    }
+}
+
+/// Who adds to an account: its only owner, which most have, or one of several.
+#[derive(Clone, Copy)]
+struct By {
+    is_alone: bool,
+}
+
+impl By {
+    fn of(account: &Arc<Account>) -> By {
+        let is_alone = Arc::strong_count(account) == 1;
+        // what others have added stands there once they have let go of it
+        fence(Acquire);
+        By { is_alone }
+    }
+
+    fn add(self, sum: &AtomicU64, number: u64) {
+        match number {
+            0 => {}
+            _ if self.is_alone => sum.store(sum.load(Relaxed) + number, Relaxed),
+            _ => drop(sum.fetch_add(number, Relaxed)),
+        }
     }
 }
 
@@ -286,7 +307,7 @@ impl<'a> Work<'a> {
         let before = AT.get();
         if let Some(outer) = before.account {
             // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
-            unsafe { outer.as_ref() }.charge(now.since(before.since), tally.held());
+            unsafe { outer.as_ref() }.charge(By { is_alone: false }, now.since(before.since), tally.held());
         }
         tally.hold(account.live_bytes.load(Relaxed));
         AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), since: now });
@@ -318,9 +339,10 @@ impl<'a> Work<'a> {
         let ended = clock::now();
         let tally = tally::mine();
         let now = tally.now();
-        self.account.charge(now.since(AT.get().since), tally.held());
+        let by = By::of(self.account);
+        self.account.charge(by, now.since(AT.get().since), tally.held());
         let wall = ended.saturating_sub(self.started);
-        self.account.charge_time(clock::end(wall, self.before.account.is_some()));
+        self.account.charge_time(by, clock::end(wall, self.before.account.is_some()));
         match self.before.account {
             // SAFETY: as in `on`.
             Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),

@@ -148,6 +148,7 @@ pub fn open<B: Body + 'static>(route: &str, request: Request<B>) -> (Opened, Req
     opened(route::named(route), request)
 }
 
+#[inline]
 fn opened<B: Body + 'static>(route: &'static Route, request: Request<B>) -> (Opened, Request<B>) {
     let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
     let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
@@ -193,6 +194,7 @@ impl Opened {
     }
 
     /// Charges what makes the answer, and then the making of its body.
+    #[inline]
     pub fn answer<F>(self, future: F) -> Answering<F> {
         Answering { future, serving: Some(self.serving), has_server_timing: self.has_server_timing }
     }
