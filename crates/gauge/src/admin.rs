@@ -24,13 +24,21 @@ const KEPT_MAX: usize = 8;
 const KEPT_NAME_BYTES_MAX: usize = 64;
 
 const PAGE: &str = include_str!("admin/page.html");
+/// The page's own style and script, and its own address, are all that it may use. A test says the checksums.
+const PAGE_MAY: &str = "default-src 'none'; style-src 'sha256-Iz8b6jF7lem9AWR236E4RFsRPXCyciKLeW+AfZ9G9MM='; script-src 'sha256-CtRwUt8Kxo1TjBWJ1tvPn/0lK+90gpUlepKzLEfK4/s='; connect-src 'self'; \
+                        img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+/// A flame graph has a script that searches and zooms. It runs as a stranger's, so that nothing in a name could ask for anything here.
+const FLAME_MAY: &str = "sandbox allow-scripts allow-modals; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                         frame-ancestors 'none'";
+const OTHERS_MAY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// A service with the gauge's pages. It knows no password: give it an address that operators only reach.
 ///
 /// | path | |
 /// |---|---|
 /// | `/` | the page |
-/// | `/routes`, `/route?name=` | sums by route; one with its histogram, its worst requests, and over time |
+/// | `/routes` | sums by route: `like` part of its name, so many as `most` says, by `order` (a column of the page) and `up` to 1 |
+/// | `/route?name=` | one with its histogram, its worst requests, and over time |
 /// | `/findings` | what is wrong |
 /// | `/locks` | who waited for whom |
 /// | `/flame?route=&of=cpu` | a flame graph: `of` is `cpu`, `waits`, `allocated` or `copied`; `seconds` up to 60; `as` is `svg`, `folded`, `pprof` or `speedscope`; `keep=NAME` keeps it, and `minus=NAME` subtracts |
@@ -67,10 +75,14 @@ impl<B> Service<Request<B>> for Admin {
 pub async fn answer(path: &str, query: &str) -> Answer {
     let query = Query::of(query);
     match path {
-        "/" => of("text/html; charset=utf-8", PAGE.into()),
-        "/routes" => json(&told::routes()),
+        "/" | "" => allowed(PAGE_MAY, of("text/html; charset=utf-8", PAGE.into())),
+        "/routes" => routes(&query).await,
         "/route" => match query.get("name").and_then(|name| route::known(&name)) {
-            Some(route) => json(&told::whole_route(route)),
+            Some(route) => {
+                let mut told = told::whole_route(route);
+                told["kept"] = unpoisoned(&KEPT).iter().map(|kept| kept.name.clone()).collect();
+                json(&told)
+            }
             None => refused(StatusCode::NOT_FOUND, "there is no route of this name"),
         },
         "/findings" => {
@@ -91,7 +103,15 @@ fn of(media_type: &'static str, body: Bytes) -> Answer {
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media_type));
     headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
-    response
+    headers.insert(header::X_FRAME_OPTIONS, header::HeaderValue::from_static("DENY"));
+    headers.insert(header::REFERRER_POLICY, header::HeaderValue::from_static("no-referrer"));
+    allowed(OTHERS_MAY, response)
+}
+
+/// What a browser may do with an answer.
+fn allowed(policy: &'static str, mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, header::HeaderValue::from_static(policy));
+    answer
 }
 
 fn json(value: &serde_json::Value) -> Answer {
@@ -101,7 +121,28 @@ fn json(value: &serde_json::Value) -> Answer {
 fn refused(status: StatusCode, why: &str) -> Answer {
     let mut response = json(&serde_json::json!({ "message": why }));
     *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+    }
     response
+}
+
+async fn routes(query: &Query<'_>) -> Answer {
+    let bad = |why| refused(StatusCode::BAD_REQUEST, why);
+    let order = query.get("order").unwrap_or_else(|| "wall".to_owned());
+    let Some(order) = told::ORDERS.into_iter().find(|known| *known == order) else {
+        return bad("order: the name of a column");
+    };
+    let Ok(most) = query.get("most").map_or(Ok(usize::MAX), |most| most.parse()) else {
+        return bad("most: how many routes");
+    };
+    let (like, is_up) = (query.get("like").unwrap_or_default(), query.get("up").is_some_and(|up| up == "1"));
+    // ten thousand take their time
+    let told = tokio::task::spawn_blocking(move || told::routes(order, is_up, &like, most).to_string()).await;
+    told.map_or_else(
+        |error| refused(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        |told| of("application/json", told.into()),
+    )
 }
 
 /// The parameters of an address.
@@ -112,12 +153,21 @@ impl<'a> Query<'a> {
         Query(form_urlencoded::parse(text.as_bytes()).collect())
     }
 
+    /// What a name is given. Nothing is none, as forms have it.
     fn get(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone().into_owned())
+        let value = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone().into_owned());
+        value.filter(|value| !value.is_empty())
     }
 }
 
-static KEPT: Mutex<VecDeque<(String, Samples)>> = Mutex::new(VecDeque::new());
+/// Samples that are subtracted from later ones.
+struct Kept {
+    name: String,
+    kind: String,
+    samples: Samples,
+}
+
+static KEPT: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 type Refusal = (StatusCode, String);
 
@@ -137,28 +187,34 @@ async fn flame(query: &Query<'_>) -> Result<Answer, Refusal> {
     if !["svg", "folded", "pprof", "speedscope"].contains(&&*form) {
         return Err(bad("as: svg, folded, pprof or speedscope"));
     }
-    let mut samples = taken(&kind, seconds).await?;
-    if let Some(route) = &route {
-        samples = samples.of_tag(route.tag);
-    }
-    if let Some(name) = query.get("keep") {
-        if name.is_empty() || name.len() > KEPT_NAME_BYTES_MAX {
-            return Err(bad("keep: a name of up to 64 bytes"));
-        }
-        let mut kept = unpoisoned(&KEPT);
-        kept.retain(|(known, _)| *known != name);
-        kept.push_back((name, samples.clone()));
-        if kept.len() > KEPT_MAX {
-            kept.pop_front();
-        }
+    let keep = query.get("keep");
+    if keep.as_ref().is_some_and(|name| name.len() > KEPT_NAME_BYTES_MAX) {
+        return Err(bad("keep: a name of up to 64 bytes"));
     }
     let before = match query.get("minus") {
         None => None,
         Some(name) => {
-            let kept = unpoisoned(&KEPT).iter().find(|(known, _)| *known == name).map(|(_, samples)| samples.clone());
-            Some(kept.ok_or_else(|| (StatusCode::NOT_FOUND, "nothing is kept by this name".to_owned()))?)
+            let kept = unpoisoned(&KEPT);
+            let kept = kept.iter().find(|known| known.name == name);
+            let kept = kept.ok_or_else(|| (StatusCode::NOT_FOUND, "nothing is kept by this name".to_owned()))?;
+            if kept.kind != kind {
+                return Err(bad("minus: what is kept by this name is of another kind"));
+            }
+            Some(kept.samples.clone())
         }
     };
+    let mut samples = taken(&kind, seconds).await?;
+    if let Some(route) = &route {
+        samples = samples.of_tag(route.tag);
+    }
+    if let Some(name) = keep {
+        let mut kept = unpoisoned(&KEPT);
+        kept.retain(|known| known.name != name);
+        kept.push_back(Kept { name, kind: kind.clone(), samples: samples.clone() });
+        if kept.len() > KEPT_MAX {
+            kept.pop_front();
+        }
+    }
     let title = format!("{kind} of {}", route.as_ref().map_or("all routes", |route| &route.name));
     let made = tokio::task::spawn_blocking(move || formed(&samples, before.as_ref(), &form, &title)).await;
     made.map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
@@ -202,7 +258,7 @@ fn formed(samples: &Samples, before: Option<&Samples>, form: &str, title: &str) 
             "folded" => of(text, profile.folded().into()),
             "pprof" => of(gzip, profile.pprof().into()),
             "speedscope" => of("application/json", profile.speedscope(title).into()),
-            _ => of(svg, profile.svg(title).map_err(failed)?.into()),
+            _ => allowed(FLAME_MAY, of(svg, profile.svg(title).map_err(failed)?.into())),
         },
         Some(before) => {
             let difference = profile.minus(&before.named().without_innermost(place::is_of_gauge));
@@ -210,8 +266,28 @@ fn formed(samples: &Samples, before: Option<&Samples>, form: &str, title: &str) 
                 "folded" => of(text, difference.folded().into()),
                 "pprof" => of(gzip, difference.pprof().into()),
                 "speedscope" => of("application/json", difference.speedscope(title).into()),
-                _ => of(svg, difference.svg(title).map_err(failed)?.into()),
+                _ => allowed(FLAME_MAY, of(svg, difference.svg(title).map_err(failed)?.into())),
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use sha2::{Digest, Sha256};
+
+    #[test]
+    fn the_page_may_run_what_stands_in_it() {
+        for (name, is_of) in [("style", "style-src"), ("script", "script-src")] {
+            let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+            let [(at, _)] = *PAGE.match_indices(&begin).collect::<Vec<_>>() else { panic!("one {name}") };
+            let text = &PAGE[at + begin.len()..PAGE.find(&end).unwrap()];
+            let checksum = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+            let wanted = format!("{is_of} 'sha256-{checksum}';");
+            assert!(PAGE_MAY.contains(&wanted), "PAGE_MAY has to say {wanted}");
+        }
+        assert!(!PAGE.contains("://"), "no address but its own");
+    }
 }

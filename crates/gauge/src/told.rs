@@ -107,15 +107,74 @@ fn row(name: &str, sums: &Sums) -> Value {
     })
 }
 
-/// All routes, those that took the most time first.
-pub(crate) fn routes() -> Value {
-    let mut routes = route::all();
-    routes.sort_by_cached_key(|route| std::cmp::Reverse(route.sums().wall.sum()));
+/// What routes can be ordered by.
+pub(crate) const ORDERS: [&str; 18] = [
+    "route",
+    "requests",
+    "in_flight",
+    "errors",
+    "wall",
+    "mean",
+    "p50",
+    "p99",
+    "p999",
+    "cpu",
+    "lock",
+    "allocations",
+    "allocated",
+    "peak",
+    "copied",
+    "in",
+    "out",
+    "rows",
+];
+
+fn key(sums: &Sums, order: &str) -> f64 {
+    let mean = |sum: u64| sum as f64 / sums.count().max(1) as f64;
+    let quantile = |histogram: &Histogram, of_hundred| histogram.quantiles([of_hundred])[0] as f64;
+    match order {
+        "requests" => sums.count() as f64,
+        "in_flight" => sums.in_flight as f64,
+        "errors" => sums.errors as f64,
+        "mean" => sums.wall.mean(),
+        "p50" => quantile(&sums.wall, 50.0),
+        "p99" => quantile(&sums.wall, 99.0),
+        "p999" => quantile(&sums.wall, 99.9),
+        "cpu" => sums.cpu.mean(),
+        "lock" => mean(sums.waits[Wait::Lock as usize]),
+        "allocations" => sums.allocations.mean(),
+        "allocated" => sums.allocated_bytes.mean(),
+        "peak" => quantile(&sums.peak_bytes, 99.0),
+        "copied" => mean(sums.copied_bytes.sum()),
+        "in" => mean(sums.bytes_in),
+        "out" => mean(sums.bytes_out),
+        "rows" => mean(sums.rows),
+        _ => sums.wall.sum() as f64,
+    }
+}
+
+/// The first `most` of the routes whose names have a part like this in an order of [`ORDERS`], the largest first if it is not `is_up`.
+pub(crate) fn routes(order: &str, is_up: bool, like: &str, most: usize) -> Value {
+    let all = route::all();
+    let (known, like) = (all.len(), like.to_lowercase());
+    let matched = all.into_iter().filter(|route| like.is_empty() || route.name.to_lowercase().contains(&like));
+    let mut matched: Vec<_> =
+        matched.map(|route| (if order == "route" { 0.0 } else { key(&route.sums(), order) }, route)).collect();
+    matched.sort_by(|(a, one), (b, other)| {
+        let (by_name, by_key) = (one.name.cmp(&other.name), a.total_cmp(b));
+        match (order, is_up) {
+            ("route", false) => by_name.reverse(),
+            (_, true) => by_key.then(by_name),
+            (_, false) => by_key.reverse().then(by_name),
+        }
+    });
     let process = Counts::of_process();
     json!({
         "seconds": clock::since(0).as_secs_f64(),
         "process": { "allocations": process.allocations, "allocated_bytes": process.allocated_bytes, "copied_bytes": process.copied_bytes },
-        "routes": routes.iter().map(|route| row(&route.name, &route.sums())).collect::<Vec<_>>(),
+        "known": known,
+        "matched": matched.len(),
+        "routes": matched.iter().take(most).map(|(_, route)| row(&route.name, &route.sums())).collect::<Vec<_>>(),
     })
 }
 
