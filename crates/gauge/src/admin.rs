@@ -2,7 +2,7 @@
 
 use crate::account::unpoisoned;
 use crate::route;
-use crate::sample::{Options, Sampler, Samples};
+use crate::sample::{Options, Profile, Sampler, Samples};
 use crate::{finding, place, told, watch};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -216,7 +216,7 @@ async fn flame(query: &Query<'_>) -> Result<Answer, Refusal> {
         }
     }
     let title = format!("{kind} of {}", route.as_ref().map_or("all routes", |route| &route.name));
-    let made = tokio::task::spawn_blocking(move || formed(&samples, before.as_ref(), &form, &title)).await;
+    let made = tokio::task::spawn_blocking(move || formed(&samples, before.as_ref(), &kind, &form, &title)).await;
     made.map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
 }
 
@@ -249,10 +249,21 @@ async fn taken(kind: &str, seconds: Option<u32>) -> Result<Samples, Refusal> {
     }
 }
 
-fn formed(samples: &Samples, before: Option<&Samples>, form: &str, title: &str) -> Result<Answer, Refusal> {
+/// On top is the line that says something: of a wait the await's, not where the library keeps the waker; of allocations and copies whose it is that
+/// has the standard library make them.
+fn named(samples: &Samples, kind: &str) -> Profile {
+    let profile = samples.named().without_innermost(place::is_of_gauge);
+    match kind {
+        "cpu" => profile,
+        "waits" => profile.ending_at(place::is_of_application),
+        _ => profile.ending_at(|place| !place::is_of_std(place)),
+    }
+}
+
+fn formed(samples: &Samples, before: Option<&Samples>, kind: &str, form: &str, title: &str) -> Result<Answer, Refusal> {
     let failed = |error: std::io::Error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
     let (svg, text, gzip) = ("image/svg+xml; charset=utf-8", "text/plain; charset=utf-8", "application/gzip");
-    let profile = samples.named().without_innermost(place::is_of_gauge);
+    let profile = named(samples, kind);
     Ok(match before {
         None => match form {
             "folded" => of(text, profile.folded().into()),
@@ -261,7 +272,7 @@ fn formed(samples: &Samples, before: Option<&Samples>, form: &str, title: &str) 
             _ => allowed(FLAME_MAY, of(svg, profile.svg(title).map_err(failed)?.into())),
         },
         Some(before) => {
-            let difference = profile.minus(&before.named().without_innermost(place::is_of_gauge));
+            let difference = profile.minus(&named(before, kind));
             match form {
                 "folded" => of(text, difference.folded().into()),
                 "pprof" => of(gzip, difference.pprof().into()),

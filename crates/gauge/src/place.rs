@@ -45,6 +45,11 @@ pub(crate) fn is_of_gauge(place: &Place) -> bool {
         || function.starts_with("__wrap_")
 }
 
+/// Whether a place is the standard library's, or has no file.
+pub(crate) fn is_of_std(place: &Place) -> bool {
+    !place.is_own && place.file.as_ref().is_none_or(|file| file.starts_with("library/"))
+}
+
 /// A place as `file:line`, with the file as the compiler was given it: from where the program was built.
 pub(crate) fn shown(place: &Place) -> Option<String> {
     let file = place.file.as_deref()?;

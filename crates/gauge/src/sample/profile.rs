@@ -90,6 +90,17 @@ impl Profile {
         self
     }
 
+    /// With each stack ending at its innermost place that is wanted. One that has none stays whole.
+    #[must_use]
+    pub fn ending_at(mut self, is_wanted: impl Fn(&Place) -> bool) -> Self {
+        for stack in &mut self.stacks {
+            if let Some(last) = stack.frames.iter().rposition(|at| is_wanted(&self.places[*at])) {
+                stack.frames.truncate(last + 1);
+            }
+        }
+        self
+    }
+
     /// What has come and gone since `before`.
     pub fn minus(&self, before: &Self) -> Difference {
         let mut places: BTreeMap<&Place, usize> = self.places.iter().chain(&before.places).map(|p| (p, 0)).collect();
