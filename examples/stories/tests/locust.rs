@@ -1,5 +1,6 @@
 //! The story as it was found: the real Locust with 3,000 users, and what the gauge says meanwhile.
 
+#[path = "service/running.rs"]
 mod service;
 
 use serde_json::Value;
