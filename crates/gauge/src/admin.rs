@@ -253,11 +253,12 @@ async fn taken(kind: &str, seconds: Option<u32>) -> Result<Samples, Refusal> {
 /// has the standard library make them.
 fn named(samples: &Samples, kind: &str) -> Profile {
     let profile = samples.named().without_innermost(place::is_of_gauge);
-    match kind {
+    let profile = match kind {
         "cpu" => profile,
         "waits" => profile.ending_at(place::is_of_application),
         _ => profile.ending_at(|place| !place::is_of_std(place)),
-    }
+    };
+    profile.with_files(|file| place::from_built_in(file).to_owned())
 }
 
 fn formed(samples: &Samples, before: Option<&Samples>, kind: &str, form: &str, title: &str) -> Result<Answer, Refusal> {

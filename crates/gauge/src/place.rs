@@ -52,8 +52,12 @@ pub(crate) fn is_of_std(place: &Place) -> bool {
 
 /// A place as `file:line`, with the file as the compiler was given it: from where the program was built.
 pub(crate) fn shown(place: &Place) -> Option<String> {
-    let file = place.file.as_deref()?;
-    Some(format!("{}:{}", file.strip_prefix(&**BUILT_IN).unwrap_or(file), place.line?))
+    Some(format!("{}:{}", from_built_in(place.file.as_deref()?), place.line?))
+}
+
+/// A file as the compiler was given it.
+pub(crate) fn from_built_in(file: &str) -> &str {
+    file.strip_prefix(&**BUILT_IN).unwrap_or(file)
 }
 
 /// As panics have it, without the column.

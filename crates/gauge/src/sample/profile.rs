@@ -101,6 +101,15 @@ impl Profile {
         self
     }
 
+    /// With files called as `shown` says.
+    #[must_use]
+    pub fn with_files(mut self, shown: impl Fn(&str) -> String) -> Self {
+        for place in &mut self.places {
+            place.file = place.file.take().map(|file| shown(&file));
+        }
+        self
+    }
+
     /// What has come and gone since `before`.
     pub fn minus(&self, before: &Self) -> Difference {
         let mut places: BTreeMap<&Place, usize> = self.places.iter().chain(&before.places).map(|p| (p, 0)).collect();
