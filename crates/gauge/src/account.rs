@@ -303,8 +303,9 @@ impl<'a> Work<'a> {
     /// Of what has just begun.
     pub(crate) fn on_since(account: &'a Arc<Account>, started: u64) -> Work<'a> {
         let tally = tally::mine();
-        let now = tally.now();
+        // in this order: a stack may be taken for any copy, these among them, and makes what is not charged more
         let before = AT.get();
+        let now = tally.now();
         if let Some(outer) = before.account {
             // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
             unsafe { outer.as_ref() }.charge(By { is_alone: false }, now.since(before.since), tally.held());
@@ -338,9 +339,10 @@ impl<'a> Work<'a> {
     fn ended(&self) -> u64 {
         let ended = clock::now();
         let tally = tally::mine();
+        let since = AT.get().since;
         let now = tally.now();
         let by = By::of(self.account);
-        self.account.charge(by, now.since(AT.get().since), tally.held());
+        self.account.charge(by, now.since(since), tally.held());
         let wall = ended.saturating_sub(self.started);
         self.account.charge_time(by, clock::end(wall, self.before.account.is_some()));
         match self.before.account {

@@ -50,6 +50,7 @@ impl Histogram {
     pub(crate) fn add(&mut self, value: u64) {
         let (power, step) = place(value);
         if self.places[power] == 0 {
+            self.counts.reserve_exact(1);
             self.counts.push([0; STEPS]);
             self.places[power] = self.counts.len() as u8;
         }

@@ -113,7 +113,7 @@ async fn each_figure(app: &Router) {
     let bill = &staged["worst"][0];
     assert!(bill["stages_ms"]["ask"].as_f64().unwrap() >= 20.0, "{bill}");
     let database = bill["waits"]["database_ms"].as_f64().unwrap() + bill["waits"]["runnable_ms"].as_f64().unwrap();
-    assert!(database >= 19.0 && bill["waits"]["io_ms"] == 0.0, "{bill}");
+    assert!(database >= 19.0 && bill["waits"]["io_ms"].as_f64().unwrap() < 19.0, "{bill}");
     assert_eq!(
         (&bill["rows"], &bill["bytes_out"], &bill["status"]),
         (&Value::from(3), &Value::from(1000), &Value::from(200))

@@ -17,7 +17,7 @@ const STAGES: [&str; 8] = ["read", "plan", "pool", "sql", "database", "encode", 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 /// More than the worst that are kept, each of twice the time and memory.
 const REQUESTS: u32 = 12;
-const BYTES_OF_A_ROUTE_MAX: u64 = 20 * 1024;
+const BYTES_OF_A_ROUTE_MAX: u64 = 16 * 1024;
 
 /// Takes as long, and as much memory, as its power says.
 async fn handler(request: Request<Body>) -> String {
