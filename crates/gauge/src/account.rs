@@ -102,6 +102,15 @@ pub(crate) struct Account {
     /// Locks that it holds, and how many those are, which is 0 for most.
     held: Mutex<Vec<Held>>,
     held_count: AtomicU64,
+    /// Requests that are served within it and are its own too: of a [`bill_of`](crate::bill_of) only.
+    pub(crate) within: Option<Within>,
+}
+
+/// How many requests are served within another bill.
+#[derive(Debug, Default)]
+pub(crate) struct Within {
+    pub(crate) begun: AtomicU64,
+    pub(crate) ended: AtomicU64,
 }
 
 /// What it says itself.
@@ -110,6 +119,13 @@ pub(crate) struct ByName {
     /// Times, in nanoseconds.
     pub(crate) stages: Named,
     pub(crate) counts: Named,
+}
+
+impl ByName {
+    pub(crate) fn add(&mut self, other: &ByName) {
+        other.stages.iter().for_each(|(name, nanoseconds)| self.stages.add(name, nanoseconds));
+        other.counts.iter().for_each(|(name, number)| self.counts.add(name, number));
+    }
 }
 
 impl Account {
@@ -136,6 +152,7 @@ impl Account {
             named: Mutex::default(),
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
+            within: None,
         }
     }
 
@@ -226,6 +243,22 @@ impl Account {
         if peak > self.peak_bytes.load(Relaxed) {
             self.peak_bytes.fetch_max(peak, Relaxed);
         }
+    }
+
+    /// Adds what a request within it has cost. The time of its polls is here already.
+    pub(crate) fn add(&self, inner: &Account) {
+        for (sum, spent) in [
+            (&self.allocations, &inner.allocations),
+            (&self.allocated_bytes, &inner.allocated_bytes),
+            (&self.copied_bytes, &inner.copied_bytes),
+            (&self.bytes_in, &inner.bytes_in),
+            (&self.bytes_out, &inner.bytes_out),
+            (&self.rows, &inner.rows),
+        ] {
+            sum.fetch_add(spent.load(Relaxed), Relaxed);
+        }
+        self.peak_bytes.fetch_max(self.live_bytes.load(Relaxed) + inner.peak_bytes.load(Relaxed), Relaxed);
+        self.by_name().add(&inner.by_name());
     }
 
     fn charge_time(&self, by: By, polled: Polled) {

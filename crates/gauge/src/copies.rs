@@ -9,14 +9,30 @@ use crate::tally;
 /// println!("cargo::rustc-link-arg-bins=-Wl,--wrap=memcpy,--wrap=memmove");
 /// ```
 ///
+/// A function that is named looks at each copy before it is made, in tests that count something of its bytes:
+///
+/// ```text
+/// fn look(from: *const std::ffi::c_void, bytes: usize) { … }
+/// thalweg_gauge::count_copies!(look);
+/// ```
+///
 /// Copies that the compiler writes as instructions, which those of a few bytes are, are not seen. It is a macro and no feature, since cargo
 /// would turn a feature on for all programs of a workspace, and those without the flags could not be linked.
 #[macro_export]
 macro_rules! count_copies {
     () => {
+        $crate::count_copies!(|_, _| ());
+    };
+    ($look:expr) => {
         #[allow(unsafe_code)]
         mod counted_copies {
             use std::ffi::c_void;
+
+            const LOOK: fn(*const c_void, usize) = {
+                #[allow(unused_imports)]
+                use super::*;
+                $look
+            };
 
             unsafe extern "C" {
                 fn __real_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
@@ -27,6 +43,7 @@ macro_rules! count_copies {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
                 $crate::copied(bytes);
+                LOOK(from, bytes);
                 unsafe { __real_memcpy(to, from, bytes) }
             }
 
@@ -34,6 +51,7 @@ macro_rules! count_copies {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
                 $crate::copied(bytes);
+                LOOK(from, bytes);
                 unsafe { __real_memmove(to, from, bytes) }
             }
         }

@@ -29,6 +29,8 @@
 mod account;
 pub mod admin;
 mod allocations;
+#[doc(hidden)]
+pub mod budget;
 mod clock;
 mod copies;
 mod finding;
@@ -51,14 +53,14 @@ mod watch;
 pub use account::Wait;
 pub use admin::admin;
 pub use allocations::CountingAllocator;
+pub use budget::{ask, bill_of};
 pub use copies::copied;
 pub use finding::{Finding, findings};
 pub use laps::{Lap, Laps, ServerTiming};
 #[cfg(feature = "mimalloc")]
 pub use memory::give_back_at_once;
 pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
-pub use service::{Answering, BillLayer, BilledBody, Billing, Opened, UNMATCHED, layer, open, tell_requests_above};
+pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
 pub use tally::Counts;
 pub use task::{Billed, Stage, Waiting, billed, blocking, count, route, rows, shape, stage, waiting, waits_for};
 pub use told::prometheus;
-pub use watch::prepare;

@@ -1,6 +1,6 @@
 //! What the requests of each route have cost together.
 
-use crate::account::{Account, Named, Wait, unpoisoned};
+use crate::account::{Account, ByName, Wait, unpoisoned};
 use crate::clock;
 use crate::histogram::Histogram;
 use crate::ledger;
@@ -148,8 +148,7 @@ pub(crate) struct Sums {
     pub(crate) bytes_out: u64,
     pub(crate) rows: u64,
     pub(crate) waits: [u64; Wait::ALL.len()],
-    pub(crate) stages: Named,
-    pub(crate) counts: Named,
+    pub(crate) by_name: ByName,
     /// The worst first.
     pub(crate) worst: Vec<Bill>,
     spans: Vec<Span>,
@@ -186,10 +185,7 @@ impl Sums {
         for (sum, waited) in self.waits.iter_mut().zip(&account.waits) {
             *sum += load(waited);
         }
-        let by_name = account.by_name();
-        by_name.stages.iter().for_each(|(name, nanoseconds)| self.stages.add(name, nanoseconds));
-        by_name.counts.iter().for_each(|(name, number)| self.counts.add(name, number));
-        drop(by_name);
+        self.by_name.add(&account.by_name());
         self.span(ended, wall);
         if self.worst.len() < WORST_MAX || self.worst.last().is_some_and(|least| wall > least.wall) {
             self.worst.truncate(WORST_MAX - 1);

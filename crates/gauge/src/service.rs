@@ -1,6 +1,6 @@
 //! A tower layer that bills each request of a service, from its head to the last byte of its answer.
 
-use crate::account::{Account, Wait};
+use crate::account::{self, Account, Wait};
 use crate::clock;
 use crate::ledger;
 use crate::route::{self, Bill, Route};
@@ -86,6 +86,73 @@ impl BillLayer {
     pub fn server_timing(self, tells: bool) -> BillLayer {
         BillLayer { has_server_timing: tells, ..self }
     }
+
+    /// Bills one request, in servers without tower.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use http_body_util::Full;
+    /// # async fn answer(request: Request<Full<bytes::Bytes>>) -> Result<Response<Full<bytes::Bytes>>, std::io::Error> { todo!() }
+    /// # async fn serve(layer: thalweg_gauge::BillLayer, request: Request<Full<bytes::Bytes>>) {
+    /// let response = layer.bill(request, answer).await;
+    /// # }
+    /// ```
+    #[inline]
+    pub fn bill<B: Body + 'static, F>(
+        &self,
+        request: Request<B>,
+        answer: impl FnOnce(Request<B>) -> F,
+    ) -> Answering<F> {
+        let outer = account::current().filter(|outer| outer.within.is_some());
+        let (serving, request) = match outer {
+            None => self.opened(request, None),
+            // what the gauge allocates is no part of the bill that it is asked for
+            Some(outer) => account::uncharged(|| self.opened(request, Some(outer))),
+        };
+        let future = serving.task.begin(|| answer(request));
+        Answering { future, serving: Some(serving), has_server_timing: self.has_server_timing }
+    }
+
+    #[inline]
+    fn opened<B: Body + 'static>(&self, request: Request<B>, outer: Option<Arc<Account>>) -> (Serving, Request<B>) {
+        let route = match &self.name {
+            None => matched(&request),
+            Some(name) => {
+                let name = name(request.method(), request.uri(), request.extensions());
+                route::named(name.as_deref().unwrap_or(UNMATCHED))
+            }
+        };
+        let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
+        let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
+        let account = ledger::begun(route, trace);
+        if let Some(within) = outer.as_ref().and_then(|outer| outer.within.as_ref()) {
+            within.begun.fetch_add(1, Relaxed);
+        }
+        let length = request.body().size_hint().exact();
+        account.bytes_in.store(length.unwrap_or(0), Relaxed);
+        let request = if length.is_some() { request } else { counted(request, &account) };
+        (Serving { task: Task::new(account), outer }, request)
+    }
+}
+
+/// Counts a body of unknown length as it comes, where its type allows that.
+#[cfg(feature = "axum")]
+fn counted<B: 'static>(mut request: Request<B>, account: &Arc<Account>) -> Request<B> {
+    let body = (request.body_mut() as &mut dyn std::any::Any).downcast_mut::<axum::body::Body>();
+    if let Some(body) = body {
+        let (came, account) = (std::mem::take(body), account.clone());
+        *body = axum::body::Body::new(http_body_util::BodyExt::map_frame(came, move |frame: Frame<bytes::Bytes>| {
+            let bytes = frame.data_ref().map_or(0, Buf::remaining);
+            account.bytes_in.fetch_add(bytes as u64, Relaxed);
+            frame
+        }));
+    }
+    request
+}
+
+#[cfg(not(feature = "axum"))]
+fn counted<B>(request: Request<B>, _: &Arc<Account>) -> Request<B> {
+    request
 }
 
 impl<S> Layer<S> for BillLayer {
@@ -118,85 +185,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let route = match &self.layer.name {
-            None => matched(&request),
-            Some(name) => {
-                let name = name(request.method(), request.uri(), request.extensions());
-                route::named(name.as_deref().unwrap_or(UNMATCHED))
-            }
-        };
-        let (opened, request) = opened(route, request);
-        let opened = opened.server_timing(self.layer.has_server_timing);
-        let future = opened.serving.task.begin(|| self.inner.call(request));
-        opened.answer(future)
-    }
-}
-
-/// Opens the bill of a request, for servers without tower. It is of this route until [`route`](crate::route) says another one.
-///
-/// ```
-/// # use http::{Request, Response};
-/// # async fn handler(_: Request<String>) -> Result<Response<String>, std::convert::Infallible> { Ok(Response::default()) }
-/// async fn service(request: Request<String>) -> Result<Response<thalweg_gauge::BilledBody<String>>, std::convert::Infallible> {
-///     let (bill, request) = thalweg_gauge::open("GET /", request);
-///     bill.answer(handler(request)).await
-/// }
-/// ```
-#[track_caller]
-pub fn open<B: Body + 'static>(route: &str, request: Request<B>) -> (Opened, Request<B>) {
-    watch::start(Location::caller());
-    opened(route::named(route), request)
-}
-
-#[inline]
-fn opened<B: Body + 'static>(route: &'static Route, request: Request<B>) -> (Opened, Request<B>) {
-    let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
-    let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
-    let account = ledger::begun(route, trace);
-    let length = request.body().size_hint().exact();
-    account.bytes_in.store(length.unwrap_or(0), Relaxed);
-    let request = if length.is_some() { request } else { counted(request, &account) };
-    (Opened { serving: Serving { task: Task::new(account) }, has_server_timing: false }, request)
-}
-
-/// Counts a body of unknown length as it comes, where its type allows that.
-#[cfg(feature = "axum")]
-fn counted<B: 'static>(mut request: Request<B>, account: &Arc<Account>) -> Request<B> {
-    let body = (request.body_mut() as &mut dyn std::any::Any).downcast_mut::<axum::body::Body>();
-    if let Some(body) = body {
-        let (came, account) = (std::mem::take(body), account.clone());
-        *body = axum::body::Body::new(http_body_util::BodyExt::map_frame(came, move |frame: Frame<bytes::Bytes>| {
-            let bytes = frame.data_ref().map_or(0, Buf::remaining);
-            account.bytes_in.fetch_add(bytes as u64, Relaxed);
-            frame
-        }));
-    }
-    request
-}
-
-#[cfg(not(feature = "axum"))]
-fn counted<B>(request: Request<B>, _: &Arc<Account>) -> Request<B> {
-    request
-}
-
-/// A bill that is open.
-#[derive(Debug)]
-#[must_use = "it is closed when it is dropped"]
-pub struct Opened {
-    serving: Serving,
-    has_server_timing: bool,
-}
-
-impl Opened {
-    /// As [`BillLayer::server_timing`].
-    pub fn server_timing(self, tells: bool) -> Opened {
-        Opened { has_server_timing: tells, ..self }
-    }
-
-    /// Charges what makes the answer, and then the making of its body.
-    #[inline]
-    pub fn answer<F>(self, future: F) -> Answering<F> {
-        Answering { future, serving: Some(self.serving), has_server_timing: self.has_server_timing }
+        self.layer.bill(request, |request| self.inner.call(request))
     }
 }
 
@@ -204,6 +193,8 @@ impl Opened {
 #[derive(Debug)]
 struct Serving {
     task: Task,
+    /// Whose bill has it too.
+    outer: Option<Arc<Account>>,
 }
 
 /// From how long on a request's bill is told as an event, in nanoseconds.
@@ -238,7 +229,16 @@ impl Drop for Serving {
             let route = account.route().map_or("", |route| &route.name);
             tracing::info!(target: "bill", route = %route, bill = %bill);
         }
-        ledger::ended(account.clone());
+        match &self.outer {
+            None => ledger::ended(account.clone()),
+            Some(outer) => account::uncharged(|| {
+                outer.add(account);
+                if let Some(within) = &outer.within {
+                    within.ended.fetch_add(1, Relaxed);
+                }
+                ledger::ended(account.clone());
+            }),
+        }
     }
 }
 

@@ -65,6 +65,8 @@ impl Task {
         let kind = work.waits_for();
         let at = work.end();
         if polled.is_pending() {
+            // what it is polled within waits for the same
+            account::waits_for(kind);
             let held = self.account.held();
             self.report(&held);
             self.paused = Some(Paused { at, kind, holds: !held.is_empty() });
@@ -119,6 +121,12 @@ impl Task {
     }
 }
 
+impl<F> Billed<F> {
+    pub(crate) fn on(account: Arc<Account>, future: F) -> Billed<F> {
+        Billed { future, task: Task::new(account) }
+    }
+}
+
 impl<F: Future> Future for Billed<F> {
     type Output = F::Output;
 
@@ -138,7 +146,7 @@ impl<F: Future> Future for Billed<F> {
 /// ```
 pub fn billed<F: Future>(future: F) -> Billed<F> {
     let account = account::current().unwrap_or_else(|| Arc::new(Account::new(None)));
-    Billed { future, task: Task::new(account) }
+    Billed::on(account, future)
 }
 
 /// Charges what a thread does to the request that this is called for, as `tokio::task::spawn_blocking(gauge::blocking(|| …))`.

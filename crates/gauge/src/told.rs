@@ -84,8 +84,8 @@ fn amounts(histogram: &Histogram) -> Value {
 fn row(name: &str, sums: &Sums) -> Value {
     let count = sums.count();
     let per = |sum: u64| mean(sum, count);
-    let stages = sums.stages.iter().map(|(name, time)| (name.to_owned(), ms(time / count.max(1)).into()));
-    let counts = sums.counts.iter().map(|(name, number)| (name.to_owned(), per(number).into()));
+    let stages = sums.by_name.stages.iter().map(|(name, time)| (name.to_owned(), ms(time / count.max(1)).into()));
+    let counts = sums.by_name.counts.iter().map(|(name, number)| (name.to_owned(), per(number).into()));
     json!({
         "route": name,
         "requests": count,

@@ -45,12 +45,6 @@ thread_local! {
     static IS_TAKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Begins to look on, before the first bill is opened: that takes a few milliseconds.
-#[track_caller]
-pub fn prepare() {
-    start(Location::caller());
-}
-
 /// Begins to look on, once for the process: makes unwinding ready, and starts a thread that looks at polls. Where stacks cannot be taken
 /// nothing is looked at; all else is counted.
 pub(crate) fn start(caller: &'static Location<'static>) {

@@ -12,41 +12,10 @@ use std::thread;
 use std::time::Duration;
 use thalweg_gauge::sample::{self, Options, Place, Profile, Sampler, Samples, Session, Stack, Thread, Unit};
 
-/// The build sends these four through `tests/counted`, in all tests of this package, for it cannot name one; here they are what they are.
-mod not_counted {
-    use std::ffi::{c_int, c_void};
-
-    unsafe extern "C" {
-        fn __real_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
-        fn __real_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
-        fn __real_memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
-        fn __real_bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
-    }
-
-    // SAFETY: the arguments are handed on unchanged to the function that was called.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-        unsafe { __real_memcpy(to, from, bytes) }
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-        unsafe { __real_memmove(to, from, bytes) }
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int {
-        unsafe { __real_memcmp(one, other, bytes) }
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int {
-        unsafe { __real_bcmp(one, other, bytes) }
-    }
-}
+#[path = "counted/not_compared.rs"]
+mod not_compared;
+#[path = "counted/not_copied.rs"]
+mod not_copied;
 
 /// There is one session in a process, and so one test at a time.
 fn alone() -> MutexGuard<'static, ()> {

@@ -373,7 +373,6 @@ impl ServerBuilder {
         self.routes.check(&config).map_err(ServerError::Joined)?;
         self.additions.check(&[site::STATIC]).map_err(ServerError::Joined)?;
         tracing::info!(target: "notice", "Starting Thalweg {}", env!("CARGO_PKG_VERSION"));
-        thalweg_gauge::prepare();
         let in_force = InForce::new(config.clone()).map_err(ServerError::Config)?;
         for warning in in_force.warnings() {
             tracing::info!(target: "notice", "{warning}");
@@ -413,6 +412,7 @@ impl ServerBuilder {
             site,
             routes: self.routes,
             vitals: Vitals::new(),
+            bills: thalweg_gauge::layer(),
         });
         // whoever reads that it listens may send a signal, which would otherwise end the process
         let [reload_schema, reload_config] = [SignalKind::user_defined1(), SignalKind::user_defined2()]

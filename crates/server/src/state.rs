@@ -15,6 +15,7 @@ use crate::turns::{Turn, Turns};
 use crate::upload::{BodyLimits, HeldBytes, Incoming, Received};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::sync::{Arc, Mutex, OnceLock};
+use thalweg_gauge::BillLayer;
 use thalweg_wire::Pool;
 use tokio::sync::watch;
 
@@ -41,6 +42,8 @@ pub(crate) struct State {
     pub(crate) routes: Routes,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
+    /// What makes out the bills of requests.
+    pub(crate) bills: BillLayer,
     /// Who publishes the keys of tokens.
     pub(crate) issuer: Issuer,
     /// Tokens that were verified.

@@ -1,5 +1,5 @@
 //! What is done is counted, not timed: by the functions that copy and compare memory, every call of which the linker sends
-//! through this file, those of the standard library among them.
+//! through the gauge and this file, those of the standard library among them.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
@@ -33,9 +33,9 @@ thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
+thalweg_gauge::count_copies!(look);
+
 unsafe extern "C" {
-    fn __real_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
-    fn __real_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
     fn __real_memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
     fn __real_bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
 }
@@ -66,20 +66,6 @@ fn look(from: *const c_void, bytes: usize) {
 }
 
 // SAFETY: the arguments are handed on unchanged to the function that was called.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-    look(from, bytes);
-    unsafe { __real_memcpy(to, from, bytes) }
-}
-
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-    look(from, bytes);
-    unsafe { __real_memmove(to, from, bytes) }
-}
-
-// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int {
     step(bytes);

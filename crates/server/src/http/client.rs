@@ -44,8 +44,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
         asked.notify_one();
-        let (bill, request) = thalweg_gauge::open(thalweg_gauge::UNMATCHED, request);
-        bill.answer(exchange(state, peer, request, S::SHOWS_CUTS))
+        state.bills.bill(request, |request| exchange(state, peer, request, S::SHOWS_CUTS))
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
