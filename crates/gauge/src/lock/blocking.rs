@@ -3,84 +3,91 @@
 use super::waiting::{Guard, Known};
 use std::fmt;
 use std::panic::Location;
+use std::sync;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-/// The standard library's mutex, watched.
-pub struct Mutex<T: ?Sized> {
-    known: &'static Known,
-    inner: std::sync::Mutex<T>,
+watched! {
+    /// The standard library's mutex, watched.
+    Mutex, sync::Mutex
 }
 
-/// The standard library's lock for readers and a writer, watched.
-pub struct RwLock<T: ?Sized> {
-    known: &'static Known,
-    inner: std::sync::RwLock<T>,
+watched! {
+    /// The standard library's lock for readers and a writer, watched.
+    RwLock, sync::RwLock
 }
 
 /// A mutex's value, until it is dropped.
-pub type MutexGuard<'a, T> = Guard<std::sync::MutexGuard<'a, T>>;
+pub type MutexGuard<'a, T> = Guard<sync::MutexGuard<'a, T>>;
 /// A lock's value to read, until it is dropped.
-pub type RwLockReadGuard<'a, T> = Guard<std::sync::RwLockReadGuard<'a, T>>;
+pub type RwLockReadGuard<'a, T> = Guard<sync::RwLockReadGuard<'a, T>>;
 /// A lock's value to write, until it is dropped.
-pub type RwLockWriteGuard<'a, T> = Guard<std::sync::RwLockWriteGuard<'a, T>>;
+pub type RwLockWriteGuard<'a, T> = Guard<sync::RwLockWriteGuard<'a, T>>;
 
 /// Takes a lock: at once if it is free, and else as one who waits.
-macro_rules! take {
-    ($self:ident, $try_it:ident, $wait:ident) => {{
-        let place = Location::caller();
-        let (inner, is_poisoned) = match $self.inner.$try_it() {
-            Ok(inner) => (inner, false),
-            Err(TryLockError::Poisoned(error)) => (error.into_inner(), true),
-            Err(TryLockError::WouldBlock) => {
-                let wait = $self.known.wait();
-                let taken = $self.inner.$wait();
-                wait.end_blocked();
-                match taken {
-                    Ok(inner) => (inner, false),
-                    Err(error) => (error.into_inner(), true),
-                }
-            }
-        };
-        let guard = Guard::new(inner, $self.known, place);
-        if is_poisoned { Err(PoisonError::new(guard)) } else { Ok(guard) }
-    }};
+#[track_caller]
+fn take<G>(
+    known: &'static Known,
+    free: TryLockResult<G>,
+    wait: impl FnOnce() -> LockResult<G>,
+) -> LockResult<Guard<G>> {
+    let free = match free {
+        Ok(inner) => Some(Ok(inner)),
+        Err(TryLockError::Poisoned(error)) => Some(Err(error)),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    let mut is_poisoned = false;
+    let mut unpoisoned = |taken: LockResult<G>| {
+        is_poisoned = taken.is_err();
+        taken.unwrap_or_else(PoisonError::into_inner)
+    };
+    let guard = match free {
+        Some(free) => Guard::new(unpoisoned(free), known, Location::caller()),
+        None => known.take(Location::caller(), None, || unpoisoned(wait())),
+    };
+    if is_poisoned { Err(PoisonError::new(guard)) } else { Ok(guard) }
 }
 
-macro_rules! try_take {
-    ($self:ident, $try_it:ident) => {{
-        let place = Location::caller();
-        match $self.inner.$try_it() {
-            Ok(inner) => Ok(Guard::new(inner, $self.known, place)),
-            Err(TryLockError::Poisoned(error)) => {
-                let guard = Guard::new(error.into_inner(), $self.known, place);
-                Err(TryLockError::Poisoned(PoisonError::new(guard)))
-            }
-            Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+#[track_caller]
+fn try_take<G>(known: &'static Known, free: TryLockResult<G>) -> TryLockResult<Guard<G>> {
+    let place = Location::caller();
+    match free {
+        Ok(inner) => Ok(Guard::new(inner, known, place)),
+        Err(TryLockError::Poisoned(error)) => {
+            Err(TryLockError::Poisoned(PoisonError::new(Guard::new(error.into_inner(), known, place))))
         }
-    }};
-}
-
-impl<T> Mutex<T> {
-    /// A mutex that goes by the place of this call.
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        Self { known: Known::at(Location::caller()), inner: std::sync::Mutex::new(value) }
-    }
-
-    /// A mutex that goes by a name.
-    pub fn named(name: &str, value: T) -> Self {
-        Self { known: Known::named(name), inner: std::sync::Mutex::new(value) }
-    }
-
-    /// Its value.
-    ///
-    /// # Errors
-    ///
-    /// If who held it panicked.
-    pub fn into_inner(self) -> LockResult<T> {
-        self.inner.into_inner()
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
     }
 }
+
+/// Their values, without waiting.
+macro_rules! own_value {
+    ($lock:ident) => {
+        impl<T> $lock<T> {
+            /// Its value.
+            ///
+            /// # Errors
+            ///
+            /// If who held it panicked.
+            pub fn into_inner(self) -> LockResult<T> {
+                self.inner.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $lock<T> {
+            /// Its value, which nobody else can have.
+            ///
+            /// # Errors
+            ///
+            /// If who held it panicked.
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.inner.get_mut()
+            }
+        }
+    };
+}
+
+own_value!(Mutex);
+own_value!(RwLock);
 
 impl<T: ?Sized> Mutex<T> {
     /// Takes it, when it is free.
@@ -90,7 +97,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If who held it panicked.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        take!(self, try_lock, lock)
+        take(self.known, self.inner.try_lock(), || self.inner.lock())
     }
 
     /// Takes it, if it is free.
@@ -100,20 +107,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is not, or who held it panicked.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        try_take!(self, try_lock)
-    }
-}
-
-impl<T> RwLock<T> {
-    /// A lock that goes by the place of this call.
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        Self { known: Known::at(Location::caller()), inner: std::sync::RwLock::new(value) }
-    }
-
-    /// A lock that goes by a name.
-    pub fn named(name: &str, value: T) -> Self {
-        Self { known: Known::named(name), inner: std::sync::RwLock::new(value) }
+        try_take(self.known, self.inner.try_lock())
     }
 }
 
@@ -125,7 +119,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If who wrote panicked.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        take!(self, try_read, read)
+        take(self.known, self.inner.try_read(), || self.inner.read())
     }
 
     /// Takes it alone, when it is free.
@@ -135,7 +129,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If who wrote panicked.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        take!(self, try_write, write)
+        take(self.known, self.inner.try_write(), || self.inner.write())
     }
 
     /// Takes it beside other readers, if nobody writes.
@@ -145,7 +139,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If somebody does, or who wrote panicked.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        try_take!(self, try_read)
+        try_take(self.known, self.inner.try_read())
     }
 
     /// Takes it alone, if it is free.
@@ -155,18 +149,6 @@ impl<T: ?Sized> RwLock<T> {
     /// If it is not, or who wrote panicked.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        try_take!(self, try_write)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.inner, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.inner, f)
+        try_take(self.known, self.inner.try_write())
     }
 }

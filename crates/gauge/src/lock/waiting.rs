@@ -5,6 +5,7 @@ use crate::clock;
 use crate::histogram::Histogram;
 use std::collections::HashMap;
 use std::fmt;
+use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -97,9 +98,36 @@ impl Known {
     }
 
     /// Notes that somebody waits.
-    pub(crate) fn wait(&'static self) -> Waiter {
+    fn wait(&'static self) -> Waiter {
         self.waiting.fetch_add(1, Relaxed);
         Waiter { known: self, holder: *unpoisoned(&self.holder), since: clock::now(), is_over: false }
+    }
+
+    /// Takes it at once if it is free, and else as one whose thread stands still.
+    pub(super) fn take<G>(&'static self, place: Place, free: Option<G>, wait: impl FnOnce() -> G) -> Guard<G> {
+        let inner = free.unwrap_or_else(|| {
+            let waiter = self.wait();
+            let inner = wait();
+            waiter.end_blocked();
+            inner
+        });
+        Guard::new(inner, self, place)
+    }
+
+    /// Takes it at once if it is free, and else as one whose future waits.
+    pub(super) async fn take_later<G>(
+        &'static self,
+        place: Place,
+        free: impl FnOnce() -> Option<G>,
+        wait: impl Future<Output = G>,
+    ) -> Guard<G> {
+        if let Some(inner) = free() {
+            return Guard::new(inner, self, place);
+        }
+        let waiter = self.wait();
+        let inner = crate::task::waiting(Wait::Lock, wait).await;
+        waiter.end();
+        Guard::new(inner, self, place)
     }
 }
 
@@ -182,7 +210,7 @@ impl Drop for Holding {
 }
 
 /// Somebody who waits for a lock, until they have it or give up.
-pub(crate) struct Waiter {
+struct Waiter {
     known: &'static Known,
     holder: Option<Place>,
     since: u64,
@@ -191,12 +219,12 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     /// They have it.
-    pub(crate) fn end(mut self) {
+    fn end(mut self) {
         self.note();
     }
 
     /// They have it, and their thread stood still meanwhile.
-    pub(crate) fn end_blocked(mut self) {
+    fn end_blocked(mut self) {
         let waited = self.note();
         account::waited_within(Wait::Lock, waited);
     }
