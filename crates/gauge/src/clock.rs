@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Longer polls are looked at, in nanoseconds.
 const SHORT: u64 = 1_000_000;
@@ -34,7 +34,7 @@ thread_local! {
     static ANCHOR: Cell<Option<Anchor>> = const { Cell::new(None) };
 }
 
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
 
 /// Now, in nanoseconds since the process first asked, and never 0.
 #[inline]
@@ -43,7 +43,13 @@ pub(crate) fn now() -> u64 {
 }
 
 fn by_the_system() -> u64 {
-    BEGAN.elapsed().as_nanos() as u64 + 1
+    BEGAN.0.elapsed().as_nanos() as u64 + 1
+}
+
+/// When that was.
+#[cfg(feature = "otlp")]
+pub(crate) fn began_at() -> SystemTime {
+    BEGAN.1
 }
 
 /// Begins to read the processor's own counter, where the system does.

@@ -23,7 +23,7 @@
 //!         ledger.rs ─► route.rs (sums, histogram.rs, the worst bills) ─► finding.rs   what is wrong, in words
 //!                                    sample.rs, watch.rs (stacks) ──┘   │
 //!                                                                       ▼
-//!                                          admin.rs   pages, JSON, flame graphs, Prometheus (told.rs)
+//!                                          admin.rs   pages, JSON, flame graphs, Prometheus (told.rs), OpenTelemetry (otlp.rs)
 //! ```
 
 mod account;
@@ -40,6 +40,8 @@ mod ledger;
 pub mod lock;
 #[cfg(feature = "mimalloc")]
 mod memory;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod place;
 mod route;
 pub mod sample;

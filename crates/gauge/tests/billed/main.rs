@@ -6,6 +6,7 @@ mod budget;
 mod locks;
 #[path = "../counted/not_compared.rs"]
 mod not_compared;
+mod otlp;
 
 use http::Response;
 use http_body_util::BodyExt;
