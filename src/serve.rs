@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use thalweg_embedded_postgres::Cluster;
+use thalweg_gauge::otlp;
 use thalweg_migrations::Folder;
 use thalweg_server::{Api, Config, Server, ServerBuilder, Sources};
 
@@ -114,6 +115,13 @@ pub(crate) fn run_as_postgrest(sources: Sources) -> Result<(), Box<dyn Error>> {
     serve(Server::builder(config).sources(sources), &signals, |_, _| {})
 }
 
+/// Who is told what requests cost, where OpenTelemetry's variables name a collector.
+fn collector() -> Result<Option<otlp::Options>, otlp::OptionsError> {
+    let names = ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+    let is_named = names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    is_named.then(|| otlp::Options::of_environment("thalweg")).transpose()
+}
+
 /// Where a server listens, unless that is on a Unix socket.
 pub(crate) struct Addresses {
     pub(crate) clients: Option<SocketAddr>,
@@ -126,10 +134,12 @@ pub(crate) fn serve(
     signals: &Signals,
     ready: impl FnOnce(Addresses, &Api),
 ) -> Result<(), Box<dyn Error>> {
+    let collector = collector()?;
     let stop = signals.stop();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let serve = async {
         let server = server.start().await?;
+        collector.map(|collector| tokio::spawn(otlp::send(collector)));
         let addresses = Addresses { clients: server.local_addr(), operators: server.admin_addr() };
         let (api, loaded) = (server.api(), server.loaded());
         let mut serving = std::pin::pin!(server.serve(stop));

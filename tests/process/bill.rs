@@ -3,7 +3,8 @@
 use crate::program::{Directory, Program, eventually};
 use crate::sites::{ON_ANY_PORT, new_site};
 use serde_json::Value;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use thalweg_testkit::{Client, Database};
 
 const ANY_PORT: (&str, &str) = ("THALWEG_ADMIN_SERVER_PORT", "0");
@@ -158,4 +159,35 @@ fn the_bill_is_for_operators_only() {
         let graph = operator.request("GET", &format!("/admin/bill/flame?as=folded&of={of}"), &[]);
         assert_eq!(graph.status, 200, "{of}: {}", graph.text());
     }
+}
+
+#[test]
+fn a_collector_is_told_where_one_is_named() {
+    let database = Database::new(SCHEMA);
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    let more = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_METRIC_EXPORT_INTERVAL", "200")];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let address = program.address();
+    eventually("it is ready", || Client::connect(address).request("GET", "/t", &[]).status == 200);
+    // what it is told is read here as it comes, and taken
+    let told = (0..200).find_map(|_| {
+        let (mut stream, _) = collector.accept().unwrap();
+        let mut told = Vec::new();
+        let mut piece = [0; 65536];
+        while !(told.ends_with(b"]}]}") || told.ends_with(b"}]}]}")) {
+            match stream.read(&mut piece).unwrap() {
+                0 => break,
+                bytes => told.extend_from_slice(&piece[..bytes]),
+            }
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        let told = String::from_utf8(told).unwrap();
+        told.contains("\"http.route\"").then_some(told)
+    });
+    let told = told.expect("no route was told");
+    assert!(told.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{told}");
+    let body: Value = serde_json::from_str(told.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["resourceMetrics"][0]["resource"]["attributes"][0]["value"]["stringValue"], "thalweg");
+    assert!(told.contains("\"stringValue\":\"/t\"") && told.contains("postgresql_bytes"), "{told}");
 }
