@@ -122,6 +122,18 @@ impl Tally {
         }
     }
 
+    /// Does something whose copies are counted for nobody, wherever the thread was interrupted: its numbers are as they were then, so that one
+    /// that was being added to is added to as if nothing had been.
+    pub(crate) fn uncopied<T>(&self, then: impl FnOnce() -> T) -> T {
+        let (copies, copied_bytes) = (self.copies.load(Relaxed), self.copied_bytes.load(Relaxed));
+        let done = then();
+        if !self.is_shared {
+            self.copies.store(copies, Relaxed);
+            self.copied_bytes.store(copied_bytes, Relaxed);
+        }
+        done
+    }
+
     /// Begins to count what one request holds, of which it holds so much already.
     pub(crate) fn hold(&self, live_bytes: i64) {
         self.live_bytes.store(live_bytes, Relaxed);

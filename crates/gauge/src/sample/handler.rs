@@ -100,8 +100,11 @@ unsafe extern "C" fn on_signal(_: c_int, info: *mut libc::siginfo_t, context: *m
     let errno = unsafe { *libc::__errno_location() };
     AT_WORK.fetch_add(1, Ordering::SeqCst);
     let was_in_handler = super::IN_HANDLER.replace(true);
-    // SAFETY: the kernel gives both pointers, valid until this returns (SA_SIGINFO).
-    unsafe { handle(info, context) };
+    // what it copies is no part of what the thread was at work for
+    crate::tally::mine().uncopied(|| {
+        // SAFETY: the kernel gives both pointers, valid until this returns (SA_SIGINFO).
+        unsafe { handle(info, context) }
+    });
     super::IN_HANDLER.set(was_in_handler);
     AT_WORK.fetch_sub(1, Ordering::SeqCst);
     // SAFETY: as above.

@@ -100,6 +100,24 @@ async fn a_layer_changes_nothing_that_is_counted() {
     assert!(waits >= 4_000_000, "{waited:?}");
 }
 
+/// A stack is taken inside a poll that takes too long, by a signal to its thread.
+#[tokio::test]
+async fn who_looks_on_is_on_no_bill() {
+    let spins = || async {
+        let started = std::time::Instant::now();
+        while started.elapsed() < std::time::Duration::from_millis(100) {
+            black_box(0);
+        }
+        Bytes::new()
+    };
+    let app = Router::new().route("/spins", get(spins)).layer(thalweg_gauge::layer());
+    for _ in 0..3 {
+        assert_bill!(ask(app.clone(), request("GET", "/spins", vec![])), copied <= 100 * KIB, allocations <= 60);
+    }
+    let told = crate::ask_gauge("/route", "name=GET%20/spins").await;
+    assert!(told["longest_poll_ms"]["max"].as_f64().unwrap() >= 100.0, "{told}");
+}
+
 #[tokio::test]
 async fn a_bound_that_does_not_hold_is_told_with_the_bill() {
     let failed = tokio::spawn(async {

@@ -14,17 +14,21 @@ use thalweg_gauge::{Wait, bill_of};
 const HELD: Duration = Duration::from_millis(50);
 const HELD_MS: f64 = 50.0;
 
-/// Somebody holds a lock for a while, from when on this returns.
-fn held<T: Send + Sync + 'static>(lock: &Arc<T>, hold: impl FnOnce(&T, &dyn Fn()) + Send + 'static) {
+/// Somebody holds a lock for a while, from when on this returns. What it did is noted when it has ended.
+fn held<T: Send + Sync + 'static>(
+    lock: &Arc<T>,
+    hold: impl FnOnce(&T, &dyn Fn()) + Send + 'static,
+) -> thread::JoinHandle<()> {
     let (taken, is_taken) = mpsc::channel();
     let lock = lock.clone();
-    thread::spawn(move || {
+    let holder = thread::spawn(move || {
         hold(&lock, &|| {
             taken.send(()).unwrap();
             thread::sleep(HELD);
         })
     });
     is_taken.recv().unwrap();
+    holder
 }
 
 /// What is told of a lock.
@@ -41,12 +45,13 @@ fn here(line: u32) -> String {
 async fn who_waits_for_whom_is_told_by_name_and_line() {
     const HOLDS: u32 = line!() + 3;
     let mutex = Arc::new(parking_lot::Mutex::named("mutex", 7));
-    held(&mutex, |mutex, wait| {
+    let holder = held(&mutex, |mutex, wait| {
         let _guard = mutex.lock();
         wait();
     });
     assert!(mutex.try_lock().is_none() && mutex.is_locked());
     let (value, bill) = bill_of(async { *mutex.lock() }).await;
+    holder.join().unwrap();
     assert_eq!(value, 7);
     // it is known what for the thread stood still
     assert!(bill.waited(Wait::Lock) >= 30_000_000 && bill.waited(Wait::Blocked) < 20_000_000, "{bill:?}");
@@ -61,13 +66,14 @@ async fn who_waits_for_whom_is_told_by_name_and_line() {
 async fn readers_wait_for_who_writes() {
     const HOLDS: u32 = line!() + 3;
     let lock = Arc::new(parking_lot::RwLock::named("rwlock", String::from("a")));
-    held(&lock, |lock, wait| {
+    let holder = held(&lock, |lock, wait| {
         let mut guard = lock.write();
         guard.push('b');
         wait();
     });
     assert!(lock.try_read().is_none() && lock.try_write().is_none());
     assert_eq!(*lock.read(), "ab");
+    holder.join().unwrap();
     let (one, other) = (lock.read(), lock.try_read());
     assert!(other.is_some() && lock.try_write().is_none());
     drop((one, other));
@@ -79,7 +85,7 @@ async fn readers_wait_for_who_writes() {
 #[tokio::test]
 async fn a_wait_on_a_blocking_thread_is_the_requests() {
     let mutex = Arc::new(parking_lot::Mutex::named("blocking", ()));
-    held(&mutex, |mutex, wait| {
+    let holder = held(&mutex, |mutex, wait| {
         let _guard = mutex.lock();
         wait();
     });
@@ -87,6 +93,7 @@ async fn a_wait_on_a_blocking_thread_is_the_requests() {
         tokio::task::spawn_blocking(thalweg_gauge::blocking(move || drop(mutex.lock()))).await.unwrap();
     })
     .await;
+    holder.join().unwrap();
     assert!(bill.waited(Wait::Lock) >= 30_000_000, "{bill:?}");
 }
 
@@ -159,10 +166,11 @@ fn they_stand_in_for_those_that_they_watch() {
 #[test]
 fn who_is_poisoned_while_others_wait_tells_them() {
     let mutex = Arc::new(blocking::Mutex::named("poisoned", 1));
-    held(&mutex, |mutex, wait| {
+    let holder = held(&mutex, |mutex, wait| {
         let _guard = mutex.lock().unwrap();
         wait();
         panic!("as it is meant to");
     });
     assert_eq!(*mutex.lock().unwrap_err().into_inner(), 1);
+    assert!(holder.join().is_err());
 }
