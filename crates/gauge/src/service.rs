@@ -68,7 +68,18 @@ fn matched<B>(_: &Request<B>) -> &'static Route {
 
 impl BillLayer {
     /// Names routes: what the framework matched, never the path that a client sent. A handler may say it later by
-    /// [`route`](crate::route).
+    /// [`route`](crate::route), which a framework without names needs, such as warp.
+    ///
+    /// A method of gRPC is its path, if it is known:
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    ///
+    /// const METHODS: [&str; 2] = ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"];
+    ///
+    /// let layer = thalweg_gauge::layer()
+    ///     .routes(|_, uri, _| METHODS.iter().find(|known| **known == uri.path()).map(|known| Cow::Borrowed(*known)));
+    /// ```
     #[must_use]
     pub fn routes(
         self,
