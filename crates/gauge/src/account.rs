@@ -413,6 +413,16 @@ pub(crate) fn with<T>(then: impl FnOnce(&Account) -> T) -> Option<T> {
     AT.get().account.map(|account| then(unsafe { account.as_ref() }))
 }
 
+/// What the request that this is called for has allocated and copied so far, and what this thread has for it since it came to it.
+pub fn spent() -> Option<Counts> {
+    let since = AT.get().since;
+    with(|account| {
+        let mut spent = account.counts();
+        spent.add(tally::mine().now().since(since));
+        spent
+    })
+}
+
 /// The account of the request that this thread is at work for.
 pub(crate) fn current() -> Option<Arc<Account>> {
     let account = AT.get().account?;

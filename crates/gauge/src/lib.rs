@@ -52,7 +52,7 @@ mod told;
 mod waker;
 mod watch;
 
-pub use account::Wait;
+pub use account::{Wait, spent};
 pub use admin::admin;
 pub use allocations::CountingAllocator;
 pub use budget::{ask, bill_of};

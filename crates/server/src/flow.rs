@@ -119,7 +119,7 @@ fn load_if_due(state: &State, error: &ApiError) {
 fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Laps, headers: &mut HeaderMap) {
     let config = &in_force.config;
     if config.server_timing_enabled
-        && let Ok(timing) = HeaderValue::from_bytes(bill.server_timing().as_bytes())
+        && let Ok(timing) = HeaderValue::try_from(timing(bill))
     {
         headers.insert(SERVER_TIMING, timing);
     }
@@ -128,6 +128,19 @@ fn mark(in_force: &InForce, parts: &Parts, given: &Given<'_>, bill: &Laps, heade
     if given.site.is_none() && !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         cors::expose(config, &parts.headers, headers);
     }
+}
+
+/// The stages of a request, and what it has allocated and copied up to the head of its answer.
+fn timing(bill: &Laps) -> Vec<u8> {
+    let mut timing = bill.server_timing().as_bytes().to_vec();
+    if let Some(spent) = thalweg_gauge::spent() {
+        let (allocations, allocated, copied) = (spent.allocations, spent.allocated_bytes, spent.copied_bytes);
+        let counts = [("allocations", allocations, ""), ("allocated", allocated, " B"), ("copied", copied, " B")];
+        for (name, count, unit) in counts {
+            timing.extend_from_slice(format!(", {name};desc=\"{count}{unit}\"").as_bytes());
+        }
+    }
+    timing
 }
 
 /// Says what that of a handler says, too.

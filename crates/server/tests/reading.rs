@@ -29,6 +29,9 @@ fn headers_of_a_read() {
     for stage in ["jwt", "parse", "plan", "transaction", "response", "wait"] {
         assert!(response.header("server-timing").unwrap().contains(&format!("{stage};dur=")));
     }
+    for count in ["allocations", "allocated", "copied"] {
+        assert!(response.header("server-timing").unwrap().contains(&format!(", {count};desc=\"")));
+    }
     assert_eq!(response.header("content-profile"), None);
     let ranged = served.request("GET", "/t?order=id&select=id", &[("Range", "2-3"), ("Prefer", "count=exact")]);
     assert_eq!((ranged.status, ranged.header("content-range")), (206, Some("2-3/15")));
