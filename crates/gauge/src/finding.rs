@@ -50,12 +50,8 @@ pub struct Finding {
 pub fn findings() -> Vec<Finding> {
     let mut findings = Vec::new();
     for route in route::all() {
-        let sums = route.sums();
-        if sums.count() < REQUESTS_MIN {
-            continue;
-        }
         // names are looked up in the program's file, while others add
-        let sums = sums.clone();
+        let Some(sums) = enough(&route.sums()) else { continue };
         findings.extend(sums.across.iter().map(|across| guard_across_await(route, &sums, across)));
         findings.extend(lock(route, &sums));
         findings.extend(blocked(route, &sums));
@@ -64,6 +60,11 @@ pub fn findings() -> Vec<Finding> {
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     findings
+}
+
+/// What a route has summed, if that says something.
+fn enough(sums: &Sums) -> Option<Sums> {
+    (sums.count() >= REQUESTS_MIN).then(|| sums.clone())
 }
 
 fn share(part: u64, whole: u64) -> f64 {

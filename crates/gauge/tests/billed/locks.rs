@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thalweg_gauge::lock::{blocking, parking_lot};
 use thalweg_gauge::{Wait, bill_of};
 
@@ -128,6 +128,33 @@ async fn a_guard_across_an_await_is_found() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     assert_eq!(found["where"]["awaited_at"], *here(TAKES + 1), "{found}");
     assert!(found["figures"]["held_ms"].as_f64().unwrap() >= 1.0, "{found}");
+}
+
+/// Names are looked up in the program's file, which takes a second or two where they never were.
+#[test]
+fn requests_go_on_while_findings_are_made_out() {
+    let mutex = Arc::new(parking_lot::Mutex::named("looked up", 0));
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /looked-up".into()));
+    let ask = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let begun = Instant::now();
+        runtime.block_on(async {
+            let request = Request::new(Full::<bytes::Bytes>::default());
+            ended(layer.bill(request, |_| handler(mutex.clone())).await.unwrap()).await;
+        });
+        begun.elapsed()
+    };
+    (0..32).for_each(|_| drop(ask()));
+    let begun = Instant::now();
+    let making = thread::spawn(|| (thalweg_gauge::findings(), Instant::now()));
+    let mut longest = Duration::ZERO;
+    while !making.is_finished() {
+        longest = longest.max(ask());
+    }
+    let (findings, made) = making.join().unwrap();
+    assert!(findings.iter().any(|finding| finding.route == "GET /looked-up"), "{findings:?}");
+    let took = made - begun;
+    assert!(longest < Duration::from_millis(100).max(took / 2), "{longest:?} of {took:?}");
 }
 
 #[test]
