@@ -131,6 +131,13 @@ pub(crate) struct Route {
     seeks_place: AtomicBool,
 }
 
+/// How a route is answered, and how often at least one thread has said so.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) text: Box<str>,
+    times: u64,
+}
+
 /// What the requests of a route have cost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
@@ -153,8 +160,8 @@ pub(crate) struct Sums {
     pub(crate) worst: Vec<Bill>,
     spans: Vec<Span>,
     pub(crate) across: Vec<Across>,
-    /// How it is answered, as the service says.
-    pub(crate) shapes: Vec<Box<str>>,
+    /// How it is answered, as the service says: what it says most first.
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Sums {
@@ -235,14 +242,25 @@ const SHAPE_BYTES_MAX: usize = 8 * 1024;
 static SHAPES_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 impl Route {
-    /// Keeps a shape.
-    pub(crate) fn shape(&self, text: &str) {
+    /// Keeps a shape that a thread has said so many times. Of too many those stay that are said most: what each client may write in an order of
+    /// its own does not hide what is asked all day.
+    pub(crate) fn shape(&self, text: &str, times: u64) {
         let text = cut(text, SHAPE_BYTES_MAX);
-        let mut sums = self.sums();
-        let is_new = sums.shapes.len() < SHAPES_MAX && sums.shapes.iter().all(|known| **known != *text);
-        if is_new && SHAPES_BYTES.fetch_add(text.len(), Relaxed) + text.len() <= SHAPES_BYTES_MAX {
-            sums.shapes.push(text.into());
+        let shapes = &mut self.sums().shapes;
+        if let Some(known) = shapes.iter_mut().find(|known| *known.text == *text) {
+            known.times = known.times.max(times);
+        } else {
+            if shapes.len() == SHAPES_MAX {
+                let Some(least) = shapes.pop_if(|least| least.times <= times) else { return };
+                SHAPES_BYTES.fetch_sub(least.text.len(), Relaxed);
+            }
+            if SHAPES_BYTES.fetch_add(text.len(), Relaxed) + text.len() > SHAPES_BYTES_MAX {
+                SHAPES_BYTES.fetch_sub(text.len(), Relaxed);
+                return;
+            }
+            shapes.push(Shape { text: text.into(), times });
         }
+        shapes.sort_by_key(|shape| std::cmp::Reverse(shape.times));
     }
 
     fn new(name: &str, tag: sample::Tag) -> Route {

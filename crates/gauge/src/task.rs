@@ -247,11 +247,11 @@ pub fn waits_for(kind: Wait) {
 }
 
 /// Says how the route of the request that this is called for is answered: a query's text, with parameters for what differs. Sixteen are kept
-/// of each route, 4 MiB of all together.
+/// of each route, those that are said most, and 4 MiB of all together.
 pub fn shape(text: &str) {
     thread_local! {
-        /// Those that the thread has said, by what tells them apart as a rule.
-        static SAID: [Cell<u64>; 64] = const { [const { Cell::new(0) }; 64] };
+        /// Those that the thread has said, by what tells them apart as a rule, and how often since.
+        static SAID: [Cell<(u64, u64)>; 64] = const { [const { Cell::new((0, 0)) }; 64] };
     }
     account::with(|account| {
         let Some(route) = account.route() else { return };
@@ -260,8 +260,11 @@ pub fn shape(text: &str) {
         let mark = (ends ^ text.len() as u64).wrapping_mul(31) ^ route.tag;
         SAID.with(|said| {
             let said = &said[(mark % 64) as usize];
-            if said.replace(mark) != mark {
-                route.shape(text);
+            let (known, times) = said.get();
+            let times = if known == mark { times + 1 } else { 1 };
+            said.set((mark, times));
+            if times.is_power_of_two() {
+                route.shape(text, times);
             }
         });
     });

@@ -189,7 +189,7 @@ pub(crate) fn whole_route(route: &Route) -> Value {
         json!({ "seconds_ago": ago.as_secs(), "requests": span.count, "mean_ms": mean, "max_ms": ms(span.longest), "powers": powers })
     });
     told["over_time"] = spans.collect();
-    told["shapes"] = sums.shapes.iter().map(|shape| json!(shape)).collect();
+    told["shapes"] = sums.shapes.iter().map(|shape| json!(shape.text)).collect();
     told["worst"] = sums.worst.iter().map(Bill::to_json).collect();
     told
 }

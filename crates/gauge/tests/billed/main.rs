@@ -7,6 +7,7 @@ mod locks;
 #[path = "../counted/not_compared.rs"]
 mod not_compared;
 mod otlp;
+mod sums;
 
 use http::Response;
 use http_body_util::BodyExt;

@@ -1,0 +1,58 @@
+//! Sums of a route: of all threads, and of what they say.
+
+use crate::{ask_gauge, ended};
+use http::{Request, Response};
+use http_body_util::Full;
+use std::convert::Infallible;
+use std::thread;
+
+async fn of_route(name: &str) -> serde_json::Value {
+    ask_gauge("/route", &format!("name={}", name.replace(' ', "%20"))).await
+}
+
+async fn serve(layer: &thalweg_gauge::BillLayer, times: usize, handler: impl Fn(usize)) {
+    for number in 0..times {
+        let request = Request::new(Full::<bytes::Bytes>::default());
+        let answer = layer.bill(request, async |_| {
+            handler(number);
+            Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from_static(b"seven b"))))
+        });
+        ended(answer.await.unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_most_is_kept_whatever_clients_make_up() {
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /shapes".into()));
+    serve(&layer, 2000, |number| {
+        thalweg_gauge::shape(&format!("SELECT {number}"));
+        if number % 10 == 5 {
+            thalweg_gauge::shape("SELECT what, is, asked");
+        }
+    })
+    .await;
+    let told = of_route("GET /shapes").await;
+    let shapes = told["shapes"].as_array().unwrap();
+    assert_eq!((shapes.len(), &shapes[0]), (16, &"SELECT what, is, asked".into()), "{told}");
+}
+
+#[tokio::test]
+async fn many_short_threads_are_summed() {
+    const THREADS: usize = 2000;
+    const REQUESTS: usize = 20;
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /early".into()));
+    for _ in 0..THREADS / 8 {
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    runtime.block_on(serve(&layer, REQUESTS, |_| thalweg_gauge::route(["GET ", "/late"])));
+                });
+            }
+        });
+    }
+    let (late, early) = (of_route("GET /late").await, of_route("GET /early").await);
+    assert_eq!(late["requests"], THREADS * REQUESTS);
+    assert_eq!(late["bytes_out"], 7.0);
+    assert_eq!((&late["in_flight"], &early["in_flight"], &early["requests"]), (&0.into(), &0.into(), &0.into()));
+}
