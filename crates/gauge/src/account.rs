@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::{self, Polled};
+use crate::ledger;
 use crate::route::{self, Route};
 use crate::sample;
 use crate::tally::{self, Counts};
@@ -80,8 +81,8 @@ pub(crate) struct Account {
     pub(crate) ended: AtomicU64,
     /// The status of its answer, 0 while there is none.
     pub(crate) status: AtomicU16,
-    /// The route where it counts as under way.
-    pub(crate) begun_as: Option<&'static Route>,
+    /// The tag of the route where it counts as under way, 0 for none.
+    under_way_as: AtomicU64,
     /// Its route's, 0 for none: what its samples are known by.
     tag: AtomicU64,
     /// Of the request that it is part of, as the client says (W3C Trace Context).
@@ -134,7 +135,7 @@ impl Account {
             started: clock::start(),
             ended: 0.into(),
             status: 0.into(),
-            begun_as: route,
+            under_way_as: route.map_or(0, |route| route.tag).into(),
             tag: route.map_or(0, |route| route.tag).into(),
             trace: None,
             cpu: 0.into(),
@@ -178,6 +179,19 @@ impl Account {
     pub(crate) fn set_route(&self, route: &'static Route) {
         self.tag.store(route.tag, Relaxed);
         sample::tagged(route.tag);
+        let under_way_as = self.under_way_as.load(Relaxed);
+        let moves = |from: u64| {
+            from != route.tag && self.under_way_as.compare_exchange(from, route.tag, Relaxed, Relaxed).is_ok()
+        };
+        if let Some(from) = route::of_tag(under_way_as).filter(|from| moves(from.tag)) {
+            // what adding takes is the gauge's
+            uncharged(|| ledger::moved(from, route));
+        }
+    }
+
+    /// The route where it was under way, which it is no more.
+    pub(crate) fn arrived(&self) -> Option<&'static Route> {
+        route::of_tag(self.under_way_as.swap(0, Relaxed))
     }
 
     pub(crate) fn counts(&self) -> Counts {

@@ -23,6 +23,8 @@ struct Noted {
 #[derive(Debug)]
 enum Entry {
     Begun(&'static Route),
+    /// One that is under way as another route's, of which it was first.
+    Moved(&'static Route, &'static Route),
     Ended(Arc<Account>),
 }
 
@@ -60,11 +62,16 @@ impl Noted {
                     to(route, &mut |sums| sums.in_flight += 1);
                     continue;
                 }
+                Entry::Moved(from, route) => {
+                    to(from, &mut |sums| sums.in_flight -= 1);
+                    to(route, &mut |sums| sums.in_flight += 1);
+                    continue;
+                }
                 Entry::Ended(account) => account,
             };
-            let Some(begun_as) = account.begun_as else { continue };
-            to(begun_as, &mut |sums| sums.in_flight -= 1);
-            to(account.route().unwrap_or(begun_as), &mut |sums| sums.add(&account));
+            let Some(arrived) = account.arrived() else { continue };
+            to(arrived, &mut |sums| sums.in_flight -= 1);
+            to(account.route().unwrap_or(arrived), &mut |sums| sums.add(&account));
             if self.unused.len() < NOTED_MAX && Arc::get_mut(&mut account).is_some() {
                 self.unused.push(account);
             }
@@ -84,6 +91,16 @@ pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>) -> Arc<Accou
         account.trace = trace;
     }
     account
+}
+
+/// Notes that one is under way as another route's: as such it has begun, if that stands here still.
+pub(crate) fn moved(from: &'static Route, route: &'static Route) {
+    let mut noted = unpoisoned(&tally::mine().ledger.0);
+    let is_it = |entry: &&mut Entry| matches!(entry, Entry::Begun(known) if std::ptr::eq(*known, from));
+    match noted.entries.iter_mut().rev().find(is_it) {
+        Some(begun) => *begun = Entry::Begun(route),
+        None => noted.note(Entry::Moved(from, route)),
+    }
 }
 
 /// Notes that one has ended.

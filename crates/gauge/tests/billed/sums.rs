@@ -4,6 +4,8 @@ use crate::{ask_gauge, ended};
 use http::{Request, Response};
 use http_body_util::Full;
 use std::convert::Infallible;
+use std::future::Future;
+use std::task::{Context, Waker};
 use std::thread;
 
 async fn of_route(name: &str) -> serde_json::Value {
@@ -34,6 +36,38 @@ async fn what_is_said_most_is_kept_whatever_clients_make_up() {
     let told = of_route("GET /shapes").await;
     let shapes = told["shapes"].as_array().unwrap();
     assert_eq!((shapes.len(), &shapes[0]), (16, &"SELECT what, is, asked".into()), "{told}");
+}
+
+#[tokio::test]
+async fn a_request_is_under_way_as_the_route_that_it_was_named_last() {
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /named-first".into()));
+    let in_flight = async || {
+        let of = async |name| of_route(name).await["in_flight"].as_i64().unwrap();
+        (of("GET /named-first").await, of("GET /named-later").await)
+    };
+    let name = || thalweg_gauge::route(["GET ", "/named-later"]);
+    serve(&layer, 1, |_| name()).await;
+    // at once, and once it has been seen under way
+    for pauses in [false, true] {
+        let request = Request::new(Full::<bytes::Bytes>::default());
+        let mut answering = std::pin::pin!(layer.bill(request, async |_| {
+            if pauses {
+                tokio::task::yield_now().await;
+            }
+            name();
+            tokio::task::yield_now().await;
+            Ok::<_, Infallible>(Response::new(Full::<bytes::Bytes>::default()))
+        }));
+        let mut poll = || assert!(answering.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        poll();
+        if pauses {
+            assert_eq!(in_flight().await.0, 1);
+            poll();
+        }
+        assert_eq!(in_flight().await, (0, 1));
+        ended(answering.await.unwrap()).await;
+        assert_eq!(in_flight().await, (0, 0));
+    }
 }
 
 #[tokio::test]
