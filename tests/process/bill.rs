@@ -4,7 +4,7 @@ use crate::program::{Directory, Program, eventually};
 use crate::sites::{ON_ANY_PORT, new_site};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use thalweg_testkit::{Client, Database};
 
 const ANY_PORT: (&str, &str) = ("THALWEG_ADMIN_SERVER_PORT", "0");
@@ -98,8 +98,22 @@ fn a_bill_says_what_the_database_did() {
     let shapes = route["shapes"].to_string();
     assert!(shapes.contains("FROM \\\"api\\\".\\\"t\\\"") && shapes.contains("$1"), "{shapes}");
 
-    // time in the database is a wait for it
-    assert_eq!(client.request("GET", "/slow", &[]).status, 200);
+    // a body whose length its head does not say is counted as it comes
+    let mut chunks = TcpStream::connect(address).unwrap();
+    let head = "POST /t HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
+    write!(chunks, "{head}\r\n\r\n4\r\n[{{\"i\r\n7\r\nd\": 4}}]\r\n0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    chunks.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(worst(admin, "POST /t")["worst"][0]["bytes_in"], 11);
+
+    // time in the database is a wait for it, and it is under way as what it asks for
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| client.request("GET", "/slow", &[]).status);
+        let is_under_way = |(name, of): &(String, Value)| name == "GET /slow" && of["in_flight"] == 1;
+        eventually("it is under way", || routes(admin).iter().any(is_under_way));
+        assert_eq!(asking.join().unwrap(), 200);
+    });
     let bill = worst(admin, "GET /slow")["worst"][0].take();
     let ms = |value: &Value| value.as_f64().unwrap();
     assert!(ms(&bill["waits"]["database_ms"]) > 290.0 && ms(&bill["cpu_ms"]) < 100.0, "{bill}");

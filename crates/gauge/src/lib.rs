@@ -64,5 +64,7 @@ pub use memory::give_back_at_once;
 pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
 pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
 pub use tally::Counts;
-pub use task::{Billed, Stage, Waiting, billed, blocking, count, route, rows, shape, stage, waiting, waits_for};
+pub use task::{
+    Billed, Stage, Waiting, billed, blocking, bytes_in, count, route, rows, shape, stage, waiting, waits_for,
+};
 pub use told::prometheus;

@@ -232,6 +232,12 @@ pub fn rows(count: u64) {
     account::with(|account| account.rows.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
 }
 
+/// Adds to the bytes of the body of the request that this is called for, in services that read one themselves whose length its head did not
+/// say: what the head says is on the bill already.
+pub fn bytes_in(count: u64) {
+    account::with(|account| account.bytes_in.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
+}
+
 /// The route of the request that this is called for, where it is known only by now: its name is all of these one behind the other.
 ///
 /// ```

@@ -309,12 +309,18 @@ impl Source {
             Self::Client(body) => body,
             Self::Code(frames) => return frames.poll_data(cx),
         };
+        let has_length = body.size_hint().exact().is_some();
         loop {
             return Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
                 None => None,
                 Some(Err(error)) => Some(Err(error.into())),
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(chunk) => Some(Ok(chunk)),
+                    Ok(chunk) => {
+                        if !has_length {
+                            thalweg_gauge::bytes_in(chunk.len() as u64);
+                        }
+                        Some(Ok(chunk))
+                    }
                     // trailers say nothing of a body
                     Err(_) => continue,
                 },
