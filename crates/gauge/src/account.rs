@@ -132,7 +132,7 @@ impl ByName {
 impl Account {
     pub(crate) fn new(route: Option<&'static Route>) -> Account {
         Account {
-            started: clock::start(),
+            started: clock::start(is_at_work()),
             ended: 0.into(),
             status: 0.into(),
             under_way_as: route.map_or(0, |route| route.tag).into(),
@@ -344,7 +344,7 @@ pub(crate) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub(crate) fn on(account: &'a Arc<Account>) -> Work<'a> {
-        Work::on_since(account, clock::start())
+        Work::on_since(account, clock::start(is_at_work()))
     }
 
     /// Of what has just begun.
@@ -445,6 +445,11 @@ pub(crate) fn current() -> Option<Arc<Account>> {
         Arc::increment_strong_count(account.as_ptr());
         Some(Arc::from_raw(account.as_ptr()))
     }
+}
+
+/// Whether this thread is at work for a request.
+fn is_at_work() -> bool {
+    AT.get().account.is_some()
 }
 
 /// Says what the future that is being polled waits for, unless one within it has.

@@ -144,3 +144,23 @@ async fn a_bill_without_its_answer_is_none() {
     let mut app = app().layer(thalweg_gauge::layer());
     let _: Result<Response<_>, _> = assert_bill!(app.call(request("GET", "/lists", vec![])), allocations <= 2000);
 }
+
+/// How long this thread has been on a CPU, in nanoseconds.
+fn on_cpu() -> u64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    told.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn who_computes_around_others_is_billed_for_it() {
+    // longer than a reading of the thread's clock is good for
+    const COMPUTES: u64 = 60_000_000;
+    let (_, bill) = bill_of(async {
+        let before = on_cpu();
+        while on_cpu() - before < COMPUTES {}
+        // begins in the same poll
+        bill_of(async {}).await;
+    })
+    .await;
+    assert!(bill.cpu >= COMPUTES / 2, "{bill:?}");
+}
