@@ -9,7 +9,7 @@ use crate::tally::{self, Counts};
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a request waits for.
@@ -69,6 +69,8 @@ impl Named {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) id: u64,
+    /// The task that took it.
+    pub(crate) task: u32,
     pub(crate) lock: &'static crate::lock::Known,
     pub(crate) taken_at: &'static Location<'static>,
 }
@@ -103,6 +105,8 @@ pub(crate) struct Account {
     /// Locks that it holds, and how many those are, which is 0 for most.
     held: Mutex<Vec<Held>>,
     held_count: AtomicU64,
+    /// How many tasks work for it beside the one that answers, which is the 0th.
+    tasks: AtomicU32,
     /// Requests that are served within it and are its own too: of a [`bill_of`](crate::bill_of) only.
     pub(crate) within: Option<Within>,
 }
@@ -153,6 +157,7 @@ impl Account {
             named: Mutex::default(),
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
+            tasks: 0.into(),
             within: None,
         }
     }
@@ -239,12 +244,17 @@ impl Account {
         }
     }
 
-    /// The locks that it holds.
-    pub(crate) fn held(&self) -> Vec<Held> {
+    /// The locks that one of its tasks holds. Those that others hold meanwhile, as a thread does that computes for it, wait for nothing.
+    pub(crate) fn held_by(&self, task: u32) -> Vec<Held> {
         match self.held_count.load(Relaxed) {
             0 => Vec::new(),
-            _ => unpoisoned(&self.held).clone(),
+            _ => unpoisoned(&self.held).iter().filter(|held| held.task == task).copied().collect(),
         }
+    }
+
+    /// The number of another task.
+    pub(crate) fn new_task(&self) -> u32 {
+        1 + self.tasks.fetch_add(1, Relaxed)
     }
 
     fn charge(&self, by: By, spent: Counts, (live, peak): (i64, i64)) {
@@ -275,9 +285,9 @@ impl Account {
         self.by_name().add(&inner.by_name());
     }
 
-    fn charge_time(&self, by: By, polled: Polled) {
+    fn charge_time(&self, by: By, polled: Polled, is_poll: bool) {
         by.add(&self.cpu, polled.cpu);
-        if polled.wall > self.longest_poll.load(Relaxed) {
+        if is_poll && polled.wall > self.longest_poll.load(Relaxed) {
             self.longest_poll.fetch_max(polled.wall, Relaxed);
         }
         self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
@@ -315,12 +325,14 @@ pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Copy)]
 struct At {
     account: Option<NonNull<Account>>,
+    /// Which of its tasks.
+    task: u32,
     /// What the thread had counted when it began, or came back to it.
     since: Counts,
 }
 
 thread_local! {
-    static AT: Cell<At> = const { Cell::new(At { account: None, since: Counts::NONE }) };
+    static AT: Cell<At> = const { Cell::new(At { account: None, task: 0, since: Counts::NONE }) };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
     /// What the future that is polled waits for, as the innermost that says so has it.
@@ -339,16 +351,27 @@ pub(crate) struct Work<'a> {
     before: At,
     tag: sample::Tag,
     started: u64,
+    is_poll: bool,
     waits_for: Wait,
 }
 
 impl<'a> Work<'a> {
-    pub(crate) fn on(account: &'a Arc<Account>) -> Work<'a> {
-        Work::on_since(account, clock::start(is_at_work()))
+    /// A poll of one of its tasks.
+    pub(crate) fn on(account: &'a Arc<Account>, task: u32) -> Work<'a> {
+        Work::begun(account, task, clock::start(is_at_work()), true)
     }
 
-    /// Of what has just begun.
+    /// What the task that answers has just begun with.
     pub(crate) fn on_since(account: &'a Arc<Account>, started: u64) -> Work<'a> {
+        Work::begun(account, 0, started, true)
+    }
+
+    /// What a thread does that no executor needs: it may take as long as it takes.
+    pub(crate) fn beside(account: &'a Arc<Account>, task: u32) -> Work<'a> {
+        Work::begun(account, task, clock::start(is_at_work()), false)
+    }
+
+    fn begun(account: &'a Arc<Account>, task: u32, started: u64, is_poll: bool) -> Work<'a> {
         let tally = tally::mine();
         // in this order: a stack may be taken for any copy, these among them, and makes what is not charged more
         let before = AT.get();
@@ -358,12 +381,12 @@ impl<'a> Work<'a> {
             unsafe { outer.as_ref() }.charge(By { is_alone: false }, now.since(before.since), tally.held());
         }
         tally.hold(account.live_bytes.load(Relaxed));
-        AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), since: now });
+        AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), task, since: now });
         let tag = sample::tagged(account.tag.load(Relaxed));
-        if before.account.is_none() {
+        if is_poll && before.account.is_none() {
             tally.polls(started, sample::tag());
         }
-        Work { account, before, tag, started, waits_for: WAITS_FOR.replace(Wait::Io) }
+        Work { account, before, tag, started, is_poll, waits_for: WAITS_FOR.replace(Wait::Io) }
     }
 
     /// When it began.
@@ -391,7 +414,7 @@ impl<'a> Work<'a> {
         let by = By::of(self.account);
         self.account.charge(by, now.since(since), tally.held());
         let wall = ended.saturating_sub(self.started);
-        self.account.charge_time(by, clock::end(wall, self.before.account.is_some()));
+        self.account.charge_time(by, clock::end(wall, self.before.account.is_some()), self.is_poll);
         match self.before.account {
             // SAFETY: as in `on`.
             Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
@@ -450,6 +473,16 @@ pub(crate) fn current() -> Option<Arc<Account>> {
 /// Whether this thread is at work for a request.
 fn is_at_work() -> bool {
     AT.get().account.is_some()
+}
+
+/// Which of its tasks this thread is at work for.
+pub(crate) fn task() -> u32 {
+    AT.get().task
+}
+
+/// The tag of the route of the request that this thread is at work for, 0 for none.
+pub(crate) fn tag() -> sample::Tag {
+    with(|account| account.tag.load(Relaxed)).unwrap_or(0)
 }
 
 /// Says what the future that is being polled waits for, unless one within it has.

@@ -1,9 +1,8 @@
 //! What is wrong, in plain words, with the arithmetic that says so.
 
 use crate::account::Wait;
-use crate::lock;
 use crate::place;
-use crate::route::{self, Across, Route, Sums};
+use crate::route::{self, Across, Route, Sums, WaitedFor};
 use crate::told::ms;
 use crate::watch::{self, Taken};
 use serde_json::{Value, json};
@@ -13,6 +12,9 @@ const REQUESTS_MIN: u64 = 10;
 /// A wait for a lock that is worth a word: its share of the time, and how long it is at least.
 const LOCK_SHARE_MIN: f64 = 0.2;
 const LOCK_NANOSECONDS_MIN: u64 = 1_000_000;
+/// So many waits are, of as many requests in a hundred.
+const LOCK_WAITS_MIN: u64 = 3;
+const LOCK_WAITS_SHARE_MIN: f64 = 1.0;
 /// A poll that holds up an executor, in nanoseconds.
 pub(crate) const BLOCKED_NANOSECONDS_MIN: u64 = 10_000_000;
 /// So many polls do, of as many requests in a hundred.
@@ -71,11 +73,17 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64 * 100.0
 }
 
+/// How long a route has waited for a lock, as far as its requests have ended.
+fn waited_for(sums: &Sums, lock: &WaitedFor) -> u64 {
+    lock.nanoseconds.min(sums.waits[Wait::Lock as usize])
+}
+
 fn guard_across_await(route: &Route, sums: &Sums, across: &Across) -> Finding {
     let (name, lock) = (&route.name, across.lock.name());
     let awaited_at = across.awaited_at.as_ref().and_then(|stack| place::of_await(stack, across.taken_at));
     let each = across.nanoseconds / across.times.max(1);
-    let waited = sums.waits[Wait::Lock as usize];
+    let waited = sums.waited_for.iter().find(|known| std::ptr::eq(known.lock, across.lock));
+    let waited = waited.map_or(0, |known| waited_for(sums, known));
     let of_time = share(waited, sums.wall.sum());
     let most = if each > 0 { 1e9 / each as f64 } else { f64::INFINITY };
     let line = awaited_at.as_deref().map_or_else(|| "an await".to_owned(), |place| format!("the await at {place}"));
@@ -101,21 +109,25 @@ fn guard_across_await(route: &Route, sums: &Sums, across: &Across) -> Finding {
 
 /// A wait for a lock that no guard across an await explains.
 fn lock(route: &Route, sums: &Sums) -> Option<Finding> {
-    let waited = sums.waits[Wait::Lock as usize];
+    let is_explained = |lock| sums.across.iter().any(|across| std::ptr::eq(across.lock, lock));
+    let others = sums.waited_for.iter().filter(|known| !is_explained(known.lock));
+    let most = others.max_by_key(|known| known.nanoseconds)?;
+    let (lock, waited) = (most.lock, waited_for(sums, most));
     let each = waited / sums.count().max(1);
     let of_time = share(waited, sums.wall.sum());
-    if !sums.across.is_empty() || of_time < LOCK_SHARE_MIN * 100.0 || each < LOCK_NANOSECONDS_MIN {
+    if of_time < LOCK_SHARE_MIN * 100.0
+        || each < LOCK_NANOSECONDS_MIN
+        || most.times < LOCK_WAITS_MIN
+        || share(most.times, sums.count()) < LOCK_WAITS_SHARE_MIN
+    {
         return None;
     }
-    let locks = lock::all();
-    let lock = locks.iter().max_by_key(|lock| lock.sums().waits.sum())?;
     let held_by = lock.sums().places.iter().copied().max_by_key(|at| at.waited)?;
     let what = format!(
-        "`{}` waits {of_time:.0} % of its time for a lock, {:.1} ms a request; the one that is waited for the longest is `{}`, held at {} for {:.3} ms \
-         each time",
+        "`{}` waits {of_time:.0} % of its time for lock `{}`, {:.1} ms a request, held at {} for {:.3} ms each time",
         route.name,
-        ms(each),
         lock.name(),
+        ms(each),
         place::of_location(held_by.place),
         ms(held_by.held / held_by.holds.max(1)),
     );
@@ -125,7 +137,7 @@ fn lock(route: &Route, sums: &Sums) -> Option<Finding> {
         what,
         place: json!({ "held_by": place::of_location(held_by.place) }),
         figures: json!({
-            "lock": lock.name(), "waited_ms": ms(waited), "wall_ms": ms(sums.wall.sum()), "requests": sums.count(),
+            "lock": lock.name(), "waits": most.times, "waited_ms": ms(waited), "wall_ms": ms(sums.wall.sum()), "requests": sums.count(),
             "holds": held_by.holds, "held_ms": ms(held_by.held),
         }),
         weight: waited,

@@ -121,6 +121,17 @@ pub(crate) struct Across {
     pub(crate) behind: u64,
 }
 
+/// A lock that requests waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitedFor {
+    pub(crate) lock: &'static Known,
+    pub(crate) times: u64,
+    pub(crate) nanoseconds: u64,
+}
+
+/// How many of a route's locks are told apart.
+const ROUTE_LOCKS_MAX: usize = 16;
+
 /// A route and what its requests have cost.
 #[derive(Debug)]
 pub(crate) struct Route {
@@ -160,6 +171,7 @@ pub(crate) struct Sums {
     pub(crate) worst: Vec<Bill>,
     spans: Vec<Span>,
     pub(crate) across: Vec<Across>,
+    pub(crate) waited_for: Vec<WaitedFor>,
     /// How it is answered, as the service says: what it says most first.
     pub(crate) shapes: Vec<Shape>,
 }
@@ -272,6 +284,17 @@ impl Route {
         unpoisoned(&self.sums)
     }
 
+    /// That a request of this route waited for a lock.
+    pub(crate) fn waited_for(&self, lock: &'static Known, nanoseconds: u64) {
+        let known = &mut self.sums().waited_for;
+        let is_full = known.len() == ROUTE_LOCKS_MAX;
+        match known.iter_mut().find(|known| std::ptr::eq(known.lock, lock)) {
+            Some(known) => (known.times, known.nanoseconds) = (known.times + 1, known.nanoseconds + nanoseconds),
+            None if is_full => {}
+            None => known.push(WaitedFor { lock, times: 1, nanoseconds }),
+        }
+    }
+
     /// That a request of this route held a guard while it waited.
     pub(crate) fn held_across(&self, lock: &'static Known, taken_at: &'static Location<'static>, behind: u64) -> bool {
         let mut sums = self.sums();
@@ -294,12 +317,14 @@ impl Route {
     /// For how long it did, and where.
     pub(crate) fn held_across_for(
         &self,
+        lock: &'static Known,
         taken_at: &'static Location<'static>,
         nanoseconds: u64,
         place: Option<Box<Stack>>,
     ) {
         let mut sums = self.sums();
-        if let Some(across) = sums.across.iter_mut().find(|across| across.taken_at == taken_at) {
+        let same = |across: &&mut Across| std::ptr::eq(across.lock, lock) && across.taken_at == taken_at;
+        if let Some(across) = sums.across.iter_mut().find(same) {
             across.nanoseconds += nanoseconds;
             across.awaited_at = across.awaited_at.take().or(place);
         }

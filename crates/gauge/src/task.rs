@@ -27,6 +27,8 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) account: Arc<Account>,
+    /// Which of the account's.
+    number: u32,
     waking: OnceLock<Arc<Waking>>,
     paused: Option<Paused>,
 }
@@ -40,8 +42,13 @@ struct Paused {
 }
 
 impl Task {
+    /// The one that answers.
     pub(crate) fn new(account: Arc<Account>) -> Task {
-        Task { account, waking: OnceLock::new(), paused: None }
+        Task::numbered(0, account)
+    }
+
+    fn numbered(number: u32, account: Arc<Account>) -> Task {
+        Task { account, number, waking: OnceLock::new(), paused: None }
     }
 
     /// Does what the request begins with.
@@ -56,7 +63,7 @@ impl Task {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> (Poll<T>, u64) {
-        let work = Work::on(&self.account);
+        let work = Work::on(&self.account, self.number);
         if let Some(paused) = self.paused.take() {
             self.resumed(&paused, work.started());
         }
@@ -67,7 +74,7 @@ impl Task {
         if polled.is_pending() {
             // what it is polled within waits for the same
             account::waits_for(kind);
-            let held = self.account.held();
+            let held = self.account.held_by(self.number);
             self.report(&held);
             self.paused = Some(Paused { at, kind, holds: !held.is_empty() });
         }
@@ -90,9 +97,9 @@ impl Task {
         {
             watch::waited(route.tag, stack, waited);
         }
-        let held = if paused.holds { self.account.held() } else { Vec::new() };
+        let held = if paused.holds { self.account.held_by(self.number) } else { Vec::new() };
         for held in held {
-            route.held_across_for(held.taken_at, waited, place.clone());
+            route.held_across_for(held.lock, held.taken_at, waited, place.clone());
         }
     }
 
@@ -146,14 +153,16 @@ impl<F: Future> Future for Billed<F> {
 /// ```
 pub fn billed<F: Future>(future: F) -> Billed<F> {
     let account = account::current().unwrap_or_else(|| Arc::new(Account::new(None)));
-    Billed::on(account, future)
+    let number = account.new_task();
+    Billed { future, task: Task::numbered(number, account) }
 }
 
-/// Charges what a thread does to the request that this is called for, as `tokio::task::spawn_blocking(gauge::blocking(|| …))`.
+/// Charges what a thread does to the request that this is called for, as `tokio::task::spawn_blocking(thalweg_gauge::blocking(|| …))`. It may
+/// take long: it is no poll, and holds up no executor.
 pub fn blocking<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let account = account::current();
+    let account = account::current().map(|account| (account.new_task(), account));
     move || {
-        let _work = account.as_ref().map(Work::on);
+        let _work = account.as_ref().map(|(task, account)| Work::beside(account, *task));
         work()
     }
 }

@@ -3,6 +3,8 @@
 use crate::account::{self, Account, Held, Wait, unpoisoned};
 use crate::clock;
 use crate::histogram::Histogram;
+use crate::route;
+use crate::sample::Tag;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -92,7 +94,7 @@ impl Known {
         *unpoisoned(&self.holder) = Some(place);
         let account = account::current();
         if let Some(account) = &account {
-            account.hold(Held { id, lock: self, taken_at: place });
+            account.hold(Held { id, task: account::task(), lock: self, taken_at: place });
         }
         Holding { known: self, place, since: clock::now(), account, id }
     }
@@ -100,7 +102,13 @@ impl Known {
     /// Notes that somebody waits.
     fn wait(&'static self) -> Waiter {
         self.waiting.fetch_add(1, Relaxed);
-        Waiter { known: self, holder: *unpoisoned(&self.holder), since: clock::now(), is_over: false }
+        Waiter {
+            known: self,
+            holder: *unpoisoned(&self.holder),
+            of: account::tag(),
+            since: clock::now(),
+            is_over: false,
+        }
     }
 
     /// Takes it at once if it is free, and else as one whose thread stands still.
@@ -213,6 +221,8 @@ impl Drop for Holding {
 struct Waiter {
     known: &'static Known,
     holder: Option<Place>,
+    /// The route that they are of.
+    of: Tag,
     since: u64,
     is_over: bool,
 }
@@ -237,6 +247,10 @@ impl Waiter {
         sums.waits.add(waited);
         if let Some(holder) = self.holder {
             sums.at_place(holder, |at| (at.waits, at.waited) = (at.waits + 1, at.waited + waited));
+        }
+        drop(sums);
+        if let Some(route) = route::of_tag(self.of) {
+            account::uncharged(|| route.waited_for(self.known, waited));
         }
         waited
     }

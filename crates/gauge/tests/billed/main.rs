@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod budget;
+mod findings;
 mod locks;
 #[path = "../counted/not_compared.rs"]
 mod not_compared;
