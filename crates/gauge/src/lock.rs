@@ -66,7 +66,7 @@ pub mod parking_lot;
 mod waiting;
 
 pub use waiting::Guard;
-pub(crate) use waiting::{Known, all};
+pub(crate) use waiting::{Known, Sums, all};
 
 use std::fmt;
 use std::future::Future;

@@ -272,9 +272,40 @@ pub fn prometheus() -> String {
             );
         }
     });
+    family("gauge_request_stage_seconds_total", "counter", "By the service's own stages.", &|sums, route, text| {
+        for (name, time) in sums.by_name.stages.iter() {
+            let (stage, time) = (label(name), seconds(time));
+            let _ = writeln!(text, "gauge_request_stage_seconds_total{{route=\"{route}\",stage=\"{stage}\"}} {time}");
+        }
+    });
+    family("gauge_request_count_total", "counter", "The service's own numbers.", &|sums, route, text| {
+        for (name, number) in sums.by_name.counts.iter() {
+            let name = label(name);
+            let _ = writeln!(text, "gauge_request_count_total{{route=\"{route}\",count=\"{name}\"}} {number}");
+        }
+    });
+    family("gauge_request_longest_poll_seconds_max", "gauge", "The longest poll.", &|sums, label, text| {
+        let longest = seconds(sums.longest_poll.max());
+        let _ = writeln!(text, "gauge_request_longest_poll_seconds_max{{route=\"{label}\"}} {longest}");
+    });
+    family("gauge_request_peak_bytes_max", "gauge", "The most that a request held at once.", &|sums, label, text| {
+        let _ = writeln!(text, "gauge_request_peak_bytes_max{{route=\"{label}\"}} {}", sums.peak_bytes.max());
+    });
     family("gauge_requests_in_flight", "gauge", "Being served.", &|sums, label, text| {
         let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", sums.in_flight);
     });
+    let locks = lock::all();
+    for (name, help, of) in [
+        ("gauge_lock_wait_seconds", "Waited for a lock.", (|sums| &sums.waits) as fn(&lock::Sums) -> &Histogram),
+        ("gauge_lock_hold_seconds", "Held a lock.", |sums| &sums.holds),
+    ] {
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} summary\n");
+        for lock in &locks {
+            let (sums, lock) = (lock.sums(), label(lock.name()));
+            let (sum, count) = (seconds(of(&sums).sum()), of(&sums).count());
+            let _ = write!(text, "{name}_sum{{lock=\"{lock}\"}} {sum}\n{name}_count{{lock=\"{lock}\"}} {count}\n");
+        }
+    }
     text
 }
 

@@ -6,7 +6,7 @@ use http_body_util::Full;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use thalweg_gauge::{billed, blocking, lock};
@@ -141,4 +141,63 @@ async fn two_locks_that_one_line_takes_are_told_apart() {
     let [(first, one), (second, other)] = held[..] else { panic!("{found:?}") };
     assert_eq!((first, second), (&"first".into(), &"second".into()), "{found:?}");
     assert!(one.as_f64().unwrap() >= 1.0 && other.as_f64().unwrap() >= 1.0, "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prometheus_is_told_all_sums() {
+    let mutex = Arc::new(lock::Mutex::named("told \"", ()));
+    let handler = async move {
+        let _stage = thalweg_gauge::stage("render");
+        thalweg_gauge::count("messages", 7);
+        drop(mutex.lock().await);
+    };
+    begun("told", handler).await.unwrap();
+    let told = thalweg_gauge::prometheus();
+    for line in [
+        "gauge_request_count_total{route=\"told\",count=\"messages\"} 7\n",
+        "gauge_request_stage_seconds_total{route=\"told\",stage=\"render\"} ",
+        "gauge_request_longest_poll_seconds_max{route=\"told\"} ",
+        "gauge_request_peak_bytes_max{route=\"told\"} ",
+        "gauge_lock_hold_seconds_count{lock=\"told \\\"\"} 1\n",
+        "gauge_lock_wait_seconds_count{lock=\"told \\\"\"} 0\n",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}
+
+/// What a subscriber of `tracing` writes.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn requests_above_a_bound_are_told_whole() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let ask = async |route, bound| {
+        thalweg_gauge::tell_requests_above(bound);
+        begun(route, tokio::time::sleep(Duration::from_millis(5))).await.unwrap();
+    };
+    tracing::subscriber::with_default(subscriber, || {
+        runtime.block_on(async {
+            ask("above", Some(Duration::from_millis(5))).await;
+            ask("below", Some(Duration::from_secs(3600))).await;
+            ask("not asked for", None).await;
+        });
+    });
+    let told = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(told.contains("bill: route=above bill={") && told.contains("\"wall_ms\":"), "{told}");
+    assert!(!told.contains("below") && !told.contains("not asked for"), "{told}");
 }
