@@ -5,7 +5,7 @@ use crate::sites::{ON_ANY_PORT, new_site};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use thalweg_testkit::{Client, Database};
+use thalweg_testkit::{Browser, Client, Database};
 
 const ANY_PORT: (&str, &str) = ("THALWEG_ADMIN_SERVER_PORT", "0");
 const SCHEMA: &str = "create schema api; create schema more; create table api.t as select i as id from generate_series(1, 3) i;
@@ -147,6 +147,32 @@ fn pages_are_known_by_their_templates() {
     let page = worst(admin, "GET books/[id].html");
     assert!(page["shapes"].to_string().contains("$1"), "{}", page["shapes"]);
     assert_eq!(page["worst"][0]["counts"]["round_trips"], 1);
+}
+
+#[test]
+fn a_route_s_page_shows_what_it_asks_the_database() {
+    let Some(mut browser) = Browser::start() else { return };
+    // a name that would be more than a name
+    let schema = r#"create schema api; create table api."<img src=x>" as select i as id from generate_series(1, 3) i;"#;
+    let database = Database::new(schema);
+    let mut program = Program::launch(Program::serving(&database.uri(), &[ANY_PORT]));
+    let admin = admin(&mut program);
+    let address = program.address();
+    let target = "/%3Cimg%20src=x%3E?id=gt.1";
+    eventually("it is ready", || Client::connect(address).request("GET", target, &[]).status == 200);
+    browser.open(&format!("http://{admin}/admin/bill/"));
+    browser.wait_for("document.querySelector('#routes a[href*=img]')");
+    browser.click("#routes a[href*=img]");
+    browser.wait_for("document.querySelector('#route pre')");
+    let shape = "[...document.querySelectorAll('#route pre')].map(shape => shape.textContent).join()";
+    let shape = browser.evaluate(shape);
+    let shape = shape.as_str().unwrap();
+    assert!(shape.contains(r#"FROM "api"."<img src=x>""#) && shape.contains("$1"), "{shape}");
+    assert_eq!(browser.evaluate("document.querySelectorAll('#route img').length"), 0);
+    browser.click("#route > div > details summary");
+    let shown = browser.text();
+    assert_eq!(shown.matches("round trips").count(), 2, "of the route and of its worst request: {shown}");
+    assert!(shown.contains("statements") && shown.contains("postgresql bytes"), "{shown}");
 }
 
 #[test]

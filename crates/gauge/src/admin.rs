@@ -25,7 +25,7 @@ const KEPT_NAME_BYTES_MAX: usize = 64;
 
 const PAGE: &str = include_str!("admin/page.html");
 /// The page's own style and script, and its own address, are all that it may use. A test says the checksums.
-const PAGE_MAY: &str = "default-src 'none'; style-src 'sha256-Iz8b6jF7lem9AWR236E4RFsRPXCyciKLeW+AfZ9G9MM='; script-src 'sha256-CtRwUt8Kxo1TjBWJ1tvPn/0lK+90gpUlepKzLEfK4/s='; connect-src 'self'; \
+const PAGE_MAY: &str = "default-src 'none'; style-src 'sha256-FbBfSxaMt1mAR4CGHBN+IZ8iugj0t2+YLbfoss8CsIA='; script-src 'sha256-ZrnbcwrWOkeWSI0fkoKlwEUZ7v7UxsJtUoZdAOBhIXU='; connect-src 'self'; \
                         img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 /// A flame graph has a script that searches and zooms. It runs as a stranger's, so that nothing in a name could ask for anything here.
 const FLAME_MAY: &str = "sandbox allow-scripts allow-modals; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -38,7 +38,7 @@ const OTHERS_MAY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// |---|---|
 /// | `/` | the page |
 /// | `/routes` | sums by route: `like` part of its name, so many as `most` says, by `order` (a column of the page) and `up` to 1 |
-/// | `/route?name=` | one with its histogram, its worst requests, and over time |
+/// | `/route?name=` | one with its histogram, its worst requests, over time, and the shapes of its queries |
 /// | `/findings` | what is wrong |
 /// | `/locks` | who waited for whom |
 /// | `/flame?route=&of=cpu` | a flame graph: `of` is `cpu`, `waits`, `allocated` or `copied`; `seconds` up to 60; `as` is `svg`, `folded`, `pprof` or `speedscope`; `keep=NAME` keeps it, and `minus=NAME` subtracts |
