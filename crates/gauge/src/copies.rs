@@ -9,6 +9,8 @@ use crate::tally;
 /// println!("cargo::rustc-link-arg-bins=-Wl,--wrap=memcpy,--wrap=memmove");
 /// ```
 ///
+/// It is `rustc-link-arg-tests` for programs of `tests/`, each of which has a `count_copies!()` of its own.
+///
 /// A function that is named looks at each copy before it is made, in tests that count something of its bytes:
 ///
 /// ```text

@@ -1,4 +1,4 @@
-//! What a request cost: time by stage, allocations.
+//! What each request of a Rust web service costs: time by stage, waits, locks, allocations, copies; and what is wrong with it, in words.
 //!
 //! ```text
 //!  HTTP bytes
@@ -12,7 +12,21 @@
 //!  ► beside it: catalog (what the database holds), gauge (what it cost)
 //! ```
 //!
-//! For any Rust web service. A request's bill is opened by a tower layer and added to while its futures are polled:
+//! That is Thalweg. Any other service has the same by three lines; what else can be said stands in the crate's README.
+//!
+//! ```no_run
+//! #[global_allocator]
+//! static ALLOCATOR: thalweg_gauge::CountingAllocator<std::alloc::System> = thalweg_gauge::CountingAllocator(std::alloc::System);
+//!
+//! # use axum::{Router, routing::get};
+//! # async fn read() {}
+//! # fn main() {
+//! let app: Router = Router::new().route("/read", get(read)).layer(thalweg_gauge::layer());
+//! let operators: Router = Router::new().fallback_service(thalweg_gauge::admin()); // at an address of its own
+//! # }
+//! ```
+//!
+//! A request's bill is opened by a tower layer and added to while its futures are polled:
 //!
 //! ```text
 //!  request ─► layer (service.rs) ─► account.rs ◄── tally.rs    what the thread has allocated and copied (allocations.rs)
