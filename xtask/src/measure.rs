@@ -6,8 +6,13 @@ use std::process::Command;
 
 /// CPU seconds that processes have used, in user and kernel mode.
 pub(crate) fn cpu_seconds(processes: &[u32]) -> f64 {
-    let ticks: u64 = processes.iter().filter_map(|&process| stat(process)).map(|stat| stat.ticks).sum();
-    ticks as f64 / TICKS_PER_SECOND
+    processes.iter().map(|&process| cpu_seconds_by_mode(process)).map(|(user, system)| user + system).sum()
+}
+
+/// CPU seconds that a process has used, in user and in kernel mode.
+pub(crate) fn cpu_seconds_by_mode(process: u32) -> (f64, f64) {
+    let (user, system) = stat(process).map_or((0, 0), |stat| (stat.user_ticks, stat.system_ticks));
+    (user as f64 / TICKS_PER_SECOND, system as f64 / TICKS_PER_SECOND)
 }
 
 /// The same of all that a process has started: those that have ended meanwhile count too, or what they used before would be subtracted.
@@ -30,7 +35,8 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
 /// What proc(5) says of a process: fields 4, 14 and 15, 16 and 17.
 struct Stat {
     parent: u32,
-    ticks: u64,
+    user_ticks: u64,
+    system_ticks: u64,
     /// Of its children that have ended.
     ticks_of_ended: u64,
 }
@@ -41,7 +47,8 @@ fn stat(process: u32) -> Option<Stat> {
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Stat {
         parent: fields.get(1)?.parse().ok()?,
-        ticks: ticks(11)? + ticks(12)?,
+        user_ticks: ticks(11)?,
+        system_ticks: ticks(12)?,
         ticks_of_ended: ticks(13)? + ticks(14)?,
     })
 }
