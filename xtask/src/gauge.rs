@@ -13,6 +13,7 @@ use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -156,6 +157,8 @@ fn row_by_key(options: &Options, without: &Path) -> Outcome<Figures> {
     let (cluster, data_dir) = start_cluster(&[("max_connections", "100")])?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(load(&cluster.uri("postgres")))?;
     let servers = start_programs(&cluster, vec![(WITH, with), (BEFORE, without.to_owned())], "music")?;
+    // until they have read the schema they refuse
+    std::thread::sleep(Duration::from_secs(1));
     let postmaster = postmaster(&data_dir)?;
     let mut figures = Figures::new();
     for round in 0..=options.rounds {
