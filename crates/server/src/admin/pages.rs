@@ -68,7 +68,12 @@ impl Pages {
         match page {
             Page::Live => empty(state.vitals.live()),
             Page::Ready => empty(self.database.ready(state).await),
-            Page::Metrics => whole(TEXT, metrics::written(state).into()),
+            Page::Metrics => {
+                // of ten thousand routes it takes long enough to hold requests up
+                let state = self.state.clone();
+                let written = tokio::task::spawn_blocking(move || metrics::written(&state)).await;
+                whole(TEXT, written.unwrap_or_default().into())
+            }
             Page::SchemaCache => match self.described().await {
                 Some(described) => whole(JSON, described),
                 None => empty(StatusCode::OK),
