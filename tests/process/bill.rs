@@ -129,6 +129,9 @@ fn a_bill_says_what_the_database_did() {
     drop(leaving);
     eventually("it is billed too", || worst(admin, "GET /large")["requests"] == 2);
     assert_eq!(worst(admin, "GET /large")["in_flight"], 0);
+    let rows =
+        worst(admin, "GET /large")["worst"].as_array().unwrap().iter().map(|bill| bill["rows"].as_u64().unwrap()).min();
+    assert!((1..20_000).contains(&rows.unwrap()), "{rows:?}");
 }
 
 #[test]

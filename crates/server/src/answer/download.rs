@@ -162,7 +162,7 @@ impl Download<'_> {
         }
         let mut held = outlet.hold();
         held.push(replies.encoder.take());
-        let flowing = Flowing { entered, replies, turn: turns.take() };
+        let flowing = Flowing { entered, replies, billed_rows: None, turn: turns.take() };
         Ok(Body::flowing_bytes(held, flowing, wanted.end - wanted.start))
     }
 

@@ -113,7 +113,8 @@ impl Run<'_> {
             Reached::End(held) => self.ended(replies, held),
             Reached::Rows(held, turn) => {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
-                let body = Body::flowing(held, Flowing { entered, replies, turn });
+                thalweg_gauge::rows(rows);
+                let body = Body::flowing(held, Flowing { entered, replies, billed_rows: Some(rows), turn });
                 Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
             }
         }

@@ -37,6 +37,8 @@ pub(crate) struct Flow {
 pub(crate) struct Flowing {
     pub(crate) entered: Entered,
     pub(crate) replies: Replies,
+    /// How many rows are on the bill of the request already; none of them are to be of what is one value.
+    pub(crate) billed_rows: Option<u64>,
     /// A turn of those that leave connections to others, which ends with the rows. Without one they wait for nobody.
     pub(crate) turn: Option<Turn>,
 }
@@ -182,14 +184,17 @@ pub(super) trait Rows: Send {
 
 impl Rows for Flowing {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<u8>, bool), Torn>> {
-        let Self { entered, replies, .. } = self;
-        Poll::Ready(match ready!(entered.poll_step(cx, replies)) {
+        let Self { entered, replies, billed_rows, .. } = self;
+        let progress = ready!(entered.poll_step(cx, replies));
+        // as they come: a client may leave before the last
+        if let Some(billed) = billed_rows {
+            thalweg_gauge::rows(replies.rows().saturating_sub(*billed));
+            *billed = replies.rows();
+        }
+        Poll::Ready(match progress {
             Ok(Progress::Paused) => Ok((replies.encoder.take(), false)),
             // a response that flows is of a pipeline with an end
-            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => {
-                thalweg_gauge::rows(replies.rows());
-                Ok((replies.encoder.finish(), true))
-            }
+            Ok(Progress::Done | Progress::Open | Progress::CopyIn) => Ok((replies.encoder.finish(), true)),
             Err(error) => Err(torn(&error)),
         })
     }
