@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tower_service::Service;
 
 /// How long samples are taken at most, in seconds.
@@ -175,7 +176,15 @@ static KEPT: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 type Refusal = (StatusCode, String);
 
+/// How many flame graphs are made at once: each holds copies of stacks, of which there are 20 MiB at most.
+const FLAMES_MAX: usize = 4;
+static PLACES: Semaphore = Semaphore::const_new(FLAMES_MAX);
+
 async fn flame(query: &Query<'_>) -> Result<Answer, Refusal> {
+    let _place = PLACES.try_acquire().map_err(|_| {
+        let why = format!("{FLAMES_MAX} flame graphs are being made");
+        (StatusCode::SERVICE_UNAVAILABLE, why)
+    })?;
     let bad = |why: &str| (StatusCode::BAD_REQUEST, why.to_owned());
     let kind = query.get("of").unwrap_or_else(|| "cpu".to_owned());
     let seconds = query.get("seconds").map(|text| text.parse::<u32>()).transpose();

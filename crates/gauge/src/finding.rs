@@ -152,7 +152,7 @@ fn blocked(route: &Route, sums: &Sums) -> Option<Finding> {
         return None;
     }
     let (cpu, stood) = (sums.cpu.sum(), sums.waits[Wait::Blocked as usize]);
-    let why = if stood > cpu { "the thread stood still" } else { "the thread computed" };
+    let why = if stood > cpu { "the thread stood still or got no CPU" } else { "the thread computed" };
     let what = format!(
         "`{}` holds up its executor: {times} of {} requests ({of_requests:.0} %) had a poll of more than {} ms, the longest {:.0} ms, while {why}",
         route.name,

@@ -177,6 +177,11 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// How many requests are under way. Of one that began on a thread and ended on another the end may be added first.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.in_flight.max(0) as u64
+    }
+
     /// How many requests there were.
     pub(crate) fn count(&self) -> u64 {
         self.wall.count()

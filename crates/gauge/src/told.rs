@@ -89,7 +89,7 @@ fn row(name: &str, sums: &Sums) -> Value {
     json!({
         "route": name,
         "requests": count,
-        "in_flight": sums.in_flight,
+        "in_flight": sums.under_way(),
         "errors": sums.errors,
         "wall_ms": times(&sums.wall),
         "cpu_ms": times(&sums.cpu),
@@ -134,7 +134,7 @@ fn key(sums: &Sums, order: &str) -> f64 {
     let quantile = |histogram: &Histogram, of_hundred| histogram.quantiles([of_hundred])[0] as f64;
     match order {
         "requests" => sums.count() as f64,
-        "in_flight" => sums.in_flight as f64,
+        "in_flight" => sums.under_way() as f64,
         "errors" => sums.errors as f64,
         "mean" => sums.wall.mean(),
         "p50" => quantile(&sums.wall, 50.0),
@@ -292,7 +292,7 @@ pub fn prometheus() -> String {
         let _ = writeln!(text, "gauge_request_peak_bytes_max{{route=\"{label}\"}} {}", sums.peak_bytes.max());
     });
     family("gauge_requests_in_flight", "gauge", "Being served.", &|sums, label, text| {
-        let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", sums.in_flight);
+        let _ = writeln!(text, "gauge_requests_in_flight{{route=\"{label}\"}} {}", sums.under_way());
     });
     let locks = lock::all();
     for (name, help, of) in [

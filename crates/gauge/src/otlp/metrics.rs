@@ -159,7 +159,7 @@ fn of_routes(clock: &Clock, routes: &[&'static Route]) -> Vec<Value> {
     let largest = each(&|sums, of| clock.point(of, Amount::Count(sums.peak_bytes.max())));
     vec![
         spread("http.server.request.duration", each(&|sums, of| clock.spread(of, &sums.wall, &REQUEST_BOUNDS))),
-        level("http.server.active_requests", "{request}", counts(&|sums| sums.in_flight.max(0) as u64)),
+        level("http.server.active_requests", "{request}", counts(&|sums| sums.under_way())),
         sum("gauge.request.errors", "{request}", counts(&|sums| sums.errors)),
         sum("gauge.request.rows", "{row}", counts(&|sums| sums.rows)),
         sum("gauge.request.cpu", "s", each(&|sums, of| clock.point(of, Amount::Seconds(sums.cpu.sum())))),

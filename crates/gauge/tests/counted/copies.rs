@@ -18,6 +18,8 @@ const KIB: usize = 1024;
 const SIZES: [usize; 3] = [64 * KIB, 16 * KIB * KIB, 64 * KIB * KIB];
 /// What only passes through, with headers and the edges of chunks.
 const PASSED: f64 = 0.05;
+/// What stands at the edges of pieces, in bytes: on a busy machine a body comes in many.
+const EDGES_BYTES_MAX: usize = 8 * KIB;
 /// What is read or written once.
 const ONCE: f64 = 1.05;
 
@@ -185,7 +187,8 @@ fn bytes_are_copied_as_often_as_the_budget_says() {
             let [start, piece, end] = path.parts;
             let (body, count) = body(start, piece, end, size);
             let (_, copied) = client.exchange(path.head, &body);
-            check(path.what, body.len(), copied, count, path.copies_max);
+            let edges = EDGES_BYTES_MAX as f64 / body.len() as f64;
+            check(path.what, body.len(), copied, count, path.copies_max + edges);
         }
         database.execute("truncate api.rows, api.keyed; delete from api.docs where id > 0");
     }
