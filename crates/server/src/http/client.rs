@@ -44,7 +44,8 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
         asked.notify_one();
-        state.bills.bill(request, |request| exchange(state, peer, request, S::SHOWS_CUTS))
+        // boxed: it is 7 KB, and would be moved with its bill from hand to hand
+        state.bills.bill(request, |request| Box::pin(exchange(state, peer, request, S::SHOWS_CUTS)))
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
