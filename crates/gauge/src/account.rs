@@ -332,6 +332,8 @@ struct At {
 }
 
 thread_local! {
+    /// Whether the thread is at work for the gauge itself.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
     static AT: Cell<At> = const { Cell::new(At { account: None, task: 0, since: Counts::NONE }) };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
@@ -435,13 +437,20 @@ impl Drop for Work<'_> {
 
 /// Does something that the gauge itself needs: what it allocates and copies is charged to nobody.
 pub(crate) fn uncharged<T>(then: impl FnOnce() -> T) -> T {
+    let was_own = IS_OWN.replace(true);
     let tally = tally::mine();
     let (before, held, mut at) = (tally.now(), tally.held(), AT.get());
     let done = then();
     at.since.add(tally.now().since(before));
     AT.set(at);
     tally.holds_again(held);
+    IS_OWN.set(was_own);
     done
+}
+
+/// Whether the thread is at work for the gauge itself.
+pub(crate) fn is_own() -> bool {
+    IS_OWN.get()
 }
 
 /// Does something with the account of the request that this thread is at work for.

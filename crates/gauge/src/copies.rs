@@ -1,6 +1,6 @@
 //! Copies, counted in programs that want it.
 
-use crate::tally;
+use crate::{account, sample, tally};
 
 /// Counts what a program copies. It stands in the program's `main.rs`, whose `build.rs` tells the linker to send every call of `memcpy` and
 /// `memmove` through it:
@@ -44,24 +44,27 @@ macro_rules! count_copies {
             // SAFETY: the arguments are handed on unchanged to the function that was called; counting touches none of that memory.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn __wrap_memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-                $crate::copied(bytes);
-                LOOK(from, bytes);
+                if $crate::copied(bytes) {
+                    LOOK(from, bytes);
+                }
                 unsafe { __real_memcpy(to, from, bytes) }
             }
 
             // SAFETY: as above.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn __wrap_memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-                $crate::copied(bytes);
-                LOOK(from, bytes);
+                if $crate::copied(bytes) {
+                    LOOK(from, bytes);
+                }
                 unsafe { __real_memmove(to, from, bytes) }
             }
         }
     };
 }
 
-/// Counts a copy of so many bytes by this thread.
+/// Counts a copy of so many bytes by this thread. Tells whether it is the program's own, and not the gauge's while it takes a stack.
 #[inline]
-pub fn copied(bytes: usize) {
+pub fn copied(bytes: usize) -> bool {
     tally::mine().copied(bytes);
+    !account::is_own() && !sample::is_in_handler()
 }
