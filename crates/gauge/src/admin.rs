@@ -277,23 +277,21 @@ fn named(samples: &Samples, kind: &str) -> Profile {
 fn formed(samples: &Samples, before: Option<&Samples>, kind: &str, form: &str, title: &str) -> Result<Answer, Refusal> {
     let failed = |error: std::io::Error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
     let (svg, text, gzip) = ("image/svg+xml; charset=utf-8", "text/plain; charset=utf-8", "application/gzip");
+    // a profile and a difference have the same forms, and no type in common
+    macro_rules! formed {
+        ($profile:expr) => {
+            match form {
+                "folded" => of(text, $profile.folded().into()),
+                "pprof" => of(gzip, $profile.pprof().into()),
+                "speedscope" => of("application/json", $profile.speedscope(title).into()),
+                _ => allowed(FLAME_MAY, of(svg, $profile.svg(title).map_err(failed)?.into())),
+            }
+        };
+    }
     let profile = named(samples, kind);
     Ok(match before {
-        None => match form {
-            "folded" => of(text, profile.folded().into()),
-            "pprof" => of(gzip, profile.pprof().into()),
-            "speedscope" => of("application/json", profile.speedscope(title).into()),
-            _ => allowed(FLAME_MAY, of(svg, profile.svg(title).map_err(failed)?.into())),
-        },
-        Some(before) => {
-            let difference = profile.minus(&named(before, kind));
-            match form {
-                "folded" => of(text, difference.folded().into()),
-                "pprof" => of(gzip, difference.pprof().into()),
-                "speedscope" => of("application/json", difference.speedscope(title).into()),
-                _ => allowed(FLAME_MAY, of(svg, difference.svg(title).map_err(failed)?.into())),
-            }
-        }
+        None => formed!(profile),
+        Some(before) => formed!(profile.minus(&named(before, kind))),
     })
 }
 

@@ -238,6 +238,12 @@ impl Sums {
         }
     }
 
+    /// What is known of a lock's guards that a line took.
+    fn across(&mut self, lock: &'static Known, taken_at: &'static Location<'static>) -> Option<&mut Across> {
+        let is_it = |across: &&mut Across| std::ptr::eq(across.lock, lock) && across.taken_at == taken_at;
+        self.across.iter_mut().find(is_it)
+    }
+
     /// The times that are kept, the oldest first, each with how long ago it began.
     pub(crate) fn spans(&self) -> Vec<(Duration, &Span)> {
         let now = span_at(clock::now());
@@ -303,8 +309,7 @@ impl Route {
     /// That a request of this route held a guard while it waited.
     pub(crate) fn held_across(&self, lock: &'static Known, taken_at: &'static Location<'static>, behind: u64) -> bool {
         let mut sums = self.sums();
-        let same = |across: &&mut Across| std::ptr::eq(across.lock, lock) && across.taken_at == taken_at;
-        match sums.across.iter_mut().find(same) {
+        match sums.across(lock, taken_at) {
             Some(across) => {
                 across.times += 1;
                 across.behind = across.behind.max(behind);
@@ -328,8 +333,7 @@ impl Route {
         place: Option<Box<Stack>>,
     ) {
         let mut sums = self.sums();
-        let same = |across: &&mut Across| std::ptr::eq(across.lock, lock) && across.taken_at == taken_at;
-        if let Some(across) = sums.across.iter_mut().find(same) {
+        if let Some(across) = sums.across(lock, taken_at) {
             across.nanoseconds += nanoseconds;
             across.awaited_at = across.awaited_at.take().or(place);
         }

@@ -103,7 +103,9 @@ impl BillLayer {
     /// ```
     /// # use http::{Request, Response};
     /// # use http_body_util::Full;
-    /// # async fn answer(request: Request<Full<bytes::Bytes>>) -> Result<Response<Full<bytes::Bytes>>, std::io::Error> { todo!() }
+    /// # async fn answer(request: Request<Full<bytes::Bytes>>) -> Result<Response<Full<bytes::Bytes>>, std::io::Error> {
+    /// #     Ok(Response::new(request.into_body()))
+    /// # }
     /// # async fn serve(layer: thalweg_gauge::BillLayer, request: Request<Full<bytes::Bytes>>) {
     /// let response = layer.bill(request, answer).await;
     /// # }
