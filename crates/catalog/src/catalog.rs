@@ -7,6 +7,7 @@ use crate::relationship::{Link, Relationship};
 use crate::session::Session;
 use crate::similar::nearest;
 use crate::types::{Representation, Type, TypeKind};
+use rustc_hash::FxHashMap;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use thalweg_rows::oid::Oid;
@@ -19,13 +20,13 @@ pub struct RelationId(pub(crate) u32);
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
-    pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, RelationId>>,
+    pub(crate) by_name: FxHashMap<Arc<str>, FxHashMap<Arc<str>, RelationId>>,
     pub(crate) by_row_type: HashMap<Oid, RelationId>,
     pub(crate) relationships: Vec<Vec<Relationship>>,
     /// The relations that a junction relates which is not exposed.
     pub(crate) related_out_of_sight: HashSet<RelationId>,
     pub(crate) types: HashMap<Oid, Type>,
-    pub(crate) functions: HashMap<Arc<str>, Vec<Function>>,
+    pub(crate) functions: FxHashMap<Arc<str>, Vec<Function>>,
     pub(crate) media_handlers: Vec<MediaHandler>,
     pub(crate) representations: HashMap<Oid, Representation>,
     pub(crate) session: Session,

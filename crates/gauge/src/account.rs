@@ -51,11 +51,29 @@ const NAMES_MAX: usize = 24;
 
 impl Named {
     pub(crate) fn add(&mut self, name: &'static str, number: u64) {
+        // a name is a place of the program as a rule: that it is the same one need not be read
+        match self.0.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
+            Some((_, sum)) => *sum += number,
+            None => self.add_by_text(name, number),
+        }
+    }
+
+    fn add_by_text(&mut self, name: &'static str, number: u64) {
         let is_full = self.0.len() == NAMES_MAX;
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum += number,
             None if is_full => self.0[NAMES_MAX - 1].1 += number,
             None => self.0.push((name, number)),
+        }
+    }
+
+    fn add_all(&mut self, others: &Named) {
+        for (at, (name, number)) in others.iter().enumerate() {
+            // they come in the same order as a rule
+            match self.0.get_mut(at) {
+                Some((known, sum)) if std::ptr::eq(*known, name) => *sum += number,
+                _ => self.add(name, number),
+            }
         }
     }
 
@@ -128,8 +146,8 @@ pub(crate) struct ByName {
 
 impl ByName {
     pub(crate) fn add(&mut self, other: &ByName) {
-        other.stages.iter().for_each(|(name, nanoseconds)| self.stages.add(name, nanoseconds));
-        other.counts.iter().for_each(|(name, number)| self.counts.add(name, number));
+        self.stages.add_all(&other.stages);
+        self.counts.add_all(&other.counts);
     }
 }
 
@@ -350,7 +368,8 @@ pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
 /// Charges an account with what the thread does until this is dropped; then whoever was at work before is charged again.
 pub(crate) struct Work<'a> {
     account: &'a Arc<Account>,
-    before: At,
+    /// For whom the thread was at work, and for which of its tasks.
+    before: (Option<NonNull<Account>>, u32),
     tag: sample::Tag,
     started: u64,
     is_poll: bool,
@@ -382,10 +401,11 @@ impl<'a> Work<'a> {
             // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
             unsafe { outer.as_ref() }.charge(By { is_alone: false }, now.since(before.since), tally.held());
         }
+        let before = (before.account, before.task);
         tally.hold(account.live_bytes.load(Relaxed));
         AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), task, since: now });
         let tag = sample::tagged(account.tag.load(Relaxed));
-        if is_poll && before.account.is_none() {
+        if is_poll && before.0.is_none() {
             tally.polls(started, sample::tag());
         }
         Work { account, before, tag, started, is_poll, waits_for: WAITS_FOR.replace(Wait::Io) }
@@ -410,20 +430,22 @@ impl<'a> Work<'a> {
 
     fn ended(&self) -> u64 {
         let ended = clock::now();
+        let (outer, task) = self.before;
         let tally = tally::mine();
+        // in this order, as in `begun`
         let since = AT.get().since;
         let now = tally.now();
         let by = By::of(self.account);
         self.account.charge(by, now.since(since), tally.held());
         let wall = ended.saturating_sub(self.started);
-        self.account.charge_time(by, clock::end(wall, self.before.account.is_some()), self.is_poll);
-        match self.before.account {
+        self.account.charge_time(by, clock::end(wall, outer.is_some()), self.is_poll);
+        match outer {
             // SAFETY: as in `on`.
             Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
             None => tally.polls_no_more(),
         }
         sample::tagged(self.tag);
-        AT.set(At { since: now, ..self.before });
+        AT.set(At { account: outer, task, since: now });
         WAITS_FOR.set(self.waits_for);
         ended
     }

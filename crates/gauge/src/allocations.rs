@@ -1,7 +1,7 @@
 //! An allocator that counts.
 #![allow(unsafe_code)]
 
-use crate::tally;
+use crate::tally::{self, Of};
 use std::alloc::{GlobalAlloc, Layout};
 
 /// A global allocator that counts what another one is asked for, by each thread.
@@ -22,29 +22,28 @@ pub struct CountingAllocator<A>(pub A);
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        tally::mine().allocated(layout.size());
+        tally::count(Of::Allocated, layout.size());
         unsafe { self.0.alloc(layout) }
     }
 
     #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        tally::mine().allocated(layout.size());
+        tally::count(Of::Allocated, layout.size());
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let tally = tally::mine();
         match size.checked_sub(layout.size()) {
-            Some(more) => tally.allocated(more),
-            None => tally.freed(layout.size() - size),
+            Some(more) => tally::count(Of::Allocated, more),
+            None => tally::freed(layout.size() - size),
         }
         unsafe { self.0.realloc(pointer, layout, size) }
     }
 
     #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        tally::mine().freed(layout.size());
+        tally::freed(layout.size());
         unsafe { self.0.dealloc(pointer, layout) }
     }
 }

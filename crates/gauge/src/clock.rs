@@ -23,15 +23,15 @@ pub(crate) struct Polled {
 }
 
 /// When the CPU clock was asked, what it showed, and how long the thread has polled since, in nanoseconds.
-#[derive(Clone, Copy)]
 struct Anchor {
-    at: u64,
-    cpu: u64,
-    polled: u64,
+    /// 0 while it has not been asked.
+    at: Cell<u64>,
+    cpu: Cell<u64>,
+    polled: Cell<u64>,
 }
 
 thread_local! {
-    static ANCHOR: Cell<Option<Anchor>> = const { Cell::new(None) };
+    static ANCHOR: Anchor = const { Anchor { at: Cell::new(0), cpu: Cell::new(0), polled: Cell::new(0) } };
 }
 
 static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
@@ -136,27 +136,37 @@ mod counter {
 
 /// Begins a poll, maybe within another, whose reading of the clock is left to it: what had been computed in that by then counts to this one too if
 /// it stands still, as long as it does.
+#[inline]
 pub(crate) fn start(is_within: bool) -> u64 {
     let began = now();
-    let is_good = ANCHOR.get().is_some_and(|anchor| is_within || began.saturating_sub(anchor.at) < ANCHORED);
-    if is_good {
-        return began;
-    }
-    ANCHOR.set(Some(Anchor { at: began, cpu: thread_cpu(), polled: 0 }));
-    now()
+    ANCHOR.with(|anchor| {
+        let at = anchor.at.get();
+        if at > 0 && (is_within || began.saturating_sub(at) < ANCHORED) {
+            return began;
+        }
+        anchor.at.set(began);
+        anchor.cpu.set(thread_cpu());
+        anchor.polled.set(0);
+        now()
+    })
 }
 
 /// Ends a poll, which took so long. One within another is told of both.
+#[inline]
 pub(crate) fn end(wall: u64, is_within: bool) -> Polled {
-    let Some(anchor) = ANCHOR.get() else { return Polled { wall, cpu: wall } };
-    let cpu = match wall > SHORT {
-        true => thread_cpu().saturating_sub(anchor.cpu + anchor.polled).min(wall),
-        false => wall,
-    };
-    if !is_within {
-        ANCHOR.set((wall <= SHORT).then_some(Anchor { polled: anchor.polled + wall, ..anchor }));
-    }
-    Polled { wall, cpu }
+    ANCHOR.with(|anchor| {
+        let is_short = wall <= SHORT;
+        let cpu = match is_short || anchor.at.get() == 0 {
+            true => wall,
+            false => thread_cpu().saturating_sub(anchor.cpu.get() + anchor.polled.get()).min(wall),
+        };
+        match (is_within, is_short) {
+            (true, _) => {}
+            (false, true) => anchor.polled.set(anchor.polled.get() + wall),
+            (false, false) => anchor.at.set(0),
+        }
+        Polled { wall, cpu }
+    })
 }
 
 /// How long this thread has been on a CPU, in nanoseconds.

@@ -1,6 +1,7 @@
 //! Copies, counted in programs that want it.
 
-use crate::{account, sample, tally};
+use crate::tally::{self, Of};
+use crate::{account, sample};
 
 /// Counts what a program copies. It stands in the program's `main.rs`, whose `build.rs` tells the linker to send every call of `memcpy` and
 /// `memmove` through it:
@@ -65,6 +66,6 @@ macro_rules! count_copies {
 /// Counts a copy of so many bytes by this thread. Tells whether it is the program's own, and not the gauge's while it takes a stack.
 #[inline]
 pub fn copied(bytes: usize) -> bool {
-    tally::mine().copied(bytes);
+    tally::count(Of::Copied, bytes);
     !account::is_own() && !sample::is_in_handler()
 }

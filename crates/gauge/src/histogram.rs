@@ -35,7 +35,7 @@ fn place(value: u64) -> (usize, usize) {
     if power >= POWERS {
         return (POWERS - 1, STEPS - 1);
     }
-    (power, (value >> shift) as usize - STEPS)
+    (power, (value >> shift) as usize % STEPS)
 }
 
 /// The largest value of a step.
@@ -47,8 +47,21 @@ fn largest((power, step): (usize, usize)) -> u64 {
 }
 
 impl Histogram {
+    #[inline]
     pub(crate) fn add(&mut self, value: u64) {
         let (power, step) = place(value);
+        self.count += 1;
+        self.sum += value;
+        self.max = self.max.max(value);
+        let steps = usize::from(self.places[power]).checked_sub(1).and_then(|place| self.counts.get_mut(place));
+        match steps.map(|steps| &mut steps[step]) {
+            Some(count) if *count < u32::MAX - 1 => *count += 1,
+            _ => self.add_rarely(power, step),
+        }
+    }
+
+    #[cold]
+    fn add_rarely(&mut self, power: usize, step: usize) {
         if self.places[power] == 0 {
             self.counts.reserve_exact(1);
             self.counts.push([0; STEPS]);
@@ -60,9 +73,6 @@ impl Histogram {
             // the shares stay as they are
             self.counts.as_flattened_mut().iter_mut().for_each(|count| *count /= 2);
         }
-        self.count += 1;
-        self.sum += value;
-        self.max = self.max.max(value);
     }
 
     /// How many values came.

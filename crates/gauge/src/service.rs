@@ -111,19 +111,32 @@ impl BillLayer {
     /// # }
     /// ```
     #[inline]
-    pub fn bill<B: Body + 'static, F>(
+    pub fn bill<B, A, F, R, E>(
         &self,
         request: Request<B>,
-        answer: impl FnOnce(Request<B>) -> F,
-    ) -> Answering<F> {
-        let outer = account::current().filter(|outer| outer.within.is_some());
-        let (serving, request) = match outer {
+        answer: A,
+    ) -> Answering<impl Future<Output = F::Output> + use<B, A, F, R, E>>
+    where
+        B: Body + 'static,
+        A: FnOnce(Request<B>) -> F,
+        F: Future<Output = Result<Response<R>, E>>,
+    {
+        let (serving, request) = self.served(request);
+        // what it begins with is a part of its first poll
+        Answering {
+            future: async move { answer(request).await },
+            serving: Some(serving),
+            has_server_timing: self.has_server_timing,
+        }
+    }
+
+    #[inline]
+    fn served<B: Body + 'static>(&self, request: Request<B>) -> (Serving, Request<B>) {
+        match account::current().filter(|outer| outer.within.is_some()) {
             None => self.opened(request, None),
             // what the gauge allocates is no part of the bill that it is asked for
             Some(outer) => account::uncharged(|| self.opened(request, Some(outer))),
-        };
-        let future = serving.task.begin(|| answer(request));
-        Answering { future, serving: Some(serving), has_server_timing: self.has_server_timing }
+        }
     }
 
     #[inline]
@@ -198,7 +211,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.layer.bill(request, |request| self.inner.call(request))
+        let (serving, request) = self.layer.served(request);
+        let future = serving.task.begin(|| self.inner.call(request));
+        Answering { future, serving: Some(serving), has_server_timing: self.layer.has_server_timing }
     }
 }
 

@@ -1,16 +1,29 @@
 //! What each thread has allocated, freed and copied.
 //!
 //! A thread adds to numbers that no other thread writes, so that counting costs no lock and no cache line is fought over; whoever wants the
-//! sum of all reads them.
+//! sum of all reads them. A thread's numbers come from the system's allocator, since they are asked for within the one that counts, and stay
+//! for others when it ends.
+#![allow(unsafe_code)]
 
 use crate::ledger::Ledger;
 use crate::sample::{self, Tag, Thread};
-use crate::watch::{self, Of};
+use crate::watch;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
 
-/// How many threads have numbers of their own at once. Those that come beyond share one, which costs them more.
-const THREADS_MAX: usize = 512;
+/// From how many on it is looked whose threads have ended.
+const MANY: usize = 256;
+/// One stack is taken of so many bytes that a thread allocates, and of as many that it copies.
+const BYTES_OF_A_STACK: u64 = 1024 * 1024;
+
+/// What is counted with its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Of {
+    Allocated,
+    Copied,
+}
 
 /// What a thread has done since the process began.
 #[repr(align(128))]
@@ -20,16 +33,18 @@ pub(crate) struct Tally {
     freed_bytes: AtomicU64,
     copies: AtomicU64,
     copied_bytes: AtomicU64,
-    /// The bytes that the request at work holds, and the most that it has held.
-    live_bytes: AtomicI64,
+    /// How many bytes more the request at work holds than the thread has allocated and not freed, and the most that the thread had of these.
+    held_beside: AtomicI64,
     peak_bytes: AtomicI64,
+    /// The next allocation, and the next copy, that reaches so many bytes has its stack taken.
+    look_at: [AtomicU64; 2],
     /// Since when the thread polls, as the clock's number, and for whom; 0 while it does not.
     polls_since: AtomicU64,
     polls_for: AtomicU64,
     /// Whose it is, one more than its number; 0 if nobody's.
     thread: AtomicI32,
     pub(crate) ledger: Ledger,
-    is_shared: bool,
+    next: Option<&'static Tally>,
 }
 
 /// A poll that is going on.
@@ -40,65 +55,66 @@ pub(crate) struct Polling {
     pub(crate) thread: Thread,
 }
 
-/// The polls that are going on, by the threads' places.
-pub(crate) fn polls() -> impl Iterator<Item = (usize, Polling)> {
-    taken().iter().enumerate().filter_map(|(at, tally)| {
+/// The polls that are going on.
+pub(crate) fn polls() -> impl Iterator<Item = Polling> {
+    all().filter_map(|tally| {
         let (since, tag) = (tally.polls_since.load(Relaxed), tally.polls_for.load(Relaxed));
         let thread = Thread::of_number(tally.thread.load(Relaxed) - 1);
-        (since > 0).then_some((at, Polling { since, tag, thread }))
+        (since > 0).then_some(Polling { since, tag, thread })
     })
 }
 
 impl Tally {
-    const fn new(is_shared: bool) -> Tally {
+    const fn new(thread: i32) -> Tally {
         Tally {
             allocations: AtomicU64::new(0),
             allocated_bytes: AtomicU64::new(0),
             freed_bytes: AtomicU64::new(0),
             copies: AtomicU64::new(0),
             copied_bytes: AtomicU64::new(0),
-            live_bytes: AtomicI64::new(0),
+            held_beside: AtomicI64::new(0),
             peak_bytes: AtomicI64::new(0),
+            look_at: [const { AtomicU64::new(0) }; 2],
             polls_since: AtomicU64::new(0),
             polls_for: AtomicU64::new(0),
-            thread: AtomicI32::new(0),
+            thread: AtomicI32::new(thread),
             ledger: Ledger::new(),
-            is_shared,
+            next: None,
         }
     }
 
     #[inline]
     fn add(&self, to: &AtomicU64, number: u64) {
-        if self.is_shared {
-            to.fetch_add(number, Relaxed);
-        } else {
-            to.store(to.load(Relaxed).wrapping_add(number), Relaxed);
+        to.store(to.load(Relaxed).wrapping_add(number), Relaxed);
+    }
+
+    /// The sum of the bytes with these.
+    #[inline]
+    fn with(&self, of: Of, bytes: usize) -> u64 {
+        let sum = match of {
+            Of::Allocated => &self.allocated_bytes,
+            Of::Copied => &self.copied_bytes,
+        };
+        sum.load(Relaxed).wrapping_add(bytes as u64)
+    }
+
+    /// Counts an allocation or a copy, with which the bytes are so many.
+    #[inline]
+    fn count(&self, of: Of, sum: u64) {
+        match of {
+            Of::Allocated => {
+                self.add(&self.allocations, 1);
+                self.allocated_bytes.store(sum, Relaxed);
+                let net = sum.wrapping_sub(self.freed_bytes.load(Relaxed)) as i64;
+                if net > self.peak_bytes.load(Relaxed) {
+                    self.peak_bytes.store(net, Relaxed);
+                }
+            }
+            Of::Copied => {
+                self.add(&self.copies, 1);
+                self.copied_bytes.store(sum, Relaxed);
+            }
         }
-    }
-
-    #[inline]
-    pub(crate) fn allocated(&self, bytes: usize) {
-        self.add(&self.allocations, 1);
-        self.add(&self.allocated_bytes, bytes as u64);
-        watch::noted(Of::Allocated, bytes);
-        let live = self.live_bytes.load(Relaxed) + bytes as i64;
-        self.live_bytes.store(live, Relaxed);
-        if live > self.peak_bytes.load(Relaxed) {
-            self.peak_bytes.store(live, Relaxed);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn freed(&self, bytes: usize) {
-        self.add(&self.freed_bytes, bytes as u64);
-        self.live_bytes.store(self.live_bytes.load(Relaxed) - bytes as i64, Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn copied(&self, bytes: usize) {
-        self.add(&self.copies, 1);
-        self.add(&self.copied_bytes, bytes as u64);
-        watch::noted(Of::Copied, bytes);
     }
 
     /// Notes that a poll begins.
@@ -127,28 +143,32 @@ impl Tally {
     pub(crate) fn uncopied<T>(&self, then: impl FnOnce() -> T) -> T {
         let (copies, copied_bytes) = (self.copies.load(Relaxed), self.copied_bytes.load(Relaxed));
         let done = then();
-        if !self.is_shared {
-            self.copies.store(copies, Relaxed);
-            self.copied_bytes.store(copied_bytes, Relaxed);
-        }
+        self.copies.store(copies, Relaxed);
+        self.copied_bytes.store(copied_bytes, Relaxed);
         done
+    }
+
+    /// What the thread has allocated and not freed.
+    fn net(&self) -> i64 {
+        self.allocated_bytes.load(Relaxed).wrapping_sub(self.freed_bytes.load(Relaxed)) as i64
     }
 
     /// Begins to count what one request holds, of which it holds so much already.
     pub(crate) fn hold(&self, live_bytes: i64) {
-        self.live_bytes.store(live_bytes, Relaxed);
-        self.peak_bytes.store(live_bytes, Relaxed);
+        self.holds_again((live_bytes, live_bytes));
     }
 
     /// As it was before.
     pub(crate) fn holds_again(&self, (live_bytes, peak_bytes): (i64, i64)) {
-        self.live_bytes.store(live_bytes, Relaxed);
-        self.peak_bytes.store(peak_bytes, Relaxed);
+        let beside = live_bytes - self.net();
+        self.held_beside.store(beside, Relaxed);
+        self.peak_bytes.store(peak_bytes - beside, Relaxed);
     }
 
     /// What it holds, and the most that it held.
     pub(crate) fn held(&self) -> (i64, i64) {
-        (self.live_bytes.load(Relaxed), self.peak_bytes.load(Relaxed))
+        let beside = self.held_beside.load(Relaxed);
+        (self.net() + beside, self.peak_bytes.load(Relaxed) + beside)
     }
 }
 
@@ -175,9 +195,7 @@ impl Counts {
     /// allocator, copies unless they are counted ([`count_copies!`](crate::count_copies)).
     pub fn of_process() -> Counts {
         let mut sum = Counts::NONE;
-        for tally in taken().iter().chain([&SHARED]) {
-            sum.add(tally.now());
-        }
+        all().for_each(|tally| sum.add(tally.now()));
         sum
     }
 
@@ -202,13 +220,18 @@ impl Counts {
     }
 }
 
-static TALLIES: [Tally; THREADS_MAX] = [const { Tally::new(false) }; THREADS_MAX];
-static SHARED: Tally = Tally::new(true);
-/// How many threads have come for one.
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// The last one that came, which leads to all others.
+static LAST: AtomicPtr<Tally> = AtomicPtr::new(std::ptr::null_mut());
+/// How many there are, and how many of them are nobody's.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static FREE: AtomicUsize = AtomicUsize::new(0);
+/// For whoever finds no memory, and for a signal that comes before its thread has numbers. What is counted here may be lost.
+static NOBODYS: Tally = Tally::new(0);
 
-fn taken() -> &'static [Tally] {
-    &TALLIES[..TAKEN.load(Relaxed).min(THREADS_MAX)]
+fn all() -> impl Iterator<Item = &'static Tally> {
+    // SAFETY: what stands there was put there whole by `new`, and stays for ever.
+    let last = unsafe { LAST.load(Acquire).as_ref() };
+    std::iter::successors(last, |tally| tally.next).chain([&NOBODYS])
 }
 
 thread_local! {
@@ -219,35 +242,112 @@ thread_local! {
 /// The tally of this thread.
 #[inline]
 pub(crate) fn mine() -> &'static Tally {
-    MINE.with(|mine| mine.get().unwrap_or_else(|| first(mine)))
+    MINE.get().unwrap_or_else(first)
 }
 
 #[cold]
-fn first(mine: &Cell<Option<&'static Tally>>) -> &'static Tally {
+fn first() -> &'static Tally {
+    // what is counted meanwhile is no reason to begin anew
+    MINE.set(Some(&NOBODYS));
     let thread = sample::this_thread().number() + 1;
-    let tally = TALLIES.get(TAKEN.fetch_add(1, Relaxed)).inspect(|tally| tally.thread.store(thread, Relaxed));
-    let given_back = |tally: &&Tally| tally.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
-    let tally = tally.or_else(|| TALLIES.iter().find(given_back)).unwrap_or(&SHARED);
-    mine.set(Some(tally));
+    let is_given = |tally: &&Tally| tally.thread.compare_exchange(0, thread, Acquire, Relaxed).is_ok();
+    let free = (FREE.load(Relaxed) > 0)
+        .then(|| all().filter(|tally| !std::ptr::eq(*tally, &NOBODYS)).find(is_given))
+        .flatten();
+    let tally = match free {
+        Some(free) => {
+            FREE.fetch_sub(1, Relaxed);
+            free
+        }
+        None => new(thread).unwrap_or(&NOBODYS),
+    };
+    MINE.set(Some(tally));
     tally
+}
+
+fn new(thread: i32) -> Option<&'static Tally> {
+    // SAFETY: the layout is that of a `Tally`, whose size is not 0. What there is room for is written before it is shown to anybody, and
+    // never freed.
+    let tally = unsafe {
+        let room = System.alloc(Layout::new::<Tally>()).cast::<Tally>();
+        if room.is_null() {
+            return None;
+        }
+        room.write(Tally::new(thread));
+        &mut *room
+    };
+    COUNT.fetch_add(1, Relaxed);
+    let mut last = LAST.load(Acquire);
+    loop {
+        // SAFETY: as in `all`.
+        tally.next = unsafe { last.as_ref() };
+        match LAST.compare_exchange_weak(last, tally, AcqRel, Acquire) {
+            Ok(_) => return Some(tally),
+            Err(other) => last = other,
+        }
+    }
+}
+
+/// Does something in a signal's handler, where there is no asking for memory.
+pub(crate) fn in_handler(then: impl FnOnce()) {
+    let mine = MINE.get();
+    let tally = mine.unwrap_or(&NOBODYS);
+    MINE.set(Some(tally));
+    tally.uncopied(then);
+    MINE.set(mine);
+}
+
+/// Counts an allocation or a copy of this thread.
+#[inline]
+pub(crate) fn count(of: Of, bytes: usize) {
+    if let Some(tally) = MINE.get() {
+        let sum = tally.with(of, bytes);
+        if sum < tally.look_at[of as usize].load(Relaxed) {
+            return tally.count(of, sum);
+        }
+    }
+    count_and_look(of, bytes);
+}
+
+/// Counts one that is the thread's first, or whose stack is to be taken.
+#[cold]
+fn count_and_look(of: Of, bytes: usize) {
+    let tally = mine();
+    let sum = tally.with(of, bytes);
+    let look_at = &tally.look_at[of as usize];
+    if sum >= look_at.load(Relaxed) {
+        let since = look_at.swap(sum + BYTES_OF_A_STACK, Relaxed).saturating_sub(BYTES_OF_A_STACK);
+        watch::take(of, sum - since);
+    }
+    // taking it may have counted too
+    tally.count(of, tally.with(of, bytes));
+}
+
+/// Counts what is freed by this thread.
+#[inline]
+pub(crate) fn freed(bytes: usize) {
+    let tally = mine();
+    tally.add(&tally.freed_bytes, bytes as u64);
 }
 
 /// Gives back what threads had that have ended, once there are many. What they counted stays counted. It is not for the threads to do: they
 /// count until their last allocation.
 pub(crate) fn give_back() {
-    if TAKEN.load(Relaxed) <= THREADS_MAX / 2 {
+    if COUNT.load(Relaxed) - FREE.load(Relaxed) <= MANY {
         return;
     }
-    for tally in taken() {
+    for tally in all() {
         let thread = tally.thread.load(Relaxed);
         if thread > 0 && !sample::lives(Thread::of_number(thread - 1)) {
             tally.polls_since.store(0, Relaxed);
-            tally.thread.store(0, Relaxed);
+            // in this order, so that no more are taken than are counted
+            FREE.fetch_add(1, AcqRel);
+            tally.thread.store(0, Release);
         }
     }
 }
 
 /// What threads have noted of requests.
 pub(crate) fn ledgers() -> impl Iterator<Item = &'static Ledger> {
-    taken().iter().chain([&SHARED]).map(|tally| &tally.ledger)
+    all().map(|tally| &tally.ledger)
 }

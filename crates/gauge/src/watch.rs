@@ -7,8 +7,8 @@ use crate::clock;
 use crate::finding::BLOCKED_NANOSECONDS_MIN;
 use crate::place;
 use crate::route::Route;
-use crate::sample::{self, Samples, Stack, Tag, Unit};
-use crate::tally;
+use crate::sample::{self, Samples, Stack, Tag, Thread, Unit};
+use crate::tally::{self, Of};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -16,8 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, Mutex, Once};
 use std::time::Duration;
 
-/// One stack is taken of so many bytes that a thread allocates, and of as many that it copies.
-const BYTES_OF_A_STACK: u64 = 1024 * 1024;
 /// How often polls are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// And while there are none.
@@ -39,8 +37,6 @@ static IS_READY: AtomicBool = AtomicBool::new(false);
 static WAITS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Bytes that the thread has allocated and copied since a stack was taken.
-    static SINCE_STACK: [Cell<u64>; 2] = const { [Cell::new(0), Cell::new(0)] };
     /// Whether a stack is being taken: what that allocates and copies is not looked at.
     static IS_TAKING: Cell<bool> = const { Cell::new(false) };
 }
@@ -64,29 +60,8 @@ pub(crate) fn start(caller: &'static Location<'static>) {
     });
 }
 
-/// What a stack is taken for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Of {
-    Allocated,
-    Copied,
-}
-
-/// Notes bytes that this thread has allocated or copied.
-#[inline]
-pub(crate) fn noted(of: Of, bytes: usize) {
-    let _ = SINCE_STACK.try_with(|since| {
-        let since = &since[of as usize];
-        let sum = since.get() + bytes as u64;
-        if sum < BYTES_OF_A_STACK {
-            return since.set(sum);
-        }
-        since.set(0);
-        take(of, sum);
-    });
-}
-
-#[cold]
-fn take(of: Of, weight: u64) {
+/// Takes the stack of an allocation or a copy, which stands for so many bytes.
+pub(crate) fn take(of: Of, weight: u64) {
     let tag = sample::tag();
     if tag == 0 || sample::is_in_handler() || !IS_READY.load(Relaxed) || IS_TAKING.replace(true) {
         return;
@@ -141,17 +116,17 @@ pub(crate) fn so_far(taken: &Taken) -> Samples {
 
 /// Looks at what threads poll.
 fn look_on() {
-    let mut seen: HashMap<usize, u64> = HashMap::new();
+    let mut seen: HashMap<Thread, u64> = HashMap::new();
     for looks in 1_u64.. {
         if looks.is_multiple_of(LOOKS_GIVE_BACK) {
             tally::give_back();
         }
         let now = clock::now();
         let mut is_idle = true;
-        for (at, poll) in tally::polls() {
+        for poll in tally::polls() {
             is_idle = false;
             let is_long = now.saturating_sub(poll.since) >= BLOCKED_NANOSECONDS_MIN;
-            if !is_long || seen.insert(at, poll.since) == Some(poll.since) {
+            if !is_long || seen.insert(poll.thread, poll.since) == Some(poll.since) {
                 continue;
             }
             if let Some(stack) = sample::stack_of(poll.thread) {

@@ -101,7 +101,7 @@ unsafe extern "C" fn on_signal(_: c_int, info: *mut libc::siginfo_t, context: *m
     AT_WORK.fetch_add(1, Ordering::SeqCst);
     let was_in_handler = super::IN_HANDLER.replace(true);
     // what it copies is no part of what the thread was at work for
-    crate::tally::mine().uncopied(|| {
+    crate::tally::in_handler(|| {
         // SAFETY: the kernel gives both pointers, valid until this returns (SA_SIGINFO).
         unsafe { handle(info, context) }
     });
