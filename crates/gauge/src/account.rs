@@ -6,7 +6,9 @@ use crate::ledger;
 use crate::route::{self, Route};
 use crate::sample;
 use crate::tally::{self, Counts};
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
@@ -119,7 +121,7 @@ pub(crate) struct Account {
     pub(crate) bytes_out: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) waits: [AtomicU64; Wait::ALL.len()],
-    named: Mutex<ByName>,
+    named: Shared<ByName>,
     /// Locks that it holds, and how many those are, which is 0 for most.
     held: Mutex<Vec<Held>>,
     held_count: AtomicU64,
@@ -172,7 +174,7 @@ impl Account {
             bytes_out: 0.into(),
             rows: 0.into(),
             waits: [const { AtomicU64::new(0) }; Wait::ALL.len()],
-            named: Mutex::default(),
+            named: Shared::default(),
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
             tasks: 0.into(),
@@ -183,7 +185,7 @@ impl Account {
     /// Makes one as new, with the memory that it has.
     pub(crate) fn renew(&mut self, route: &'static Route) {
         let (mut named, mut held) = (std::mem::take(&mut self.named), std::mem::take(&mut self.held));
-        let lists = named.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let lists = named.value.get_mut();
         lists.stages.0.clear();
         lists.counts.0.clear();
         held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
@@ -197,24 +199,6 @@ impl Account {
     /// Whether the awaits of its route are to be found.
     pub(crate) fn seeks_place(&self) -> bool {
         route::any_seeks_place() && self.route().is_some_and(|route| route.seeks_place())
-    }
-
-    pub(crate) fn set_route(&self, route: &'static Route) {
-        self.tag.store(route.tag, Relaxed);
-        sample::tagged(route.tag);
-        let under_way_as = self.under_way_as.load(Relaxed);
-        let moves = |from: u64| {
-            from != route.tag && self.under_way_as.compare_exchange(from, route.tag, Relaxed, Relaxed).is_ok()
-        };
-        if let Some(from) = route::of_tag(under_way_as).filter(|from| moves(from.tag)) {
-            // what adding takes is the gauge's
-            uncharged(|| ledger::moved(from, route));
-        }
-    }
-
-    /// The route where it was under way, which it is no more.
-    pub(crate) fn arrived(&self) -> Option<&'static Route> {
-        route::of_tag(self.under_way_as.swap(0, Relaxed))
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -231,22 +215,9 @@ impl Account {
         self.peak_bytes.load(Relaxed).max(0) as u64
     }
 
-    pub(crate) fn waited(&self, kind: Wait, nanoseconds: u64) {
-        if nanoseconds > 0 {
-            self.waits[kind as usize].fetch_add(nanoseconds, Relaxed);
-        }
-    }
-
-    pub(crate) fn stage(&self, name: &'static str, nanoseconds: u64) {
-        unpoisoned(&self.named).stages.add(name, nanoseconds);
-    }
-
-    pub(crate) fn count(&self, name: &'static str, number: u64) {
-        unpoisoned(&self.named).counts.add(name, number);
-    }
-
-    pub(crate) fn by_name(&self) -> MutexGuard<'_, ByName> {
-        unpoisoned(&self.named)
+    /// What it says itself.
+    pub(crate) fn by_name(&self) -> ByName {
+        self.named.with(false, |by_name| by_name.clone())
     }
 
     pub(crate) fn hold(&self, held: Held) {
@@ -275,18 +246,6 @@ impl Account {
         1 + self.tasks.fetch_add(1, Relaxed)
     }
 
-    fn charge(&self, by: By, spent: Counts, (live, peak): (i64, i64)) {
-        by.add(&self.allocations, spent.allocations);
-        by.add(&self.allocated_bytes, spent.allocated_bytes);
-        by.add(&self.copies, spent.copies);
-        by.add(&self.copied_bytes, spent.copied_bytes);
-        // of threads that work for it at once the last one says what it holds
-        self.live_bytes.store(live, Relaxed);
-        if peak > self.peak_bytes.load(Relaxed) {
-            self.peak_bytes.fetch_max(peak, Relaxed);
-        }
-    }
-
     /// Adds what a request within it has cost. The time of its polls is here already.
     pub(crate) fn add(&self, inner: &Account) {
         for (sum, spent) in [
@@ -300,37 +259,131 @@ impl Account {
             sum.fetch_add(spent.load(Relaxed), Relaxed);
         }
         self.peak_bytes.fetch_max(self.live_bytes.load(Relaxed) + inner.peak_bytes.load(Relaxed), Relaxed);
-        self.by_name().add(&inner.by_name());
-    }
-
-    fn charge_time(&self, by: By, polled: Polled, is_poll: bool) {
-        by.add(&self.cpu, polled.cpu);
-        if is_poll && polled.wall > self.longest_poll.load(Relaxed) {
-            self.longest_poll.fetch_max(polled.wall, Relaxed);
-        }
-        self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
+        let inner = inner.by_name();
+        self.named.with(false, |by_name| by_name.add(&inner));
     }
 }
 
-/// Who adds to an account: its only owner, which most have, or one of several.
+/// A value that threads change one after the other, and the only one that can reach it without a lock.
+#[derive(Debug, Default)]
+struct Shared<T> {
+    lock: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value goes from thread to thread, and is reached by one at a time: see `with`.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// That a thread is alone with it is for [`Adding`] to say.
+    fn with<R>(&self, is_alone: bool, then: impl FnOnce(&mut T) -> R) -> R {
+        let _lock = (!is_alone).then(|| unpoisoned(&self.lock));
+        // SAFETY: the lock is ours, or nobody else can reach this. None of the functions here comes back to it meanwhile.
+        then(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// A thread that adds to an account: its only owner, as for most, which needs no operation that other processors wait for, or one of several.
 #[derive(Clone, Copy)]
-struct By {
+pub(crate) struct Adding<'a> {
+    account: &'a Account,
     is_alone: bool,
 }
 
-impl By {
-    fn of(account: &Arc<Account>) -> By {
+impl Deref for Adding<'_> {
+    type Target = Account;
+
+    fn deref(&self) -> &Account {
+        self.account
+    }
+}
+
+impl<'a> Adding<'a> {
+    /// Who has the only reference to an account has it by `&mut` as a rule, as its task is polled, and is the only one that is at work for it.
+    pub(crate) fn to(account: &'a Arc<Account>) -> Adding<'a> {
         let is_alone = Arc::strong_count(account) == 1;
         // what others have added stands there once they have let go of it
         fence(Acquire);
-        By { is_alone }
+        Adding { account, is_alone }
     }
 
-    fn add(self, sum: &AtomicU64, number: u64) {
+    /// Adds to one of the account's sums.
+    pub(crate) fn add(self, sum: impl FnOnce(&'a Account) -> &'a AtomicU64, number: u64) {
+        let sum = sum(self.account);
         match number {
             0 => {}
             _ if self.is_alone => sum.store(sum.load(Relaxed) + number, Relaxed),
             _ => drop(sum.fetch_add(number, Relaxed)),
+        }
+    }
+
+    pub(crate) fn waited(self, kind: Wait, nanoseconds: u64) {
+        self.add(|account| &account.waits[kind as usize], nanoseconds);
+    }
+
+    /// Does something with what it says itself.
+    pub(crate) fn by_name(self, then: impl FnOnce(&mut ByName)) {
+        self.account.named.with(self.is_alone, then);
+    }
+
+    fn charge(self, spent: Counts, (live, peak): (i64, i64)) {
+        self.add(|account| &account.allocations, spent.allocations);
+        self.add(|account| &account.allocated_bytes, spent.allocated_bytes);
+        self.add(|account| &account.copies, spent.copies);
+        self.add(|account| &account.copied_bytes, spent.copied_bytes);
+        // of threads that work for it at once the last one says what it holds
+        self.live_bytes.store(live, Relaxed);
+        match peak > self.peak_bytes.load(Relaxed) {
+            true if self.is_alone => self.peak_bytes.store(peak, Relaxed),
+            true => drop(self.peak_bytes.fetch_max(peak, Relaxed)),
+            false => {}
+        }
+    }
+
+    fn charge_time(self, polled: Polled, is_poll: bool) {
+        self.add(|account| &account.cpu, polled.cpu);
+        match is_poll && polled.wall > self.longest_poll.load(Relaxed) {
+            true if self.is_alone => self.longest_poll.store(polled.wall, Relaxed),
+            true => drop(self.longest_poll.fetch_max(polled.wall, Relaxed)),
+            false => {}
+        }
+        self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
+    }
+
+    /// Whether nobody else can reach it.
+    pub(crate) fn is_alone(self) -> bool {
+        self.is_alone
+    }
+
+    /// The route where it was under way, which it is no more.
+    pub(crate) fn arrived(self) -> Option<&'static Route> {
+        loop {
+            let from = route::of_tag(self.under_way_as.load(Relaxed))?;
+            if self.moves(from.tag, 0) {
+                return Some(from);
+            }
+        }
+    }
+
+    /// Its route, by which it is known from now on.
+    pub(crate) fn set_route(self, route: &'static Route) {
+        self.tag.store(route.tag, Relaxed);
+        sample::tagged(route.tag);
+        let from = route::of_tag(self.under_way_as.load(Relaxed)).filter(|from| !std::ptr::eq(*from, route));
+        if let Some(from) = from.filter(|from| self.moves(from.tag, route.tag)) {
+            // what adding takes is the gauge's
+            uncharged(|| ledger::moved(from, route));
+        }
+    }
+
+    /// Has it under way as another route's, unless somebody else has by now.
+    fn moves(self, from: u64, to: u64) -> bool {
+        match self.is_alone {
+            true => {
+                self.under_way_as.store(to, Relaxed);
+                true
+            }
+            false => self.under_way_as.compare_exchange(from, to, Relaxed, Relaxed).is_ok(),
         }
     }
 }
@@ -361,7 +414,7 @@ thread_local! {
 
 /// Notes how long the thread stood still for something that is known.
 pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
-    with(|account| account.waited(kind, nanoseconds));
+    with(|adding| adding.waited(kind, nanoseconds));
     WAITED_WITHIN.set(WAITED_WITHIN.get() + nanoseconds);
 }
 
@@ -399,7 +452,8 @@ impl<'a> Work<'a> {
         let now = tally.now();
         if let Some(outer) = before.account {
             // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
-            unsafe { outer.as_ref() }.charge(By { is_alone: false }, now.since(before.since), tally.held());
+            let outer = Adding { account: unsafe { outer.as_ref() }, is_alone: false };
+            outer.charge(now.since(before.since), tally.held());
         }
         let before = (before.account, before.task);
         tally.hold(account.live_bytes.load(Relaxed));
@@ -435,10 +489,10 @@ impl<'a> Work<'a> {
         // in this order, as in `begun`
         let since = AT.get().since;
         let now = tally.now();
-        let by = By::of(self.account);
-        self.account.charge(by, now.since(since), tally.held());
+        let adding = Adding::to(self.account);
+        adding.charge(now.since(since), tally.held());
         let wall = ended.saturating_sub(self.started);
-        self.account.charge_time(by, clock::end(wall, outer.is_some()), self.is_poll);
+        adding.charge_time(clock::end(wall, outer.is_some()), self.is_poll);
         match outer {
             // SAFETY: as in `on`.
             Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
@@ -476,9 +530,12 @@ pub(crate) fn is_own() -> bool {
 }
 
 /// Does something with the account of the request that this thread is at work for.
-pub(crate) fn with<T>(then: impl FnOnce(&Account) -> T) -> Option<T> {
-    // SAFETY: a `Work` on this thread borrows it, which is dropped after this has returned.
-    AT.get().account.map(|account| then(unsafe { account.as_ref() }))
+pub(crate) fn with<T>(then: impl FnOnce(Adding<'_>) -> T) -> Option<T> {
+    AT.get().account.map(|account| {
+        // SAFETY: it is the pointer of an `Arc` that a `Work` on this thread borrows, which is dropped after this has returned.
+        let account = ManuallyDrop::new(unsafe { Arc::from_raw(account.as_ptr()) });
+        then(Adding::to(&account))
+    })
 }
 
 /// What the request that this is called for has allocated and copied so far, and what this thread has for it since it came to it.

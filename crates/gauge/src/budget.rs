@@ -69,9 +69,9 @@ where
     });
     // a layer has counted them
     if requests() == before {
-        account::with(|account| {
-            account.bytes_in.fetch_add(bytes_in, Relaxed);
-            account.bytes_out.fetch_add(body.len() as u64, Relaxed);
+        account::with(|adding| {
+            adding.add(|account| &account.bytes_in, bytes_in);
+            adding.add(|account| &account.bytes_out, body.len() as u64);
         });
     }
     Response::from_parts(head, body)

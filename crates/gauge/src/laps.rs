@@ -67,14 +67,10 @@ impl Laps {
 
     /// Puts them on the bill of the request that this is called for.
     pub fn charge(&self) {
-        account::with(|account| {
-            let mut by_name = account.by_name();
-            for (stage, name) in STAGES {
-                let nanoseconds = self.spent(stage).as_nanos() as u64;
-                if nanoseconds > 0 {
-                    by_name.stages.add(name, nanoseconds);
-                }
-            }
+        let of = |(stage, name)| (name, self.spent(stage).as_nanos() as u64);
+        let spent = STAGES.into_iter().map(of).filter(|(_, nanoseconds)| *nanoseconds > 0);
+        account::with(|adding| {
+            adding.by_name(|by_name| spent.for_each(|(name, nanoseconds)| by_name.stages.add(name, nanoseconds)));
         });
     }
 

@@ -1,7 +1,7 @@
 //! Requests that have begun and ended, noted by each thread for itself and added to their routes' sums many at a time: a sum that all threads
 //! add to at each request would cost them more than all else here. Whoever reads the sums has what was noted added before.
 
-use crate::account::{Account, unpoisoned};
+use crate::account::{Account, Adding, unpoisoned};
 use crate::route::{Route, Sums};
 use crate::tally;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -57,7 +57,7 @@ impl Noted {
             open.iter_mut().for_each(|(_, sums)| then(sums));
         };
         for entry in self.entries.drain(..) {
-            let mut account = match entry {
+            let account = match entry {
                 Entry::Begun(route) => {
                     to(route, &mut |sums| sums.in_flight += 1);
                     continue;
@@ -69,10 +69,11 @@ impl Noted {
                 }
                 Entry::Ended(account) => account,
             };
-            let Some(arrived) = account.arrived() else { continue };
+            let adding = Adding::to(&account);
+            let Some(arrived) = adding.arrived() else { continue };
             to(arrived, &mut |sums| sums.in_flight -= 1);
-            to(account.route().unwrap_or(arrived), &mut |sums| sums.add(&account));
-            if self.unused.len() < NOTED_MAX && Arc::get_mut(&mut account).is_some() {
+            to(account.route().unwrap_or(arrived), &mut |sums| sums.add(adding));
+            if adding.is_alone() && self.unused.len() < NOTED_MAX {
                 self.unused.push(account);
             }
         }

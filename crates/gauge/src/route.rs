@@ -1,6 +1,6 @@
 //! What the requests of each route have cost together.
 
-use crate::account::{Account, ByName, Wait, unpoisoned};
+use crate::account::{Account, Adding, ByName, Wait, unpoisoned};
 use crate::clock;
 use crate::histogram::Histogram;
 use crate::ledger;
@@ -69,7 +69,7 @@ impl Bill {
     pub(crate) fn of(account: &Account, at: u64) -> Bill {
         let load = |number: &AtomicU64| number.load(Relaxed);
         let counts = account.counts();
-        let by_name = account.by_name().clone();
+        let by_name = account.by_name();
         Bill {
             at: SystemTime::now() - clock::since(account.started),
             trace: account.trace.clone(),
@@ -188,7 +188,7 @@ impl Sums {
     }
 
     /// Adds what a request has cost.
-    pub(crate) fn add(&mut self, account: &Account) {
+    pub(crate) fn add(&mut self, account: Adding<'_>) {
         let load = |number: &AtomicU64| number.load(Relaxed);
         let ended = load(&account.ended);
         let wall = ended.saturating_sub(account.started);
@@ -209,12 +209,12 @@ impl Sums {
         for (sum, waited) in self.waits.iter_mut().zip(&account.waits) {
             *sum += load(waited);
         }
-        self.by_name.add(&account.by_name());
+        account.by_name(|by_name| self.by_name.add(by_name));
         self.span(ended, wall);
         if self.worst.len() < WORST_MAX || self.worst.last().is_some_and(|least| wall > least.wall) {
             self.worst.truncate(WORST_MAX - 1);
             let at = self.worst.partition_point(|worse| worse.wall >= wall);
-            self.worst.insert(at, Bill::of(account, ended));
+            self.worst.insert(at, Bill::of(&account, ended));
         }
     }
 
@@ -366,6 +366,8 @@ static BY_TAG: [OnceLock<&'static Route>; ROUTES_MAX + 1] = [const { OnceLock::n
 
 /// How many routes a thread finds at once.
 const RECENT: usize = 64;
+/// An odd number with which products differ in their upper bits: 2 to the number of bits, by the golden ratio.
+const MIX: usize = (u64::MAX as f64 / 1.618_033_988_749_895) as usize | 1;
 
 thread_local! {
     /// Routes that the thread has had, by their names' lengths and ends.
@@ -379,16 +381,16 @@ pub(crate) fn named(name: &str) -> &'static Route {
 
 /// The route whose name is all of these one behind the other.
 pub(crate) fn of_parts<const N: usize>(parts: [&str; N]) -> &'static Route {
-    let ends = parts.iter().fold(0_usize, |sum, part| {
-        let last = part.bytes().rev().take(4);
-        last.fold(sum.wrapping_mul(31) + part.len(), |sum, byte| sum.wrapping_mul(31) + usize::from(byte))
+    let ends = parts.iter().fold(0, |sum: usize, part| {
+        let end = part.as_bytes().last_chunk().map_or(0, |end| u32::from_le_bytes(*end));
+        (sum.rotate_left(5) ^ part.len() ^ end as usize).wrapping_mul(MIX)
     });
     let is_it = |route: &&Route| {
         let rest = parts.iter().try_fold(&*route.name, |rest, part| rest.strip_prefix(part));
         rest.is_some_and(str::is_empty)
     };
     HAD.with(|had| {
-        let had = &had[ends % RECENT];
+        let had = &had[ends >> (usize::BITS - RECENT.ilog2())];
         had.get().filter(is_it).unwrap_or_else(|| {
             let route = known_or_new(&parts.concat());
             had.set(Some(route));

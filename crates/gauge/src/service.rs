@@ -1,6 +1,6 @@
 //! A tower layer that bills each request of a service, from its head to the last byte of its answer.
 
-use crate::account::{self, Account, Wait};
+use crate::account::{self, Account, Adding, Wait, Work};
 use crate::clock;
 use crate::ledger;
 use crate::route::{self, Bill, Route};
@@ -123,11 +123,7 @@ impl BillLayer {
     {
         let (serving, request) = self.served(request);
         // what it begins with is a part of its first poll
-        Answering {
-            future: async move { answer(request).await },
-            serving: Some(serving),
-            has_server_timing: self.has_server_timing,
-        }
+        Answering { future: async move { answer(request).await }, serving, has_server_timing: self.has_server_timing }
     }
 
     #[inline]
@@ -157,7 +153,7 @@ impl BillLayer {
         let length = request.body().size_hint().exact();
         account.bytes_in.store(length.unwrap_or(0), Relaxed);
         let request = if length.is_some() { request } else { counted(request, &account) };
-        (Serving { task: Task::new(account), outer }, request)
+        (Serving(Some(Open { task: Task::new(account), outer })), request)
     }
 }
 
@@ -212,14 +208,17 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (serving, request) = self.layer.served(request);
-        let future = serving.task.begin(|| self.inner.call(request));
-        Answering { future, serving: Some(serving), has_server_timing: self.layer.has_server_timing }
+        let future = serving.begin(|| self.inner.call(request));
+        Answering { future, serving, has_server_timing: self.layer.has_server_timing }
     }
 }
 
-/// A request that is being served. When it is dropped the bill is made out.
+/// A request that is being served, unless it is no more. When it is dropped the bill is made out.
+#[derive(Debug, Default)]
+struct Serving(Option<Open>);
+
 #[derive(Debug)]
-struct Serving {
+struct Open {
     task: Task,
     /// Whose bill has it too.
     outer: Option<Arc<Account>>,
@@ -234,37 +233,44 @@ pub fn tell_requests_above(bound: Option<Duration>) {
 }
 
 impl Serving {
+    /// Does what it begins with.
+    fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
+        let _work = self.0.as_ref().map(|open| Work::on_since(&open.task.account, open.task.account.started));
+        then()
+    }
+
     /// Ends it if that was all.
-    fn unless(self, is_all: bool, at: u64) -> Option<Serving> {
-        if is_all {
-            self.task.account.ended.store(at, Relaxed);
+    fn unless(self, is_all: bool, at: u64) -> Serving {
+        match &self.0 {
+            Some(open) if is_all => open.task.account.ended.store(at, Relaxed),
+            _ => return self,
         }
-        (!is_all).then_some(self)
+        Serving::default()
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let account = &self.task.account;
-        let ended = match account.ended.load(Relaxed) {
+        let Some(Open { task, outer }) = self.0.take() else { return };
+        let ended = match task.account.ended.load(Relaxed) {
             0 => clock::now(),
             ended => ended,
         };
-        account.ended.store(ended, Relaxed);
-        self.task.end(ended);
+        task.account.ended.store(ended, Relaxed);
+        let account = task.end(ended);
         if ended.saturating_sub(account.started) >= TOLD_FROM.load(Relaxed) {
-            let bill = Bill::of(account, ended).to_json().to_string();
+            let bill = Bill::of(&account, ended).to_json().to_string();
             let route = account.route().map_or("", |route| &route.name);
             tracing::info!(target: "bill", route = %route, bill = %bill);
         }
-        match &self.outer {
-            None => ledger::ended(account.clone()),
+        match outer {
+            None => ledger::ended(account),
             Some(outer) => account::uncharged(|| {
-                outer.add(account);
+                outer.add(&account);
                 if let Some(within) = &outer.within {
                     within.ended.fetch_add(1, Relaxed);
                 }
-                ledger::ended(account.clone());
+                ledger::ended(account);
             }),
         }
     }
@@ -276,7 +282,7 @@ pin_project! {
     pub struct Answering<F> {
         #[pin]
         future: F,
-        serving: Option<Serving>,
+        serving: Serving,
         has_server_timing: bool,
     }
 }
@@ -290,19 +296,25 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let Some(serving) = this.serving else { return Poll::Pending };
-        let (polled, at) = serving.task.poll(cx, |cx| this.future.poll(cx));
+        let Some(open) = &mut this.serving.0 else { return Poll::Pending };
+        let (polled, at) = open.task.poll(cx, |cx| this.future.poll(cx));
         let answer = ready!(polled);
-        let Some(mut serving) = this.serving.take() else { return Poll::Pending };
-        let mut response = answer?;
-        serving.task.account.status.store(response.status().as_u16(), Relaxed);
+        let mut response = match answer {
+            Ok(response) => response,
+            Err(error) => {
+                *this.serving = Serving::default();
+                return Poll::Ready(Err(error));
+            }
+        };
+        open.task.account.status.store(response.status().as_u16(), Relaxed);
         if *this.has_server_timing {
-            let bill = Bill::of(&serving.task.account, at);
+            let bill = Bill::of(&open.task.account, at);
             if let Ok(value) = bill.server_timing().try_into() {
                 response.headers_mut().append(SERVER_TIMING, value);
             }
         }
-        serving.task.pause(at, Wait::Io);
+        open.task.pause(at, Wait::Io);
+        let serving = std::mem::take(this.serving);
         Poll::Ready(Ok(response.map(|body| {
             let serving = serving.unless(body.is_end_stream(), at);
             BilledBody { body, serving }
@@ -316,7 +328,7 @@ pin_project! {
     pub struct BilledBody<B> {
         #[pin]
         body: B,
-        serving: Option<Serving>,
+        serving: Serving,
     }
 }
 
@@ -326,17 +338,17 @@ impl<B: Body> Body for BilledBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        let Some(serving) = this.serving else { return this.body.poll_frame(cx) };
-        let (polled, at) = serving.task.poll(cx, |cx| this.body.as_mut().poll_frame(cx));
+        let Some(open) = &mut this.serving.0 else { return this.body.poll_frame(cx) };
+        let (polled, at) = open.task.poll(cx, |cx| this.body.as_mut().poll_frame(cx));
         let frame = ready!(polled);
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Buf::remaining);
-            serving.task.account.bytes_out.fetch_add(bytes as u64, Relaxed);
+            Adding::to(&open.task.account).add(|account| &account.bytes_out, bytes as u64);
             // until it is asked for more it waits for its client
-            serving.task.pause(at, Wait::Io);
+            open.task.pause(at, Wait::Io);
         }
         let is_all = frame.is_none() || this.body.is_end_stream();
-        *this.serving = this.serving.take().and_then(|serving| serving.unless(is_all, at));
+        *this.serving = std::mem::take(this.serving).unless(is_all, at);
         Poll::Ready(frame)
     }
 

@@ -297,21 +297,21 @@ pub(crate) fn in_handler(then: impl FnOnce()) {
     MINE.set(mine);
 }
 
-/// Counts an allocation or a copy of this thread.
+/// Counts an allocation or a copy of this thread, unless it is its first, or its stack is to be taken.
 #[inline]
-pub(crate) fn count(of: Of, bytes: usize) {
-    if let Some(tally) = MINE.get() {
-        let sum = tally.with(of, bytes);
-        if sum < tally.look_at[of as usize].load(Relaxed) {
-            return tally.count(of, sum);
-        }
+pub(crate) fn counts(of: Of, bytes: usize) -> bool {
+    let Some(tally) = MINE.get() else { return false };
+    let sum = tally.with(of, bytes);
+    let is_plain = sum < tally.look_at[of as usize].load(Relaxed);
+    if is_plain {
+        tally.count(of, sum);
     }
-    count_and_look(of, bytes);
+    is_plain
 }
 
-/// Counts one that is the thread's first, or whose stack is to be taken.
+/// Counts one that is.
 #[cold]
-fn count_and_look(of: Of, bytes: usize) {
+pub(crate) fn count_and_look(of: Of, bytes: usize) {
     let tally = mine();
     let sum = tally.with(of, bytes);
     let look_at = &tally.look_at[of as usize];
@@ -328,6 +328,12 @@ fn count_and_look(of: Of, bytes: usize) {
 pub(crate) fn freed(bytes: usize) {
     let tally = mine();
     tally.add(&tally.freed_bytes, bytes as u64);
+}
+
+/// The same, where the thread has counted something by now.
+#[inline]
+pub(crate) fn frees(bytes: usize) -> bool {
+    MINE.get().inspect(|tally| tally.add(&tally.freed_bytes, bytes as u64)).is_some()
 }
 
 /// Gives back what threads had that have ended, once there are many. What they counted stays counted. It is not for the threads to do: they

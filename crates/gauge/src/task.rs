@@ -1,6 +1,6 @@
 //! A future whose polls are charged to a request.
 
-use crate::account::{self, Account, Held, Wait, Work};
+use crate::account::{self, Account, Adding, Held, Wait, Work};
 use crate::clock;
 use crate::place;
 use crate::waker::{Around, Waking};
@@ -51,12 +51,6 @@ impl Task {
         Task { account, number, waking: OnceLock::new(), paused: None }
     }
 
-    /// Does what the request begins with.
-    pub(crate) fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
-        let _work = Work::on_since(&self.account, self.account.started);
-        then()
-    }
-
     /// Polls something for the request, and tells when that ended.
     pub(crate) fn poll<T>(
         &mut self,
@@ -85,8 +79,9 @@ impl Task {
         let waited = now.saturating_sub(paused.at);
         let waking = self.waking.get();
         let runnable = waking.map_or(0, |waking| waking.woken_for(now)).min(waited);
-        self.account.waited(Wait::Runnable, runnable);
-        self.account.waited(paused.kind, waited - runnable);
+        let adding = Adding::to(&self.account);
+        adding.waited(Wait::Runnable, runnable);
+        adding.waited(paused.kind, waited - runnable);
         if !paused.holds && !watch::waits() {
             return;
         }
@@ -104,10 +99,11 @@ impl Task {
     }
 
     /// Ends it: what it still waits for when it is given up is waited for too.
-    pub(crate) fn end(&self, at: u64) {
+    pub(crate) fn end(self, at: u64) -> Arc<Account> {
         if let Some(paused) = &self.paused {
             self.resumed(paused, at);
         }
+        self.account
     }
 
     /// Notes that it waits from now on until it is polled again.
@@ -226,25 +222,26 @@ pub fn stage(name: &'static str) -> Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
-            account.stage(self.name, clock::now().saturating_sub(self.since));
+            let nanoseconds = clock::now().saturating_sub(self.since);
+            Adding::to(account).by_name(|by_name| by_name.stages.add(self.name, nanoseconds));
         }
     }
 }
 
 /// Adds to a number of the caller's own on the bill of the request that this is called for: statements, messages, files.
 pub fn count(name: &'static str, number: u64) {
-    account::with(|account| account.count(name, number));
+    account::with(|adding| adding.by_name(|by_name| by_name.counts.add(name, number)));
 }
 
 /// Adds rows to the bill of the request that this is called for.
 pub fn rows(count: u64) {
-    account::with(|account| account.rows.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
+    account::with(|adding| adding.add(|account| &account.rows, count));
 }
 
 /// Adds to the bytes of the body of the request that this is called for, in services that read one themselves whose length its head did not
 /// say: what the head says is on the bill already.
 pub fn bytes_in(count: u64) {
-    account::with(|account| account.bytes_in.fetch_add(count, std::sync::atomic::Ordering::Relaxed));
+    account::with(|adding| adding.add(|account| &account.bytes_in, count));
 }
 
 /// The route of the request that this is called for, where it is known only by now: its name is all of these one behind the other.
@@ -253,7 +250,7 @@ pub fn bytes_in(count: u64) {
 /// thalweg_gauge::route(["GET /", "flights"]);
 /// ```
 pub fn route<const N: usize>(name: [&str; N]) {
-    account::with(|account| account.set_route(crate::route::of_parts(name)));
+    account::with(|adding| adding.set_route(crate::route::of_parts(name)));
 }
 
 /// Says what the future that is being polled waits for, in a function that polls by itself; see [`waiting`].

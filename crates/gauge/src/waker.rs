@@ -12,7 +12,7 @@ use crate::place;
 use crate::sample::Stack;
 use crate::watch;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 
@@ -47,17 +47,44 @@ impl<'a> Around<'a> {
 
     fn shared(&self) -> &Arc<Waking> {
         self.waking.get_or_init(|| {
-            let waking = Waking { seeks_place: self.seeks_place.into(), ..Waking::default() };
-            waking.wakes(self.inner);
-            Arc::new(waking)
+            Arc::new(Waking {
+                inner: Mutex::new(self.inner.clone()),
+                wakes: Marks::of(self.inner),
+                woken: AtomicU64::new(0),
+                seeks_place: self.seeks_place.into(),
+                place: Mutex::default(),
+            })
         })
     }
 }
 
+/// By what a waker is known to wake the same as another (`Waker::will_wake`), to be compared without a lock. Only who polls writes them.
+#[derive(Debug)]
+struct Marks(AtomicPtr<()>, AtomicPtr<RawWakerVTable>);
+
+impl Marks {
+    fn of(waker: &Waker) -> Marks {
+        Marks(AtomicPtr::new(waker.data().cast_mut()), AtomicPtr::new(std::ptr::from_ref(waker.vtable()).cast_mut()))
+    }
+
+    fn are_of(&self, waker: &Waker) -> bool {
+        let Marks(data, table) = self;
+        std::ptr::eq(data.load(Relaxed), waker.data()) && std::ptr::eq(table.load(Relaxed), waker.vtable())
+    }
+
+    fn become_of(&self, waker: &Waker) {
+        let Marks(data, table) = Marks::of(waker);
+        self.0.store(data.into_inner(), Relaxed);
+        self.1.store(table.into_inner(), Relaxed);
+    }
+}
+
 /// What the wakers of a task have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Waking {
-    inner: Mutex<Option<Waker>>,
+    inner: Mutex<Waker>,
+    /// Of that.
+    wakes: Marks,
     /// When it was woken, as the clock's number; 0 while it was not.
     woken: AtomicU64,
     seeks_place: AtomicBool,
@@ -67,17 +94,19 @@ pub(crate) struct Waking {
 impl Waking {
     /// Wakes this one from now on.
     fn wakes(&self, waker: &Waker) {
-        let mut inner = unpoisoned(&self.inner);
-        if !inner.as_ref().is_some_and(|inner| inner.will_wake(waker)) {
-            *inner = Some(waker.clone());
+        if !self.wakes.are_of(waker) {
+            let before = std::mem::replace(&mut *unpoisoned(&self.inner), waker.clone());
+            self.wakes.become_of(waker);
+            // without the lock: what that does is its executor's
+            drop(before);
         }
     }
 
     /// For how long the task has been ready to go on, in nanoseconds.
     pub(crate) fn woken_for(&self, at: u64) -> u64 {
-        match self.woken.swap(0, Relaxed) {
+        match self.woken.load(Relaxed) {
             0 => 0,
-            woken => at.saturating_sub(woken),
+            _ => at.saturating_sub(self.woken.swap(0, Relaxed)),
         }
     }
 
@@ -99,11 +128,13 @@ impl Wake for Waking {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let _ = self.woken.compare_exchange(0, clock::now(), Relaxed, Relaxed);
-        let inner = unpoisoned(&self.inner).clone();
-        if let Some(inner) = inner {
-            inner.wake();
+        // of two who wake it at once either may have been the first
+        if self.woken.load(Relaxed) == 0 {
+            self.woken.store(clock::now(), Relaxed);
         }
+        // by a clone: an executor may poll within, and give another waker
+        let inner = unpoisoned(&self.inner).clone();
+        inner.wake();
     }
 }
 

@@ -54,14 +54,14 @@ pub(crate) fn of_handler(method: &Method, prefix: &str) {
 
 /// A method with a blank behind it. What a client makes up has no name of its own.
 fn named(method: &Method) -> &'static str {
-    const KNOWN: [(&Method, &str); 7] = [
-        (&Method::GET, "GET "),
-        (&Method::HEAD, "HEAD "),
-        (&Method::POST, "POST "),
-        (&Method::PATCH, "PATCH "),
-        (&Method::PUT, "PUT "),
-        (&Method::DELETE, "DELETE "),
-        (&Method::OPTIONS, "OPTIONS "),
-    ];
-    KNOWN.iter().find(|(known, _)| *known == method).map_or("(other) ", |(_, name)| name)
+    match *method {
+        Method::GET => "GET ",
+        Method::HEAD => "HEAD ",
+        Method::POST => "POST ",
+        Method::PATCH => "PATCH ",
+        Method::PUT => "PUT ",
+        Method::DELETE => "DELETE ",
+        Method::OPTIONS => "OPTIONS ",
+        _ => "(other) ",
+    }
 }
