@@ -6,6 +6,7 @@ use crate::ledger;
 use crate::route::{self, Route};
 use crate::sample;
 use crate::tally::{self, Counts};
+use crate::task::State;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -70,11 +71,17 @@ impl Named {
     }
 
     fn add_all(&mut self, others: &Named) {
-        for (at, (name, number)) in others.iter().enumerate() {
-            // they come in the same order as a rule
-            match self.0.get_mut(at) {
-                Some((known, sum)) if std::ptr::eq(*known, name) => *sum += number,
-                _ => self.add(name, number),
+        // they come in the same order as a rule, some of them
+        let mut next = 0;
+        for (name, number) in others.iter() {
+            let ahead = self.0.get(next..).unwrap_or_default();
+            match ahead.iter().position(|(known, _)| std::ptr::eq(*known, name)) {
+                Some(place) => {
+                    next += place;
+                    self.0[next].1 += number;
+                    next += 1;
+                }
+                None => self.add(name, number),
             }
         }
     }
@@ -127,8 +134,12 @@ pub(crate) struct Account {
     held_count: AtomicU64,
     /// How many tasks work for it beside the one that answers, which is the 0th.
     tasks: AtomicU32,
+    /// Of the task that answers.
+    main: Shared<State>,
     /// Requests that are served within it and are its own too: of a [`bill_of`](crate::bill_of) only.
     pub(crate) within: Option<Within>,
+    /// Whose bill has this one too, for the same.
+    pub(crate) outer: Option<Arc<Account>>,
 }
 
 /// How many requests are served within another bill.
@@ -178,18 +189,40 @@ impl Account {
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
             tasks: 0.into(),
+            main: Shared::default(),
             within: None,
+            outer: None,
         }
     }
 
-    /// Makes one as new, with the memory that it has.
+    /// Makes one as new, with the memory that it has. Its main task has ended.
     pub(crate) fn renew(&mut self, route: &'static Route) {
-        let (mut named, mut held) = (std::mem::take(&mut self.named), std::mem::take(&mut self.held));
-        let lists = named.value.get_mut();
-        lists.stages.0.clear();
-        lists.counts.0.clear();
-        held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        *self = Account { named, held, ..Account::new(Some(route)) };
+        let zero = |number: &mut AtomicU64| *number.get_mut() = 0;
+        self.started = clock::start(is_at_work());
+        [&mut self.ended, &mut self.cpu, &mut self.longest_poll].into_iter().for_each(zero);
+        [&mut self.allocations, &mut self.allocated_bytes, &mut self.copies, &mut self.copied_bytes]
+            .into_iter()
+            .for_each(zero);
+        [&mut self.bytes_in, &mut self.bytes_out, &mut self.rows].into_iter().for_each(zero);
+        self.waits.iter_mut().for_each(zero);
+        (*self.live_bytes.get_mut(), *self.peak_bytes.get_mut()) = (0, 0);
+        (*self.status.get_mut(), *self.tasks.get_mut(), *self.held_count.get_mut()) = (0, 0, 0);
+        (*self.tag.get_mut(), *self.under_way_as.get_mut()) = (route.tag, route.tag);
+        let ByName { stages, counts } = self.named.value.get_mut();
+        stages.0.clear();
+        counts.0.clear();
+        self.held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        (self.trace, self.within, self.outer) = (None, None, None);
+    }
+
+    /// The state of the task that answers.
+    ///
+    /// # Safety
+    /// Nobody else has it meanwhile.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn main(&self) -> &mut State {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.main.value.get() }
     }
 
     pub(crate) fn route(&self) -> Option<&'static Route> {

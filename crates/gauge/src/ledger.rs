@@ -4,6 +4,7 @@
 use crate::account::{Account, Adding, unpoisoned};
 use crate::route::{Route, Sums};
 use crate::tally;
+use crate::task::Main;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// So many are noted before they are added.
@@ -73,7 +74,7 @@ impl Noted {
             let Some(arrived) = adding.arrived() else { continue };
             to(arrived, &mut |sums| sums.in_flight -= 1);
             to(account.route().unwrap_or(arrived), &mut |sums| sums.add(adding));
-            if adding.is_alone() && self.unused.len() < NOTED_MAX {
+            if adding.is_alone() && account.outer.is_none() && self.unused.len() < NOTED_MAX {
                 self.unused.push(account);
             }
         }
@@ -81,7 +82,7 @@ impl Noted {
 }
 
 /// Notes that a request has begun, and opens its account.
-pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>) -> Arc<Account> {
+pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>, outer: Option<Arc<Account>>) -> Main {
     let mut noted = unpoisoned(&tally::mine().ledger.0);
     noted.note(Entry::Begun(route));
     let unused = noted.unused.pop();
@@ -89,9 +90,9 @@ pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>) -> Arc<Accou
     let mut account = unused.unwrap_or_else(|| Arc::new(Account::new(None)));
     if let Some(account) = Arc::get_mut(&mut account) {
         account.renew(route);
-        account.trace = trace;
+        (account.trace, account.outer) = (trace, outer);
     }
-    account
+    Main::new(account)
 }
 
 /// Notes that one is under way as another route's: as such it has begun, if that stands here still.

@@ -1,10 +1,10 @@
 //! A tower layer that bills each request of a service, from its head to the last byte of its answer.
 
-use crate::account::{self, Account, Adding, Wait, Work};
+use crate::account::{self, Account, Adding, Wait};
 use crate::clock;
 use crate::ledger;
 use crate::route::{self, Bill, Route};
-use crate::task::Task;
+use crate::task::Main;
 use crate::watch;
 use bytes::Buf;
 use http::{Request, Response, header::HeaderName};
@@ -146,14 +146,14 @@ impl BillLayer {
         };
         let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
         let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
-        let account = ledger::begun(route, trace);
         if let Some(within) = outer.as_ref().and_then(|outer| outer.within.as_ref()) {
             within.begun.fetch_add(1, Relaxed);
         }
+        let main = ledger::begun(route, trace, outer);
         let length = request.body().size_hint().exact();
-        account.bytes_in.store(length.unwrap_or(0), Relaxed);
-        let request = if length.is_some() { request } else { counted(request, &account) };
-        (Serving(Some(Open { task: Task::new(account), outer })), request)
+        main.account().bytes_in.store(length.unwrap_or(0), Relaxed);
+        let request = if length.is_some() { request } else { counted(request, main.account()) };
+        (Serving(Some(main)), request)
     }
 }
 
@@ -215,14 +215,7 @@ where
 
 /// A request that is being served, unless it is no more. When it is dropped the bill is made out.
 #[derive(Debug, Default)]
-struct Serving(Option<Open>);
-
-#[derive(Debug)]
-struct Open {
-    task: Task,
-    /// Whose bill has it too.
-    outer: Option<Arc<Account>>,
-}
+struct Serving(Option<Main>);
 
 /// From how long on a request's bill is told as an event, in nanoseconds.
 static TOLD_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -235,14 +228,16 @@ pub fn tell_requests_above(bound: Option<Duration>) {
 impl Serving {
     /// Does what it begins with.
     fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
-        let _work = self.0.as_ref().map(|open| Work::on_since(&open.task.account, open.task.account.started));
-        then()
+        match &self.0 {
+            Some(main) => main.begin(then),
+            None => then(),
+        }
     }
 
     /// Ends it if that was all.
     fn unless(self, is_all: bool, at: u64) -> Serving {
         match &self.0 {
-            Some(open) if is_all => open.task.account.ended.store(at, Relaxed),
+            Some(main) if is_all => main.account().ended.store(at, Relaxed),
             _ => return self,
         }
         Serving::default()
@@ -251,28 +246,28 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let Some(Open { task, outer }) = self.0.take() else { return };
-        let ended = match task.account.ended.load(Relaxed) {
+        let Some(main) = self.0.take() else { return };
+        let ended = match main.account().ended.load(Relaxed) {
             0 => clock::now(),
             ended => ended,
         };
-        task.account.ended.store(ended, Relaxed);
-        let account = task.end(ended);
+        let account = main.end(ended);
+        account.ended.store(ended, Relaxed);
         if ended.saturating_sub(account.started) >= TOLD_FROM.load(Relaxed) {
             let bill = Bill::of(&account, ended).to_json().to_string();
             let route = account.route().map_or("", |route| &route.name);
             tracing::info!(target: "bill", route = %route, bill = %bill);
         }
-        match outer {
-            None => ledger::ended(account),
-            Some(outer) => account::uncharged(|| {
+        if let Some(outer) = &account.outer {
+            return account::uncharged(|| {
                 outer.add(&account);
                 if let Some(within) = &outer.within {
                     within.ended.fetch_add(1, Relaxed);
                 }
-                ledger::ended(account);
-            }),
+                ledger::ended(account.clone());
+            });
         }
+        ledger::ended(account);
     }
 }
 
@@ -296,8 +291,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let Some(open) = &mut this.serving.0 else { return Poll::Pending };
-        let (polled, at) = open.task.poll(cx, |cx| this.future.poll(cx));
+        let Some(main) = &mut this.serving.0 else { return Poll::Pending };
+        let (polled, at) = main.poll(cx, |cx| this.future.poll(cx));
         let answer = ready!(polled);
         let mut response = match answer {
             Ok(response) => response,
@@ -306,14 +301,14 @@ where
                 return Poll::Ready(Err(error));
             }
         };
-        open.task.account.status.store(response.status().as_u16(), Relaxed);
+        main.account().status.store(response.status().as_u16(), Relaxed);
         if *this.has_server_timing {
-            let bill = Bill::of(&open.task.account, at);
+            let bill = Bill::of(main.account(), at);
             if let Ok(value) = bill.server_timing().try_into() {
                 response.headers_mut().append(SERVER_TIMING, value);
             }
         }
-        open.task.pause(at, Wait::Io);
+        main.pause(at, Wait::Io);
         let serving = std::mem::take(this.serving);
         Poll::Ready(Ok(response.map(|body| {
             let serving = serving.unless(body.is_end_stream(), at);
@@ -338,14 +333,14 @@ impl<B: Body> Body for BilledBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        let Some(open) = &mut this.serving.0 else { return this.body.poll_frame(cx) };
-        let (polled, at) = open.task.poll(cx, |cx| this.body.as_mut().poll_frame(cx));
+        let Some(main) = &mut this.serving.0 else { return this.body.poll_frame(cx) };
+        let (polled, at) = main.poll(cx, |cx| this.body.as_mut().poll_frame(cx));
         let frame = ready!(polled);
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Buf::remaining);
-            Adding::to(&open.task.account).add(|account| &account.bytes_out, bytes as u64);
+            Adding::to(main.account()).add(|account| &account.bytes_out, bytes as u64);
             // until it is asked for more it waits for its client
-            open.task.pause(at, Wait::Io);
+            main.pause(at, Wait::Io);
         }
         let is_all = frame.is_none() || this.body.is_end_stream();
         *this.serving = std::mem::take(this.serving).unless(is_all, at);

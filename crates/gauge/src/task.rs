@@ -1,4 +1,5 @@
 //! A future whose polls are charged to a request.
+#![allow(unsafe_code)]
 
 use crate::account::{self, Account, Adding, Held, Wait, Work};
 use crate::clock;
@@ -23,12 +24,22 @@ pin_project! {
     }
 }
 
-/// What is known of a task besides its future.
+/// A task besides the one that answers.
 #[derive(Debug)]
-pub(crate) struct Task {
-    pub(crate) account: Arc<Account>,
+struct Task {
+    account: Arc<Account>,
     /// Which of the account's.
     number: u32,
+    state: State,
+}
+
+/// The task that answers. There is one of each account, which has its state, so that little is moved with a request and its answer.
+#[derive(Debug)]
+pub(crate) struct Main(Arc<Account>);
+
+/// What is known of a task besides its future.
+#[derive(Debug, Default)]
+pub(crate) struct State {
     waking: OnceLock<Arc<Waking>>,
     paused: Option<Paused>,
 }
@@ -41,14 +52,20 @@ struct Paused {
     holds: bool,
 }
 
-impl Task {
-    /// The one that answers.
-    pub(crate) fn new(account: Arc<Account>) -> Task {
-        Task::numbered(0, account)
+impl Main {
+    /// Of an account that nobody else has.
+    pub(crate) fn new(account: Arc<Account>) -> Main {
+        Main(account)
     }
 
-    fn numbered(number: u32, account: Arc<Account>) -> Task {
-        Task { account, number, waking: OnceLock::new(), paused: None }
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.0
+    }
+
+    /// Does what the request begins with.
+    pub(crate) fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
+        let _work = Work::on_since(&self.0, self.0.started);
+        then()
     }
 
     /// Polls something for the request, and tells when that ended.
@@ -57,76 +74,96 @@ impl Task {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> (Poll<T>, u64) {
-        let work = Work::on(&self.account, self.number);
-        if let Some(paused) = self.paused.take() {
-            self.resumed(&paused, work.started());
+        // SAFETY: this is the only `Main` of the account, and is borrowed.
+        let state = unsafe { self.0.main() };
+        state.poll((&self.0, 0), cx, poll)
+    }
+
+    /// Notes that it waits from now on until it is polled again.
+    pub(crate) fn pause(&mut self, at: u64, kind: Wait) {
+        // SAFETY: as above.
+        let state = unsafe { self.0.main() };
+        state.paused = Some(Paused { at, kind, holds: false });
+    }
+
+    /// Ends it: what it still waits for when it is given up is waited for too.
+    pub(crate) fn end(self, at: u64) -> Arc<Account> {
+        // SAFETY: as above, and there is none any more.
+        let state = unsafe { self.0.main() };
+        if let Some(paused) = state.paused.take() {
+            state.resumed((&self.0, 0), &paused, at);
         }
-        let around = Around::new(&self.waking, cx.waker(), self.account.seeks_place());
+        // what would wake the executor's task keeps that
+        state.waking.take();
+        self.0
+    }
+}
+
+impl State {
+    fn poll<T>(
+        &mut self,
+        of: (&Arc<Account>, u32),
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> (Poll<T>, u64) {
+        let (account, number) = of;
+        let work = Work::on(account, number);
+        if let Some(paused) = self.paused.take() {
+            self.resumed(of, &paused, work.started());
+        }
+        let around = Around::new(&self.waking, cx.waker(), account.seeks_place());
         let polled = poll(&mut Context::from_waker(&around.waker()));
         let kind = work.waits_for();
         let at = work.end();
         if polled.is_pending() {
             // what it is polled within waits for the same
             account::waits_for(kind);
-            let held = self.account.held_by(self.number);
-            self.report(&held);
+            let held = account.held_by(number);
+            report(account, &held);
             self.paused = Some(Paused { at, kind, holds: !held.is_empty() });
         }
         (polled, at)
     }
 
-    fn resumed(&self, paused: &Paused, now: u64) {
+    fn resumed(&self, (account, number): (&Arc<Account>, u32), paused: &Paused, now: u64) {
         let waited = now.saturating_sub(paused.at);
         let waking = self.waking.get();
         let runnable = waking.map_or(0, |waking| waking.woken_for(now)).min(waited);
-        let adding = Adding::to(&self.account);
+        let adding = Adding::to(account);
         adding.waited(Wait::Runnable, runnable);
         adding.waited(paused.kind, waited - runnable);
         if !paused.holds && !watch::waits() {
             return;
         }
-        let Some(route) = self.account.route() else { return };
+        let Some(route) = account.route() else { return };
         let place = waking.and_then(|waking| waking.place());
         if watch::waits()
             && let Some(stack) = &place
         {
             watch::waited(route.tag, stack, waited);
         }
-        let held = if paused.holds { self.account.held_by(self.number) } else { Vec::new() };
+        let held = if paused.holds { account.held_by(number) } else { Vec::new() };
         for held in held {
             route.held_across_for(held.lock, held.taken_at, waited, place.clone());
         }
     }
+}
 
-    /// Ends it: what it still waits for when it is given up is waited for too.
-    pub(crate) fn end(self, at: u64) -> Arc<Account> {
-        if let Some(paused) = &self.paused {
-            self.resumed(paused, at);
-        }
-        self.account
-    }
-
-    /// Notes that it waits from now on until it is polled again.
-    pub(crate) fn pause(&mut self, at: u64, kind: Wait) {
-        self.paused = Some(Paused { at, kind, holds: false });
-    }
-
-    /// Says at once that it waits and holds locks.
-    fn report(&self, held: &[Held]) {
-        let Some(route) = self.account.route().filter(|_| !held.is_empty()) else { return };
-        for held in held {
-            let behind = held.lock.waiting();
-            if route.held_across(held.lock, held.taken_at, behind) {
-                let (lock, taken_at) = (held.lock.name(), place::of_location(held.taken_at));
-                tracing::warn!(route = %route.name, lock = %lock, taken_at = %taken_at, behind, "a guard is held across an await");
-            }
+/// Says at once that a task waits and holds locks.
+fn report(account: &Account, held: &[Held]) {
+    let Some(route) = account.route().filter(|_| !held.is_empty()) else { return };
+    for held in held {
+        let behind = held.lock.waiting();
+        if route.held_across(held.lock, held.taken_at, behind) {
+            let (lock, taken_at) = (held.lock.name(), place::of_location(held.taken_at));
+            tracing::warn!(route = %route.name, lock = %lock, taken_at = %taken_at, behind, "a guard is held across an await");
         }
     }
 }
 
 impl<F> Billed<F> {
     pub(crate) fn on(account: Arc<Account>, future: F) -> Billed<F> {
-        Billed { future, task: Task::new(account) }
+        Billed { future, task: Task { account, number: 0, state: State::default() } }
     }
 }
 
@@ -135,7 +172,8 @@ impl<F: Future> Future for Billed<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        this.task.poll(cx, |cx| this.future.poll(cx)).0
+        let Task { account, number, state } = this.task;
+        state.poll((account, *number), cx, |cx| this.future.poll(cx)).0
     }
 }
 
@@ -150,7 +188,7 @@ impl<F: Future> Future for Billed<F> {
 pub fn billed<F: Future>(future: F) -> Billed<F> {
     let account = account::current().unwrap_or_else(|| Arc::new(Account::new(None)));
     let number = account.new_task();
-    Billed { future, task: Task::numbered(number, account) }
+    Billed { future, task: Task { account, number, state: State::default() } }
 }
 
 /// Charges what a thread does to the request that this is called for, as `tokio::task::spawn_blocking(thalweg_gauge::blocking(|| …))`. It may
