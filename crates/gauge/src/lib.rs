@@ -79,6 +79,6 @@ pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
 pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
 pub use tally::Counts;
 pub use task::{
-    Billed, Stage, Waiting, billed, blocking, bytes_in, count, route, rows, shape, stage, waiting, waits_for,
+    Billed, RouteName, Stage, Waiting, billed, blocking, bytes_in, count, route, rows, shape, stage, waiting, waits_for,
 };
 pub use told::prometheus;

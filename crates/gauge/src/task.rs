@@ -4,6 +4,7 @@
 use crate::account::{self, Account, Adding, Held, Wait, Work};
 use crate::clock;
 use crate::place;
+use crate::route::Route;
 use crate::waker::{Around, Waking};
 use crate::watch;
 use pin_project_lite::pin_project;
@@ -288,7 +289,23 @@ pub fn bytes_in(count: u64) {
 /// thalweg_gauge::route(["GET /", "flights"]);
 /// ```
 pub fn route<const N: usize>(name: [&str; N]) {
-    account::with(|adding| adding.set_route(crate::route::of_parts(name)));
+    RouteName::of(name).say();
+}
+
+/// The name of a route that was looked for: what answers the same again says it at once.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteName(&'static Route);
+
+impl RouteName {
+    /// All of these one behind the other.
+    pub fn of<const N: usize>(name: [&str; N]) -> RouteName {
+        RouteName(crate::route::of_parts(name))
+    }
+
+    /// The route of the request that this is called for.
+    pub fn say(self) {
+        account::with(|adding| adding.set_route(self.0));
+    }
 }
 
 /// Says what the future that is being polled waits for, in a function that polls by itself; see [`waiting`].

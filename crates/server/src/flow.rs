@@ -28,7 +28,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use std::time::{Duration, Instant};
-use thalweg_gauge::{Lap, Laps};
+use thalweg_gauge::{Lap, Laps, RouteName};
 use thalweg_plan::{Media, plan};
 use thalweg_request::{Params, Resource};
 use wanted::Wanted;
@@ -294,25 +294,34 @@ async fn of_api<'a>(
         is_flat_allowed,
         of_page: None,
     };
-    match wanted {
-        Wanted::Rows(_, target) | Wanted::Options(Some(target)) => {
-            route::of_target((state, in_force), &snapshot, (&parts.method, schema), target, given);
-        }
-        Wanted::Options(None) | Wanted::Description => route::of_root(state, &parts.method, given),
-    }
+    let route_of = |target| route::of_target((state, in_force), &snapshot, (&parts.method, schema), target, given);
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),
-        Wanted::Options(target) => return going.options(target),
-        Wanted::Description => return going.describe(bill).await,
+        Wanted::Options(target) => {
+            match target {
+                Some(target) => route_of(target).into_iter().for_each(RouteName::say),
+                None => route::of_root(state, &parts.method, given),
+            }
+            return going.options(target);
+        }
+        Wanted::Description => {
+            route::of_root(state, &parts.method, given);
+            return going.describe(bill).await;
+        }
     };
     // a read that differs from one before it in the values of its filters only is neither read again nor planned
     let question = going.question(action, target);
     if let Some(question) = &question
         && let Some(known) = state.known_reads.find(question, going.era())
     {
+        if !given.is_called {
+            let name = *known.route.get_or_init(|| route_of(target));
+            name.into_iter().for_each(RouteName::say);
+        }
         let params = known.params(question);
         return going.carry_out(Ready::of_known(&known, &params), body.split(), bill).await;
     }
+    route_of(target).into_iter().for_each(RouteName::say);
     let request = going.read(action, target, body, bill).await?;
     let (received, incoming) = body.split();
     let payload = received.payload(&request)?;

@@ -5,7 +5,7 @@ use crate::config::InForce;
 use crate::schema::Snapshot;
 use crate::state::State;
 use hyper::Method;
-use thalweg_gauge::route;
+use thalweg_gauge::{RouteName, route};
 use thalweg_request::Target;
 
 /// A relation or a function that there is, by its path as it is without escapes; in a schema that is not the first one, with its name.
@@ -15,19 +15,19 @@ pub(super) fn of_target(
     (method, schema): (&Method, &str),
     target: Target<'_>,
     given: &Given<'_>,
-) {
+) -> Option<RouteName> {
     if given.is_called {
-        return;
+        return None;
     }
     let catalog = &snapshot.catalog;
     let (before, name, is_known) = match target {
         Target::Relation(name) => ("/", name, catalog.find(schema, name).is_some()),
         Target::Function(name) => ("/rpc/", name, catalog.functions(name).iter().any(|of| *of.schema == *schema)),
     };
-    if is_known {
+    is_known.then(|| {
         let (behind, schema) = if schema == in_force.config.default_schema() { ("", "") } else { (" of ", schema) };
-        route([named(method), state.prefix(), before, name, behind, schema]);
-    }
+        RouteName::of([named(method), state.prefix(), before, name, behind, schema])
+    })
 }
 
 /// The description of a schema.

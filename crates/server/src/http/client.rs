@@ -44,7 +44,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     let service = service_fn(|request: Request<HttpBody>| {
         let (state, peer) = (&state, &peer);
         asked.notify_one();
-        state.bills.bill(request, |request| boxed(|| exchange(state, peer, request, S::SHOWS_CUTS)))
+        state.bills.bill(request, |request| exchange(state, peer, request, S::SHOWS_CUTS))
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
@@ -79,11 +79,6 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         // What else goes wrong with a connection is the client's affair, or has been logged where it was found.
         Err(_) => {}
     }
-}
-
-/// A future in a box, made there: it is 7 KB, which its bill would move from hand to hand, and a client that asks nothing would keep.
-fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
-    Box::into_pin(Box::write(Box::new_uninit(), make()))
 }
 
 async fn exchange(

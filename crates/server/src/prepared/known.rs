@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use thalweg_gauge::RouteName;
 use thalweg_request::{Headers, Outline, Params};
 use thalweg_sql::Param;
 
@@ -54,6 +55,8 @@ pub(crate) struct Known {
     pub(crate) prepared: Arc<Prepared>,
     params: Vec<KnownParam>,
     timezone: Option<String>,
+    /// Whose bill it is on.
+    pub(crate) route: OnceLock<Option<RouteName>>,
 }
 
 /// A parameter of its statements.
@@ -137,7 +140,7 @@ impl Known {
         let is_param =
             |index: usize| params.iter().any(|param| matches!(param, KnownParam::Value(value) if *value == index));
         let are_params = (0..values.len()).all(is_param);
-        are_params.then(|| Self { prepared, params, timezone: timezone.map(str::to_owned) })
+        are_params.then(|| Self { prepared, params, timezone: timezone.map(str::to_owned), route: OnceLock::new() })
     }
 
     /// `Prefer: timezone`
@@ -320,7 +323,7 @@ mod tests {
     fn keep(reads: &KnownReads, query: &str, load: u64, text: &str) {
         let params = Params::decode(query).unwrap();
         let question = Question::of(reads, ASKED, &Headers::default(), &params);
-        let known = Known { prepared: prepared(text), params: Vec::new(), timezone: None };
+        let known = Known { prepared: prepared(text), params: Vec::new(), timezone: None, route: OnceLock::new() };
         reads.keep(&question, era(load), Arc::new(known));
     }
 
@@ -409,7 +412,13 @@ mod tests {
         let known = |timezone: Option<&str>, warning: Option<&str>| {
             let mut read = Arc::into_inner(prepared("")).unwrap();
             read.head.warning = warning.map(|warning| warning.try_into().unwrap());
-            Known { prepared: Arc::new(read), params: Vec::new(), timezone: timezone.map(str::to_owned) }.size_bytes()
+            Known {
+                prepared: Arc::new(read),
+                params: Vec::new(),
+                timezone: timezone.map(str::to_owned),
+                route: OnceLock::new(),
+            }
+            .size_bytes()
         };
         let none = known(None, None);
         assert_eq!(known(Some(&zone), None), none + READ_BYTES_MAX);
