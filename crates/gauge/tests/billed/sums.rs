@@ -90,3 +90,32 @@ async fn many_short_threads_are_summed() {
     assert_eq!(late["bytes_out"], 7.0);
     assert_eq!((&late["in_flight"], &early["in_flight"], &early["requests"]), (&0.into(), &0.into(), &0.into()));
 }
+
+#[tokio::test]
+async fn each_of_many_threads_counts_for_itself() {
+    const THREADS: usize = 1000;
+    const BYTES: usize = 100_000;
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /many-threads".into()));
+    let name = thalweg_gauge::RouteName::of(["GET /each-", "of-many"]);
+    let all_are_there = std::sync::Barrier::new(THREADS);
+    let serve_one = || {
+        all_are_there.wait();
+        let answer = serve(&layer, 1, |_| {
+            name.say();
+            drop(std::hint::black_box(vec![1_u8; BYTES]));
+        });
+        all_are_there.wait();
+        let mut answer = std::pin::pin!(answer);
+        assert!(answer.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            thread::Builder::new().stack_size(256 * 1024).spawn_scoped(scope, serve_one).unwrap();
+        }
+    });
+    let told = of_route("GET /each-of-many").await;
+    assert_eq!(told["requests"], THREADS);
+    let allocated = told["allocated_bytes"]["mean"].as_f64().unwrap();
+    // one that counted what another one did would show twice as much
+    assert!((BYTES as f64..1.05 * BYTES as f64).contains(&allocated), "{told}");
+}
