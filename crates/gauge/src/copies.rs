@@ -66,8 +66,6 @@ macro_rules! count_copies {
 /// Counts a copy of so many bytes by this thread. Tells whether it is the program's own, and not the gauge's while it takes a stack.
 #[inline]
 pub fn copied(bytes: usize) -> bool {
-    if !tally::counts(Of::Copied, bytes) {
-        tally::count_and_look(Of::Copied, bytes);
-    }
+    tally::count(Of::Copied, bytes);
     !account::is_own() && !sample::is_in_handler()
 }

@@ -41,7 +41,7 @@ pub(crate) struct Tally {
     /// Since when the thread polls, as the clock's number, and for whom; 0 while it does not.
     polls_since: AtomicU64,
     polls_for: AtomicU64,
-    /// Whose it is, one more than its number; 0 if nobody's.
+    /// Whose it is, one more than its number; 0 if a thread may have it.
     thread: AtomicI32,
     pub(crate) ledger: Ledger,
     next: Option<&'static Tally>,
@@ -226,7 +226,7 @@ static LAST: AtomicPtr<Tally> = AtomicPtr::new(std::ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static FREE: AtomicUsize = AtomicUsize::new(0);
 /// For whoever finds no memory, and for a signal that comes before its thread has numbers. What is counted here may be lost.
-static NOBODYS: Tally = Tally::new(0);
+static NOBODYS: Tally = Tally::new(-1);
 
 fn all() -> impl Iterator<Item = &'static Tally> {
     // SAFETY: what stands there was put there whole by `new`, and stays for ever.
@@ -251,9 +251,7 @@ fn first() -> &'static Tally {
     MINE.set(Some(&NOBODYS));
     let thread = sample::this_thread().number() + 1;
     let is_given = |tally: &&Tally| tally.thread.compare_exchange(0, thread, Acquire, Relaxed).is_ok();
-    let free = (FREE.load(Relaxed) > 0)
-        .then(|| all().filter(|tally| !std::ptr::eq(*tally, &NOBODYS)).find(is_given))
-        .flatten();
+    let free = (FREE.load(Relaxed) > 0).then(|| all().find(is_given)).flatten();
     let tally = match free {
         Some(free) => {
             FREE.fetch_sub(1, Relaxed);
@@ -309,7 +307,15 @@ pub(crate) fn counts(of: Of, bytes: usize) -> bool {
     is_plain
 }
 
-/// Counts one that is.
+/// Counts an allocation or a copy of this thread.
+#[inline]
+pub(crate) fn count(of: Of, bytes: usize) {
+    if !counts(of, bytes) {
+        count_and_look(of, bytes);
+    }
+}
+
+/// Counts one that is its first, or whose stack is to be taken.
 #[cold]
 pub(crate) fn count_and_look(of: Of, bytes: usize) {
     let tally = mine();

@@ -28,7 +28,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use std::time::{Duration, Instant};
-use thalweg_gauge::{Lap, Laps, RouteName};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Media, plan};
 use thalweg_request::{Params, Resource};
 use wanted::Wanted;
@@ -294,18 +294,16 @@ async fn of_api<'a>(
         is_flat_allowed,
         of_page: None,
     };
-    let route_of = |target| route::of_target((state, in_force), &snapshot, (&parts.method, schema), target, given);
+    let of_root = || Some(route::of_root(state, &parts.method));
+    let route_of = |target| route::of_target((state, in_force), &snapshot, (&parts.method, schema), target);
     let (action, target) = match wanted {
         Wanted::Rows(action, target) => (action, target),
         Wanted::Options(target) => {
-            match target {
-                Some(target) => route_of(target).into_iter().for_each(RouteName::say),
-                None => route::of_root(state, &parts.method, given),
-            }
+            route::say(given, || target.map_or_else(of_root, route_of));
             return going.options(target);
         }
         Wanted::Description => {
-            route::of_root(state, &parts.method, given);
+            route::say(given, of_root);
             return going.describe(bill).await;
         }
     };
@@ -314,14 +312,11 @@ async fn of_api<'a>(
     if let Some(question) = &question
         && let Some(known) = state.known_reads.find(question, going.era())
     {
-        if !given.is_called {
-            let name = *known.route.get_or_init(|| route_of(target));
-            name.into_iter().for_each(RouteName::say);
-        }
+        route::say(given, || *known.route.get_or_init(|| route_of(target)));
         let params = known.params(question);
         return going.carry_out(Ready::of_known(&known, &params), body.split(), bill).await;
     }
-    route_of(target).into_iter().for_each(RouteName::say);
+    route::say(given, || route_of(target));
     let request = going.read(action, target, body, bill).await?;
     let (received, incoming) = body.split();
     let payload = received.payload(&request)?;

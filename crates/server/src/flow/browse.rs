@@ -31,7 +31,7 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use thalweg_catalog::Relation;
-use thalweg_gauge::{Lap, Laps, RouteName};
+use thalweg_gauge::{Lap, Laps};
 use thalweg_pages::Values;
 use thalweg_request::{Resource, Target};
 
@@ -79,8 +79,7 @@ pub(super) async fn attempt<'a>(
     let resource = Resource::parse(parts.uri.path())?;
     if let Resource::Relation(name) = &resource {
         let target = Target::Relation(name);
-        let name = route::of_target((state, in_force), &snapshot, (&parts.method, schema), target, given);
-        name.into_iter().for_each(RouteName::say);
+        route::say(given, || route::of_target((state, in_force), &snapshot, (&parts.method, schema), target));
     }
     match (Wanted::of(&in_force.config, &resource, parts)?, address.says("new"), address.says("edit")) {
         (Wanted::Rows(_, Target::Relation(name)), Some(_), _) => {

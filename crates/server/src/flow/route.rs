@@ -14,11 +14,7 @@ pub(super) fn of_target(
     snapshot: &Snapshot,
     (method, schema): (&Method, &str),
     target: Target<'_>,
-    given: &Given<'_>,
 ) -> Option<RouteName> {
-    if given.is_called {
-        return None;
-    }
     let catalog = &snapshot.catalog;
     let (before, name, is_known) = match target {
         Target::Relation(name) => ("/", name, catalog.find(schema, name).is_some()),
@@ -31,9 +27,14 @@ pub(super) fn of_target(
 }
 
 /// The description of a schema.
-pub(super) fn of_root(state: &State, method: &Method, given: &Given<'_>) {
-    if !given.is_called {
-        route([named(method), state.prefix(), "/"]);
+pub(super) fn of_root(state: &State, method: &Method) -> RouteName {
+    RouteName::of([named(method), state.prefix(), "/"])
+}
+
+/// Says whose the bill is, unless code in the same process asks, whose own request it is for.
+pub(super) fn say(given: &Given<'_>, name: impl FnOnce() -> Option<RouteName>) {
+    if let Some(name) = (!given.is_called).then(name).flatten() {
+        name.say();
     }
 }
 
