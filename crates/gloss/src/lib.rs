@@ -1,0 +1,5 @@
+//! Every word of a Japanese text with its dictionary entries.
+
+mod entry;
+
+pub use entry::{Entry, Headword, Priority, Reading, Sense};
