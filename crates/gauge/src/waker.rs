@@ -47,9 +47,10 @@ impl<'a> Around<'a> {
 
     fn shared(&self) -> &Arc<Waking> {
         self.waking.get_or_init(|| {
+            let inner = self.inner.clone();
             Arc::new(Waking {
-                inner: Mutex::new(self.inner.clone()),
-                wakes: Marks::of(self.inner),
+                wakes: Marks::of(&inner),
+                inner: Mutex::new(inner),
                 woken: AtomicU64::new(0),
                 seeks_place: self.seeks_place.into(),
                 place: Mutex::default(),
@@ -58,7 +59,8 @@ impl<'a> Around<'a> {
     }
 }
 
-/// By what a waker is known to wake the same as another (`Waker::will_wake`), to be compared without a lock. Only who polls writes them.
+/// By what a waker is known to wake the same as one that is kept (`Waker::will_wake`), to be compared without a lock. They are those of the one
+/// that is kept, not of the one that it was cloned from: where that pointed, another task's may stand by now. Only who polls writes them.
 #[derive(Debug)]
 struct Marks(AtomicPtr<()>, AtomicPtr<RawWakerVTable>);
 
@@ -95,8 +97,9 @@ impl Waking {
     /// Wakes this one from now on.
     fn wakes(&self, waker: &Waker) {
         if !self.wakes.are_of(waker) {
-            let before = std::mem::replace(&mut *unpoisoned(&self.inner), waker.clone());
-            self.wakes.become_of(waker);
+            let waker = waker.clone();
+            self.wakes.become_of(&waker);
+            let before = std::mem::replace(&mut *unpoisoned(&self.inner), waker);
             // without the lock: what that does is its executor's
             drop(before);
         }

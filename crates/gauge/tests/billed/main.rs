@@ -9,6 +9,7 @@ mod locks;
 mod not_compared;
 mod otlp;
 mod sums;
+mod wakers;
 
 use http::Response;
 use http_body_util::BodyExt;
