@@ -1,6 +1,30 @@
 //! Every word of a Japanese text with its dictionary entries.
 
+mod bytes;
+mod columns;
+mod compile;
+mod dictionary;
+mod endings;
 mod entry;
+mod error;
+mod file;
+mod fold;
+mod gloss;
 pub mod grammar;
+mod json;
+mod known;
+mod number;
+mod reader;
+mod record;
+mod stream;
+mod trie;
 
+pub use columns::{COLUMNS, write_columns};
+pub use compile::Builder;
+pub use dictionary::{Dictionary, Source, Tag};
 pub use entry::{Entry, Headword, Priority, Reading, Sense};
+pub use error::{Error, ErrorKind};
+pub use gloss::{Gloss, Meaning, Name, Span, Word};
+pub use json::write_json;
+pub use known::Known;
+pub use reader::{Options, Reader};

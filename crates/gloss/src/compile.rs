@@ -1,0 +1,374 @@
+//! Entries made into a dictionary's file.
+
+use crate::bytes::{put_bytes, put_number};
+use crate::endings::classes_of_entries;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorKind};
+use crate::file;
+use crate::fold::{fold, is_katakana, voiced};
+use crate::record::{Named, put_names, put_word};
+use crate::trie;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Of a posting's word, besides the number of its kind: it counts what a number stands before.
+pub(crate) const COUNTS: u32 = 1 << 30;
+/// The key is the word as it is written in katakana.
+pub(crate) const IN_KATAKANA: u32 = 1 << 31;
+/// How likely it is that the key is meant so, 0 the likeliest.
+pub(crate) const LIKELIHOOD_SHIFT: u32 = 28;
+pub(crate) const LIKELIHOOD_BITS: u32 = 3;
+/// Its kind: which classes it has. Many words are of one kind.
+pub(crate) const KIND: u32 = 0xffff;
+/// Classes are the bits of a kind.
+pub(crate) const CLASSES_MAX: usize = 64;
+/// Of a key's value: it has one name, which stands there, and nothing else.
+pub(crate) const ONE_NAME: u32 = 1 << 30;
+/// Keys that are longer are left out: no walk goes on for so long.
+pub(crate) const KEY_CHARS_MAX: usize = 64;
+
+/// Collects entries, and makes a file of them.
+#[derive(Debug, Default)]
+pub struct Builder {
+    words: Vec<u8>,
+    tags: Tags,
+    keys: Vec<Key>,
+    /// The folded text of the keys.
+    text: String,
+    names: Vec<NameRow>,
+    name_text: String,
+    name_notes: Vec<u32>,
+    sources: Vec<(String, String, u64)>,
+    levels: HashMap<String, Vec<(String, u8)>>,
+    bands: HashMap<String, u8>,
+    kinds: HashMap<u64, u32>,
+}
+
+/// The codes of parts of speech and remarks, by the order in which they came, and what they mean.
+#[derive(Debug, Default)]
+struct Tags {
+    numbers: HashMap<String, u32>,
+    codes: Vec<(String, String)>,
+}
+
+impl Tags {
+    fn number(&mut self, code: &str) -> u32 {
+        if let Some(number) = self.numbers.get(code) {
+            return *number;
+        }
+        let number = self.codes.len() as u32;
+        self.numbers.insert(code.to_owned(), number);
+        self.codes.push((code.to_owned(), String::new()));
+        number
+    }
+}
+
+#[derive(Debug)]
+struct Key {
+    text: Range<usize>,
+    /// Of which entry, by its place.
+    reference: u32,
+    /// Its kind, and what else a posting says of it.
+    said: u32,
+    /// The lower, the sooner it is told.
+    rank: u32,
+    is_name: bool,
+}
+
+/// Texts by their places in `name_text`.
+#[derive(Debug)]
+struct NameRow {
+    headword: Range<usize>,
+    reading: Range<usize>,
+    notes: Range<usize>,
+    glosses: Range<usize>,
+}
+
+/// Stands between the glosses of a name, none of which has it.
+const BETWEEN: char = '\n';
+
+impl Builder {
+    /// Without an entry.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Says where entries come from, as it is to be shown with them: a title, when it was made, how many entries.
+    pub fn source(&mut self, title: &str, created: &str, entries: u64) {
+        self.sources.push((title.to_owned(), created.to_owned(), entries));
+    }
+
+    /// Says what a code means.
+    pub fn tag(&mut self, code: &str, words: &str) {
+        let number = self.tags.number(code);
+        words.clone_into(&mut self.tags.codes[number as usize].1);
+    }
+
+    /// Says on which level of the JLPT a word is, 5 the first; before the word is added.
+    pub fn level(&mut self, word: &str, reading: &str, level: u8) {
+        self.levels.entry(word.to_owned()).or_default().push((reading.to_owned(), level));
+    }
+
+    /// Says how frequent a word is, where its source does not: which 500 it is among, 1 the most frequent; before the word is added.
+    pub fn band(&mut self, word: &str, band: u8) {
+        self.bands.entry(word.to_owned()).or_insert(band);
+    }
+
+    /// Adds an entry.
+    pub fn add(&mut self, entry: &Entry) -> Result<(), Error> {
+        if entry.is_name { self.add_name(entry) } else { self.add_word(entry) }
+    }
+
+    fn add_word(&mut self, entry: &Entry) -> Result<(), Error> {
+        let reference = place(self.words.len())?;
+        let forms = || {
+            let headwords = entry.headwords.iter().map(|form| (&form.text, &form.marks, form.priority));
+            headwords.chain(entry.readings.iter().map(|form| (&form.text, &form.marks, form.priority)))
+        };
+        let bands = forms().filter_map(|(text, _, priority)| match priority.band {
+            0 => self.bands.get(text).copied(),
+            band => Some(band),
+        });
+        let band = bands.min().unwrap_or(0);
+        let level = self.level_of(entry);
+        let tags = &mut self.tags;
+        put_word(&mut self.words, entry, level, band, &mut |code| tags.number(code));
+        let parts = || entry.senses.iter().flat_map(|sense| &sense.parts_of_speech).map(String::as_str);
+        let mut classes = 0_u64;
+        for (bit, class) in classes_of_entries().enumerate() {
+            if parts().any(|part| class.parts_of_speech.contains(&part)) {
+                classes |= 1 << bit;
+            }
+        }
+        let kinds = self.kinds.len() as u32;
+        let mut said = *self.kinds.entry(classes).or_insert(kinds);
+        if said > KIND {
+            return Err(Error::new(ErrorKind::TooLarge, "there are more than 65,536 kinds of words"));
+        }
+        if parts().any(|part| matches!(part, "ctr" | "suf" | "n-suf")) {
+            said |= COUNTS;
+        }
+        let usually_kana = entry.senses.first().is_some_and(|sense| sense.notes.iter().any(|note| note == "uk"));
+        let is_rare = entry
+            .senses
+            .iter()
+            .all(|sense| sense.notes.iter().any(|note| matches!(note.as_str(), "arch" | "obs" | "rare" | "obsc")));
+        let in_kana_alone = entry.headwords.is_empty();
+        for (at, (text, marks, priority)) in forms().enumerate() {
+            let is_reading = at >= entry.headwords.len();
+            let is_odd = is_reading && !usually_kana && !in_kana_alone;
+            let score = 4 * u32::from(!priority.is_common)
+                + 2 * u32::from(is_odd)
+                + 3 * u32::from(!marks.is_empty())
+                + 8 * u32::from(is_rare);
+            let likelihood = u32::from(!priority.is_common || is_rare) + 2 * u32::from(is_odd);
+            let rank = (score << 16) | (u32::from(if band == 0 { 63 } else { band }) << 8) | at.min(255) as u32;
+            let katakana = text.chars().all(|c| is_katakana(c) || c == 'ー' || c == '・');
+            let said = said | likelihood << LIKELIHOOD_SHIFT | if katakana { IN_KATAKANA } else { 0 };
+            self.add_key(text, Key { text: 0..0, reference, said, rank, is_name: false });
+        }
+        Ok(())
+    }
+
+    fn level_of(&self, entry: &Entry) -> u8 {
+        let written = entry.headwords.iter().map(|form| &form.text).chain(entry.readings.iter().map(|form| &form.text));
+        let is_read = |reading: &String| reading.is_empty() || entry.readings.iter().any(|form| form.text == *reading);
+        let said = written.filter_map(|text| self.levels.get(text)).flatten();
+        said.filter(|(reading, _)| is_read(reading)).map(|(_, level)| *level).max().unwrap_or(0)
+    }
+
+    fn add_key(&mut self, text: &str, key: Key) {
+        let from = self.text.len();
+        folded(text, &mut self.text);
+        let range = from..self.text.len();
+        if range.is_empty() || self.text[range.clone()].chars().count() > KEY_CHARS_MAX {
+            self.text.truncate(from);
+            return;
+        }
+        self.keys.push(Key { text: range, ..key });
+    }
+
+    fn add_name(&mut self, entry: &Entry) -> Result<(), Error> {
+        let tags = &mut self.tags;
+        let mut put = |text: &str| {
+            let from = self.name_text.len();
+            self.name_text.push_str(text);
+            from..self.name_text.len()
+        };
+        let headwords: Vec<_> = entry.headwords.iter().map(|form| put(&form.text)).collect();
+        let readings: Vec<_> = entry.readings.iter().map(|form| (put(&form.text), &form.of)).collect();
+        for sense in &entry.senses {
+            let from = self.name_notes.len();
+            let codes = sense.notes.iter().chain(&sense.parts_of_speech);
+            self.name_notes.extend(codes.map(|code| tags.number(code)));
+            let notes = from..self.name_notes.len();
+            let mut glosses = sense.glosses.join("\n");
+            glosses.retain(|c| c == BETWEEN || !c.is_control());
+            let glosses = put(&glosses);
+            for (reading, of) in &readings {
+                let row =
+                    |headword, reading| NameRow { headword, reading, notes: notes.clone(), glosses: glosses.clone() };
+                if headwords.is_empty() {
+                    self.names.push(row(reading.clone(), 0..0));
+                }
+                for (at, headword) in headwords.iter().enumerate() {
+                    if of.is_empty() || of.contains(&(at as u16)) {
+                        self.names.push(row(headword.clone(), reading.clone()));
+                    }
+                }
+            }
+        }
+        place(self.name_text.len()).map(|_| ())
+    }
+
+    /// The file.
+    pub fn finish(mut self) -> Result<Vec<u8>, Error> {
+        if classes_of_entries().count() > CLASSES_MAX {
+            return Err(Error::new(ErrorKind::TooLarge, "the grammar has too many classes"));
+        }
+        let names = self.put_names()?;
+        let text = std::mem::take(&mut self.text);
+        let of = |key: &Key| &text[key.text.clone()];
+        self.keys.sort_unstable_by(|a, b| {
+            (of(a), a.is_name, a.rank, a.reference).cmp(&(of(b), b.is_name, b.rank, b.reference))
+        });
+        self.keys.dedup_by(|b, a| of(a) == of(b) && a.is_name == b.is_name && a.reference == b.reference);
+        let alphabet = Alphabet::of(&text);
+        let (mut codes, mut values, mut postings) = (Vec::<u16>::new(), Vec::new(), Vec::<u32>::new());
+        for same in self.keys.chunk_by(|a, b| of(a) == of(b)) {
+            let from = codes.len();
+            codes.extend(of(&same[0]).chars().map(|c| alphabet.code(c)));
+            values.push((from..codes.len(), posting(same, &mut postings)?));
+        }
+        let mut keys: Vec<_> = values.iter().map(|(range, value)| (&codes[range.clone()], *value)).collect();
+        keys.sort_unstable();
+        let trie = trie::build(&keys);
+        let postings: Vec<u8> = postings.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Ok(file::write([
+            &self.sources_part(),
+            &self.tags_part(),
+            &alphabet.part(),
+            &trie,
+            &postings,
+            &self.kinds_part(),
+            &self.words,
+            &names,
+        ]))
+    }
+
+    fn put_names(&mut self) -> Result<Vec<u8>, Error> {
+        let (text, notes) = (std::mem::take(&mut self.name_text), std::mem::take(&mut self.name_notes));
+        let rows = std::mem::take(&mut self.names);
+        let named = rows.iter().map(|row| Named {
+            headword: &text[row.headword.clone()],
+            reading: &text[row.reading.clone()],
+            notes: &notes[row.notes.clone()],
+            glosses: text[row.glosses.clone()].split(BETWEEN).collect(),
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable();
+        named.dedup();
+        let mut names = Vec::new();
+        for same in named.chunk_by(|a, b| a.headword == b.headword) {
+            let reference = place(names.len())?;
+            put_names(&mut names, same);
+            self.add_key(same[0].headword, Key { text: 0..0, reference, said: 0, rank: 0, is_name: true });
+        }
+        Ok(names)
+    }
+
+    fn sources_part(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_number(&mut out, classes_of_entries().count() as u32);
+        classes_of_entries().for_each(|class| put_bytes(&mut out, class.name.as_bytes()));
+        for (title, created, entries) in &self.sources {
+            put_bytes(&mut out, title.as_bytes());
+            put_bytes(&mut out, created.as_bytes());
+            put_number(&mut out, u32::try_from(*entries).unwrap_or(u32::MAX));
+        }
+        out
+    }
+
+    fn kinds_part(&self) -> Vec<u8> {
+        let mut kinds: Vec<_> = self.kinds.iter().map(|(classes, number)| (*number, *classes)).collect();
+        kinds.sort_unstable();
+        kinds.iter().flat_map(|(_, classes)| classes.to_le_bytes()).collect()
+    }
+
+    fn tags_part(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (code, words) in &self.tags.codes {
+            put_bytes(&mut out, code.as_bytes());
+            put_bytes(&mut out, words.as_bytes());
+        }
+        out
+    }
+}
+
+/// Appends the entries of a key, and returns its value.
+fn posting(same: &[Key], postings: &mut Vec<u32>) -> Result<u32, Error> {
+    let words = same.iter().take_while(|key| !key.is_name);
+    let (words, names) = same.split_at(words.count());
+    if let ([], [name]) = (words, names) {
+        return Ok(ONE_NAME | name.reference);
+    }
+    let counts = u16::try_from(words.len()).and_then(|words| Ok((words, u16::try_from(names.len())?)));
+    let (word_count, name_count) =
+        counts.map_err(|_| Error::new(ErrorKind::TooLarge, "a key has more than 65,535 entries"))?;
+    let at = place(postings.len())?;
+    postings.push(u32::from(word_count) | u32::from(name_count) << 16);
+    words.iter().for_each(|word| postings.extend([word.reference, word.said]));
+    postings.extend(names.iter().map(|name| name.reference));
+    Ok(at)
+}
+
+/// A place in a part of the file, which has to fit beside [`ONE_NAME`].
+fn place(at: usize) -> Result<u32, Error> {
+    let place = u32::try_from(at).ok().filter(|place| *place < ONE_NAME);
+    place.ok_or_else(|| Error::new(ErrorKind::TooLarge, "the entries take more than 1 GiB"))
+}
+
+fn folded(text: &str, out: &mut String) {
+    for c in text.chars() {
+        let last = out.chars().next_back();
+        match last.and_then(|last| voiced(last, c)) {
+            Some(voiced) => {
+                out.pop();
+                out.push(voiced);
+            }
+            None => out.push(fold(c)),
+        }
+    }
+}
+
+/// The numbers of the keys' characters, from 1, the most frequent first, so that what stands together in the trie is small.
+struct Alphabet {
+    codes: HashMap<char, u16>,
+}
+
+impl Alphabet {
+    fn of(text: &str) -> Alphabet {
+        let mut counts = HashMap::<char, u64>::new();
+        text.chars().for_each(|c| *counts.entry(c).or_default() += 1);
+        let mut chars: Vec<_> = counts.into_iter().collect();
+        chars.sort_unstable_by_key(|(c, count)| (u64::MAX - count, *c));
+        Alphabet { codes: chars.iter().zip(1..).map(|((c, _), code)| (*c, code)).collect() }
+    }
+
+    fn code(&self, c: char) -> u16 {
+        self.codes.get(&c).copied().unwrap_or(0)
+    }
+
+    /// The code of each character below 65,536, then pairs of the others and their codes, in order.
+    fn part(&self) -> Vec<u8> {
+        let all = (0..=0xffff).map(|c| char::from_u32(c).map_or(0, |c| self.code(fold(c))));
+        let mut out: Vec<u8> = all.flat_map(u16::to_le_bytes).collect();
+        let mut others: Vec<_> = self.codes.iter().filter(|(c, _)| **c > '\u{ffff}').collect();
+        others.sort_unstable();
+        for (c, code) in others {
+            out.extend((*c as u32).to_le_bytes());
+            out.extend(u32::from(*code).to_le_bytes());
+        }
+        out
+    }
+}

@@ -1,0 +1,262 @@
+//! A dictionary's file, mapped and read in place.
+#![allow(unsafe_code)]
+
+use crate::bytes::Cursor;
+use crate::compile::{CLASSES_MAX, KIND, ONE_NAME};
+use crate::endings::classes_of_entries;
+use crate::error::{Error, ErrorKind};
+use crate::file::{Layout, Part};
+use crate::grammar::{Class, grammar};
+use crate::record::{NameRecord, WordRecord};
+use crate::trie::Trie;
+use memmap2::Mmap;
+use std::fs::File;
+use std::path::Path;
+
+/// A compiled dictionary. It is shared by all threads, and its file by all processes that have it open; nothing of it is copied.
+#[derive(Debug)]
+pub struct Dictionary {
+    file: Storage,
+    layout: Layout,
+    tags: Vec<Tag>,
+    sources: Vec<Source>,
+    classes: Vec<Inflected>,
+    kinds: Vec<u64>,
+}
+
+/// A class of the grammar, as it is looked for in this file.
+#[derive(Debug)]
+pub(crate) struct Inflected {
+    ending: [u32; ENDING_CODES_MAX],
+    ending_len: u8,
+    /// In the kinds of its words.
+    pub(crate) bit: u64,
+    pub(crate) after_kanji: bool,
+}
+
+/// The ending of a dictionary form is no longer.
+const ENDING_CODES_MAX: usize = 4;
+
+impl Inflected {
+    /// The codes of the ending of its dictionary form.
+    #[inline]
+    pub(crate) fn ending(&self) -> &[u32] {
+        &self.ending[..usize::from(self.ending_len)]
+    }
+}
+
+#[derive(Debug)]
+enum Storage {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+/// What a code of an entry means.
+#[derive(Debug)]
+pub struct Tag {
+    /// As the source has it: `v5k`, `uk`, `surname`.
+    pub code: String,
+    /// In words; empty where the source does not say it.
+    pub words: String,
+}
+
+/// Where entries come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What the source is called.
+    pub title: String,
+    /// When it was made, as it says itself; empty where it does not.
+    pub created: String,
+    /// How many entries it has.
+    pub entries: u32,
+}
+
+impl Dictionary {
+    /// Opens a file that `thalweg gloss build` made. Its header is checked, and nothing else is read: see [`Dictionary::verify`].
+    ///
+    /// The file must not be changed while it is open, only replaced by another one under its name, as the build does it.
+    pub fn open(path: &Path) -> Result<Dictionary, Error> {
+        let failed = |error| Error::new(ErrorKind::Io, format!("{} cannot be opened", path.display())).because(error);
+        let file = File::open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(Error::new(ErrorKind::Refused, format!("{} is no file", path.display())));
+        }
+        // SAFETY: the pages are only read, and each read is checked against the length that the mapping has. Who changes the file in
+        // place meanwhile changes what is read, which is checked as what a damaged file says; who cuts it short ends the process, as with
+        // any mapping, which is said above and why the build replaces files whole.
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        Dictionary::of(Storage::Mapped(map)).map_err(|error| error.of_file(path))
+    }
+
+    /// A dictionary that is in memory.
+    pub fn from_bytes(file: Vec<u8>) -> Result<Dictionary, Error> {
+        Dictionary::of(Storage::Owned(file))
+    }
+
+    fn of(file: Storage) -> Result<Dictionary, Error> {
+        let bytes = file.bytes();
+        let layout = Layout::read(bytes)?;
+        let sources = sources(layout.part(bytes, Part::Sources))?;
+        let tags = tags(layout.part(bytes, Part::Tags));
+        let mut dictionary = Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new() };
+        dictionary.classes = dictionary.inflected();
+        let (kinds, _) = dictionary.part(Part::Kinds).as_chunks();
+        dictionary.kinds = kinds.iter().map(|classes| u64::from_le_bytes(*classes)).collect();
+        Ok(dictionary)
+    }
+
+    fn inflected(&self) -> Vec<Inflected> {
+        let mut bits = 0..;
+        let class = |class: &Class| {
+            let mut ending = [0; ENDING_CODES_MAX];
+            ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = self.code(c));
+            let bit = if class.parts_of_speech.is_empty() { 0 } else { bits.next().map_or(0, |bit| 1 << bit) };
+            let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
+            Inflected { ending, ending_len, bit, after_kanji: class.after_kanji }
+        };
+        grammar().classes().iter().map(class).collect()
+    }
+
+    #[inline]
+    pub(crate) fn class(&self, class: u16) -> &Inflected {
+        &self.classes[usize::from(class)]
+    }
+
+    /// Reads the whole file and compares it with its checksums. Without it a damaged file is harmless too: what it says may be wrong, or
+    /// nothing.
+    pub fn verify(&self) -> Result<(), Error> {
+        self.layout.verify(self.file.bytes())
+    }
+
+    /// Where its entries come from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// How long its file is.
+    pub fn bytes(&self) -> usize {
+        self.file.bytes().len()
+    }
+
+    pub(crate) fn tag(&self, number: u32) -> Option<&Tag> {
+        self.tags.get(number as usize)
+    }
+
+    /// Whether a remark says that a word is usually written in kana.
+    pub(crate) fn is_usually_kana(&self, note: u32) -> bool {
+        self.tag(note).is_some_and(|tag| tag.code == "uk")
+    }
+
+    pub(crate) fn trie(&self) -> Trie<'_> {
+        Trie::new(self.part(Part::Trie))
+    }
+
+    /// Whether a posting's word is of one of these classes.
+    #[inline]
+    pub(crate) fn is_of(&self, said: u32, classes: u64) -> bool {
+        self.kinds.get((said & KIND) as usize).is_some_and(|kind| kind & classes != 0)
+    }
+
+    /// The code of a character in the trie, 0 where no key has it.
+    #[inline]
+    pub(crate) fn code(&self, c: char) -> u32 {
+        let alphabet = self.part(Part::Alphabet);
+        let at = c as usize;
+        if at <= 0xffff {
+            return alphabet
+                .get(at * 2..at * 2 + 2)
+                .and_then(|code| code.first_chunk())
+                .map_or(0, |code| u16::from_le_bytes(*code).into());
+        }
+        let (others, _) = alphabet.get(1 << 17..).unwrap_or_default().as_chunks::<8>();
+        let number = |other: &[u8; 8], at| other[at..].first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        let found = others.binary_search_by_key(&(c as u32), |other| number(other, 0));
+        found.map_or(0, |at| number(&others[at], 4) & 0xffff)
+    }
+
+    /// The entries of a key, by its value.
+    #[inline]
+    pub(crate) fn posting(&self, value: u32) -> Posting<'_> {
+        if value & ONE_NAME != 0 {
+            return Posting { words: &[], names: &[], name: Some(value & (ONE_NAME - 1)) };
+        }
+        let from = value as usize * 4;
+        self.posting_at(from).unwrap_or(Posting { words: &[], names: &[], name: None })
+    }
+
+    #[inline]
+    fn posting_at(&self, from: usize) -> Option<Posting<'_>> {
+        let (counts, rest) = self.part(Part::Postings).get(from..)?.split_first_chunk::<4>()?;
+        let counts = u32::from_le_bytes(*counts);
+        let (words, rest) = rest.split_at_checked((counts & 0xffff) as usize * 8)?;
+        let names = rest.get(..(counts >> 16) as usize * 4)?;
+        Some(Posting { words: words.as_chunks().0, names: names.as_chunks().0, name: None })
+    }
+
+    pub(crate) fn word(&self, reference: u32) -> Option<WordRecord<'_>> {
+        WordRecord::read(self.part(Part::Words), reference)
+    }
+
+    pub(crate) fn name(&self, reference: u32) -> Option<NameRecord<'_>> {
+        NameRecord::read(self.part(Part::Names), reference)
+    }
+
+    fn part(&self, part: Part) -> &[u8] {
+        self.layout.part(self.file.bytes(), part)
+    }
+}
+
+/// The entries of a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting<'a> {
+    words: &'a [[u8; 8]],
+    names: &'a [[u8; 4]],
+    name: Option<u32>,
+}
+
+impl<'a> Posting<'a> {
+    /// Each word's place and what is said of it, the likeliest first.
+    pub(crate) fn words(self) -> impl ExactSizeIterator<Item = (u32, u32)> + use<'a> {
+        let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        self.words.iter().map(move |word| (number(&word[..4]), number(&word[4..])))
+    }
+
+    /// Each name's place.
+    pub(crate) fn names(self) -> impl Iterator<Item = u32> + use<'a> {
+        self.names.iter().map(|name| u32::from_le_bytes(*name)).chain(self.name)
+    }
+}
+
+impl Storage {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Storage::Mapped(map) => map,
+            Storage::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The sources, behind the classes of the grammar that the file was built with: by another one its postings mean something else.
+fn sources(part: &[u8]) -> Result<Vec<Source>, Error> {
+    let mut cursor = Cursor::new(part);
+    let classes = cursor.number().unwrap_or(0).min(CLASSES_MAX as u32);
+    let names: Vec<_> = (0..classes).map_while(|_| cursor.text()).collect();
+    if !names.iter().copied().eq(classes_of_entries().map(|class| class.name)) {
+        return Err(Error::new(ErrorKind::Refused, "was built with another grammar: build it again"));
+    }
+    let source = || {
+        let (title, created) = (cursor.text()?, cursor.text()?);
+        Some(Source { title: title.to_owned(), created: created.to_owned(), entries: cursor.number()? })
+    };
+    Ok(std::iter::from_fn(source).collect())
+}
+
+fn tags(part: &[u8]) -> Vec<Tag> {
+    let mut cursor = Cursor::new(part);
+    let tag = || {
+        let (code, words) = (cursor.text()?, cursor.text()?);
+        Some(Tag { code: code.to_owned(), words: words.to_owned() })
+    };
+    std::iter::from_fn(tag).collect()
+}

@@ -1,0 +1,325 @@
+//! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
+
+use crate::bytes::Numbers;
+use crate::dictionary::{Dictionary, Tag};
+use crate::fold::fold;
+use crate::grammar::{Rule, grammar};
+use crate::reader::{Found, Match, Reader};
+use crate::record::{FormRecord, NameRecord, NamedRecord, SenseRecord, WordRecord, romanized};
+use std::borrow::Cow;
+
+/// What was found in a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Gloss<'a> {
+    dictionary: &'a Dictionary,
+    reader: &'a Reader,
+    text: &'a str,
+}
+
+/// A part of the text that is a word, with the entries that it may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Span<'a> {
+    gloss: Gloss<'a>,
+    found: &'a Found,
+}
+
+/// An entry that a span may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Meaning<'a> {
+    /// A word.
+    Word(Word<'a>),
+    /// A name.
+    Name(Name<'a>),
+}
+
+/// A word that a span may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Word<'a> {
+    gloss: Gloss<'a>,
+    found: &'a Match,
+    record: WordRecord<'a>,
+    written: Written<'a>,
+}
+
+/// A name that a span may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a> {
+    dictionary: &'a Dictionary,
+    record: NameRecord<'a>,
+    named: NamedRecord<'a>,
+    reference: u32,
+}
+
+/// As what of its forms a word was found.
+#[derive(Debug, Clone, Copy)]
+struct Written<'a> {
+    headword: &'a str,
+    reading: &'a str,
+    /// The places of both among the entry's.
+    headword_at: Option<u32>,
+    reading_at: Option<u32>,
+}
+
+impl<'a> Gloss<'a> {
+    pub(crate) fn new(dictionary: &'a Dictionary, reader: &'a Reader, text: &'a str) -> Gloss<'a> {
+        Gloss { dictionary, reader, text }
+    }
+
+    /// The text.
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// What was found, by where it begins; at each place the longest first, and what is counted behind what is not.
+    pub fn spans(self) -> impl ExactSizeIterator<Item = Span<'a>> {
+        self.reader.spans.iter().map(move |found| Span { gloss: self, found })
+    }
+}
+
+impl<'a> Span<'a> {
+    /// Where it begins, in characters of the text.
+    pub fn start(self) -> u32 {
+        self.found.chars.start
+    }
+
+    /// Where it ends.
+    pub fn end(self) -> u32 {
+        self.found.chars.end
+    }
+
+    /// Where it is, in bytes of [`Gloss::text`].
+    pub fn bytes(self) -> std::ops::Range<usize> {
+        self.found.bytes.start as usize..self.found.bytes.end as usize
+    }
+
+    /// What it is in the text.
+    pub fn text(self) -> &'a str {
+        self.gloss.text.get(self.bytes()).unwrap_or_default()
+    }
+
+    /// The number that its entries count.
+    pub fn number(self) -> Option<u64> {
+        self.found.number
+    }
+
+    /// How many words there are more than are told.
+    pub fn more(self) -> u32 {
+        self.found.more
+    }
+
+    /// Its entries, the likeliest first, each once, words before names.
+    pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
+        let matches = self.found.matches.start as usize..self.found.matches.end as usize;
+        let matches = self.gloss.reader.matches.get(matches).unwrap_or_default();
+        matches.iter().flat_map(move |found| {
+            let word = (!found.is_name).then(|| self.word(found)).flatten();
+            let names = if found.is_name { self.gloss.dictionary.name(found.reference) } else { None };
+            let (dictionary, reference) = (self.gloss.dictionary, found.reference);
+            let names = names.into_iter().flat_map(move |record| {
+                record.named().map(move |named| Meaning::Name(Name { dictionary, record, named, reference }))
+            });
+            word.map(Meaning::Word).into_iter().chain(names)
+        })
+    }
+
+    /// Its words, the likeliest first.
+    pub fn words(self) -> impl Iterator<Item = Word<'a>> {
+        self.meanings().filter_map(|meaning| match meaning {
+            Meaning::Word(word) => Some(word),
+            Meaning::Name(_) => None,
+        })
+    }
+
+    fn word(self, found: &'a Match) -> Option<Word<'a>> {
+        let record = self.gloss.dictionary.word(found.reference)?;
+        let stem = self.gloss.reader.stem(self.found, found);
+        let ending = if found.chain.is_none() { "" } else { grammar().classes()[usize::from(found.class)].ending };
+        let written = Written::of(record, stem, ending, self.gloss.dictionary);
+        Some(Word { gloss: self.gloss, found, record, written })
+    }
+}
+
+impl<'a> Written<'a> {
+    /// How a word is to be told that was found as this stem and this ending.
+    fn of(record: WordRecord<'a>, stem: &[char], ending: &str, dictionary: &Dictionary) -> Written<'a> {
+        let is_this =
+            |form: &FormRecord<'_>| form.text.chars().map(fold).eq(stem.iter().copied().chain(ending.chars()));
+        let (first_headword, first_reading) = (record.headwords().next(), record.readings().next());
+        let found = record.headwords().enumerate().find(|(_, form)| is_this(form));
+        if let Some((at, headword)) = found {
+            let is_read = |reading: &FormRecord<'_>| {
+                !reading.is_apart && (reading.of.is_none() || reading.of.clone().any(|of| of as usize == at))
+            };
+            let (reading_at, reading) = match record.readings().enumerate().find(|(_, reading)| is_read(reading)) {
+                Some((at, reading)) => (Some(at as u32), reading.text),
+                None => (None, first_reading.map_or("", |reading| reading.text)),
+            };
+            return Written { headword: headword.text, reading, headword_at: Some(at as u32), reading_at };
+        }
+        let found = record.readings().enumerate().find(|(_, form)| is_this(form));
+        let Some((at, reading)) = found.or_else(|| first_reading.map(|reading| (0, reading))) else {
+            return Written {
+                headword: first_headword.map_or("", |form| form.text),
+                reading: "",
+                headword_at: Some(0),
+                reading_at: None,
+            };
+        };
+        let reading_at = Some(at as u32);
+        let usually_kana =
+            record.senses().next().is_some_and(|mut sense| sense.notes.any(|note| dictionary.is_usually_kana(note)));
+        let place = reading.of.clone().next().unwrap_or(0);
+        let headword = record.headwords().nth(place as usize).filter(|_| !usually_kana && !reading.is_apart);
+        let (headword, headword_at) = headword.map_or((reading.text, None), |headword| (headword.text, Some(place)));
+        Written { headword, reading: reading.text, headword_at, reading_at }
+    }
+}
+
+impl<'a> Word<'a> {
+    /// The number by which its source knows it, 0 where it has none.
+    pub fn number(self) -> u32 {
+        self.record.number
+    }
+
+    /// In dictionary form, as it is written here; where the text has kana, with kanji if that is usual.
+    pub fn headword(self) -> &'a str {
+        self.written.headword
+    }
+
+    /// In dictionary form, as it is read here.
+    pub fn reading(self) -> &'a str {
+        self.written.reading
+    }
+
+    /// How else it is written.
+    pub fn other_headwords(self) -> impl Iterator<Item = &'a str> {
+        self.record.headwords().map(|form| form.text).filter(move |text| *text != self.written.headword)
+    }
+
+    /// Whether its source says that it is common, as it is written or read here.
+    pub fn is_common(self) -> bool {
+        self.form().is_some_and(|form| form.is_common)
+    }
+
+    /// What its source says of it as it is written or read here: `rK`, a rare kanji; `ateji`.
+    pub fn marks(self) -> impl Iterator<Item = &'a Tag> {
+        tags(self.gloss.dictionary, self.form().map_or(Numbers::NONE, |form| form.marks))
+    }
+
+    fn form(self) -> Option<FormRecord<'a>> {
+        let at = |at: Option<u32>| at.map(|at| at as usize);
+        let headword = at(self.written.headword_at).and_then(|at| self.record.headwords().nth(at));
+        headword.or_else(|| at(self.written.reading_at).and_then(|at| self.record.readings().nth(at)))
+    }
+
+    /// On which level of the JLPT it is, 5 the first.
+    pub fn level(self) -> Option<u8> {
+        Some(self.record.level).filter(|level| *level > 0)
+    }
+
+    /// Which 500 words it is among, 1 the most frequent.
+    pub fn frequency(self) -> Option<u8> {
+        Some(self.record.band).filter(|band| *band > 0)
+    }
+
+    /// The steps from its dictionary form to what stands in the text.
+    pub fn steps(self) -> impl DoubleEndedIterator<Item = &'static Rule> {
+        // chains are kept from their end
+        let mut rules = [None; STEPS_MAX];
+        let mut count = 0;
+        for rule in self.gloss.reader.chains.rules(self.found.chain).take(STEPS_MAX) {
+            rules[count] = grammar().rules().get(rule);
+            count += 1;
+        }
+        rules.into_iter().take(count).rev().flatten()
+    }
+
+    /// Why it does not stand in the text in its dictionary form: `causative`, `passive`, `past`, in the order in which they were put on.
+    pub fn reasons(self) -> impl DoubleEndedIterator<Item = &'static str> {
+        self.steps().filter_map(|rule| rule.reason)
+    }
+
+    /// What it means as it is written and read here.
+    pub fn senses(self) -> impl Iterator<Item = Sense<'a>> {
+        let fits = |of: Numbers<'a>, at: Option<u32>| of.is_none() || at.is_none_or(|at| of.clone().any(|of| of == at));
+        let senses = self.record.senses().filter(move |sense| {
+            fits(sense.of_headwords, self.written.headword_at) && fits(sense.of_readings, self.written.reading_at)
+        });
+        senses.map(move |record| Sense { dictionary: self.gloss.dictionary, record })
+    }
+
+    /// All that it means.
+    pub fn glosses(self) -> impl Iterator<Item = &'a str> {
+        self.senses().flat_map(Sense::glosses)
+    }
+
+    /// What tells it from other entries of its dictionary.
+    pub fn key(self) -> u32 {
+        self.found.reference
+    }
+}
+
+/// A chain has no more steps: each is at least a character, but for a few that only rename.
+const STEPS_MAX: usize = 64;
+
+/// A meaning of a word.
+#[derive(Debug, Clone, Copy)]
+pub struct Sense<'a> {
+    dictionary: &'a Dictionary,
+    record: SenseRecord<'a>,
+}
+
+impl<'a> Sense<'a> {
+    /// Parts of speech.
+    pub fn parts_of_speech(self) -> impl Iterator<Item = &'a Tag> {
+        tags(self.dictionary, self.record.parts_of_speech)
+    }
+
+    /// Fields, dialects and other remarks by a code.
+    pub fn notes(self) -> impl Iterator<Item = &'a Tag> {
+        tags(self.dictionary, self.record.notes)
+    }
+
+    /// A remark in words, or nothing.
+    pub fn remark(self) -> &'a str {
+        self.record.remark
+    }
+
+    /// In the reader's language.
+    pub fn glosses(self) -> impl Iterator<Item = &'a str> {
+        self.record.glosses()
+    }
+}
+
+fn tags<'a>(dictionary: &'a Dictionary, numbers: Numbers<'a>) -> impl Iterator<Item = &'a Tag> {
+    numbers.filter_map(|number| dictionary.tag(number))
+}
+
+impl<'a> Name<'a> {
+    /// As it is written.
+    pub fn headword(self) -> &'a str {
+        self.record.headword
+    }
+
+    /// As it is read.
+    pub fn reading(self) -> &'a str {
+        if self.named.reading.is_empty() { self.record.headword } else { self.named.reading }
+    }
+
+    /// What kind of name it is: `surname`, `place`.
+    pub fn notes(self) -> impl Iterator<Item = &'a Tag> {
+        tags(self.dictionary, self.named.notes)
+    }
+
+    /// In the reader's language. What the file has only as its reading is written from that.
+    pub fn glosses(self) -> impl Iterator<Item = Cow<'a, str>> {
+        let glosses = self.named.glosses();
+        let romanized = glosses.is_none().then(|| Cow::Owned(romanized(self.reading())));
+        romanized.into_iter().chain(glosses.into_iter().flatten().map(Cow::Borrowed))
+    }
+
+    /// What tells it from others: names that are written alike have one.
+    pub fn key(self) -> u32 {
+        self.reference
+    }
+}

@@ -1,0 +1,40 @@
+//! The words that a person knows.
+
+use crate::dictionary::Dictionary;
+use crate::fold::fold;
+use std::collections::HashSet;
+
+/// Words that are left out of what is told.
+#[derive(Debug, Default)]
+pub struct Known(HashSet<u32>);
+
+impl Known {
+    /// From a list with a word a line, in dictionary form, as it is written or read; what stands behind a tab is a remark. Entries that are
+    /// written or read so are all known, so that those who know 行く may write it with its kanji.
+    pub fn of(dictionary: &Dictionary, list: &str) -> Known {
+        let mut known = HashSet::new();
+        for line in list.lines() {
+            let word = line.split('\t').next().unwrap_or_default().trim();
+            let trie = dictionary.trie();
+            let node = word.chars().try_fold(trie.root(), |node, c| trie.step(node, dictionary.code(fold(c))));
+            if let Some(value) = node.and_then(|node| trie.value(node)) {
+                known.extend(dictionary.posting(value).words().map(|(reference, _)| reference));
+            }
+        }
+        Known(known)
+    }
+
+    pub(crate) fn has(&self, reference: u32) -> bool {
+        self.0.contains(&reference)
+    }
+
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

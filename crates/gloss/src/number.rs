@@ -1,0 +1,92 @@
+//! Numbers in a text: 12, １２, 三十五, 3万5千.
+
+/// A number that begins at a place of a folded text: where it ends, and how much it is where that is a whole number of 64 bits.
+pub(crate) fn number(text: &[char], from: usize) -> Option<(usize, Option<u64>)> {
+    let len = text[from..].iter().take(NUMBER_CHARS_MAX).take_while(|c| is_part(**c)).count();
+    let mut len = len;
+    // a mark within a number is no end of one
+    while len > 0 && matches!(text[from + len - 1], ',' | '.') {
+        len -= 1;
+    }
+    let these = &text[from..from + len];
+    let begins = these.first().is_some_and(|c| !matches!(c, ',' | '.'));
+    begins.then(|| (from + len, value(these)))
+}
+
+/// Whether a character may be within a number.
+pub(crate) fn is_part(c: char) -> bool {
+    digit(c).is_some() || small_unit(c).is_some() || large_unit(c).is_some() || matches!(c, ',' | '.')
+}
+
+const NUMBER_CHARS_MAX: usize = 32;
+
+fn digit(c: char) -> Option<u64> {
+    c.to_digit(10)
+        .map(u64::from)
+        .or_else(|| "〇一二三四五六七八九".chars().position(|digit| digit == c).map(|at| at as u64))
+}
+
+fn small_unit(c: char) -> Option<u64> {
+    match c {
+        '十' => Some(10),
+        '百' => Some(100),
+        '千' => Some(1000),
+        _ => None,
+    }
+}
+
+fn large_unit(c: char) -> Option<u64> {
+    match c {
+        '万' => Some(10_000),
+        '億' => Some(100_000_000),
+        '兆' => Some(1_000_000_000_000),
+        _ => None,
+    }
+}
+
+fn value(text: &[char]) -> Option<u64> {
+    // all before a large unit, and what is to be added before a small one
+    let (mut sum, mut group, mut digits, mut has_digits) = (0_u64, 0_u64, 0_u64, false);
+    for c in text.iter().filter(|c| **c != ',') {
+        if let Some(digit) = digit(*c) {
+            digits = digits.checked_mul(10)?.checked_add(digit)?;
+            has_digits = true;
+        } else if let Some(unit) = small_unit(*c) {
+            group = group.checked_add(unit.checked_mul(if has_digits { digits } else { 1 })?)?;
+            (digits, has_digits) = (0, false);
+        } else {
+            let unit = large_unit(*c)?;
+            let before = group.checked_add(digits)?;
+            let before = if before == 0 && !has_digits { 1 } else { before };
+            sum = sum.checked_add(before.checked_mul(unit)?)?;
+            (group, digits, has_digits) = (0, 0, false);
+        }
+    }
+    sum.checked_add(group)?.checked_add(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read() {
+        for (text, len, worth) in [
+            ("35人", 2, Some(35)),
+            ("三十五人", 3, Some(35)),
+            ("二〇二六年", 4, Some(2026)),
+            ("3万5千円", 4, Some(35_000)),
+            ("一億二千万人", 5, Some(120_000_000)),
+            ("1,234.円", 5, Some(1234)),
+            ("1.5倍", 3, None),
+            ("千円", 1, Some(1000)),
+            ("万一", 2, Some(10_001)),
+            ("99999999999999999999兆", 21, None),
+        ] {
+            let text: Vec<char> = text.chars().collect();
+            assert_eq!(number(&text, 0), Some((len, worth)), "{text:?}");
+        }
+        assert_eq!(number(&['人'], 0), None);
+        assert_eq!(number(&[',', '1'], 0), None);
+    }
+}

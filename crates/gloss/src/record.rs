@@ -1,0 +1,361 @@
+//! Entries as they stand in a dictionary's file: written when it is built, read in place.
+
+use crate::bytes::{Cursor, Numbers, put_bytes, put_number, put_numbers};
+use crate::entry::Entry;
+
+/// What only some of the forms and senses have, by bits before them.
+const COMMON: u8 = 1;
+const MARKS: u8 = 1 << 1;
+const OF: u8 = 1 << 2;
+const APART: u8 = 1 << 3;
+const SAME_PARTS: u8 = 1;
+const NOTES: u8 = 1 << 1;
+const OF_HEADWORDS: u8 = 1 << 2;
+const OF_READINGS: u8 = 1 << 3;
+const REMARK: u8 = 1 << 4;
+/// Of a name's reading: its one gloss is the reading in Latin letters.
+const ROMANIZED: u8 = 1;
+
+/// A word, read in place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WordRecord<'a> {
+    pub(crate) number: u32,
+    pub(crate) level: u8,
+    pub(crate) band: u8,
+    headwords: Cursor<'a>,
+    readings: Cursor<'a>,
+    senses: Cursor<'a>,
+}
+
+/// A way to write or to read a word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FormRecord<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) is_common: bool,
+    pub(crate) is_apart: bool,
+    pub(crate) marks: Numbers<'a>,
+    /// Of a reading: which headwords are read so.
+    pub(crate) of: Numbers<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SenseRecord<'a> {
+    pub(crate) parts_of_speech: Numbers<'a>,
+    pub(crate) notes: Numbers<'a>,
+    pub(crate) of_headwords: Numbers<'a>,
+    pub(crate) of_readings: Numbers<'a>,
+    pub(crate) remark: &'a str,
+    glosses: Cursor<'a>,
+}
+
+impl<'a> WordRecord<'a> {
+    pub(crate) fn read(words: &'a [u8], at: u32) -> Option<WordRecord<'a>> {
+        let mut cursor = Cursor::new(words.get(at as usize..)?);
+        Some(WordRecord {
+            number: cursor.number()?,
+            level: cursor.byte()?,
+            band: cursor.byte()?,
+            headwords: Cursor::new(cursor.bytes()?),
+            readings: Cursor::new(cursor.bytes()?),
+            senses: Cursor::new(cursor.bytes()?),
+        })
+    }
+
+    pub(crate) fn headwords(self) -> impl Iterator<Item = FormRecord<'a>> {
+        forms(self.headwords)
+    }
+
+    pub(crate) fn readings(self) -> impl Iterator<Item = FormRecord<'a>> {
+        forms(self.readings)
+    }
+
+    pub(crate) fn senses(self) -> impl Iterator<Item = SenseRecord<'a>> {
+        let (mut cursor, mut before) = (self.senses, Numbers::NONE);
+        std::iter::from_fn(move || {
+            let sense = sense(&mut cursor, before)?;
+            before = sense.parts_of_speech;
+            Some(sense)
+        })
+    }
+}
+
+fn forms<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = FormRecord<'a>> {
+    std::iter::from_fn(move || {
+        let has = cursor.byte()?;
+        let marks = if has & MARKS != 0 { cursor.numbers()? } else { Numbers::NONE };
+        let of = if has & OF != 0 { cursor.numbers()? } else { Numbers::NONE };
+        Some(FormRecord { text: cursor.text()?, is_common: has & COMMON != 0, is_apart: has & APART != 0, marks, of })
+    })
+}
+
+fn sense<'a>(cursor: &mut Cursor<'a>, before: Numbers<'a>) -> Option<SenseRecord<'a>> {
+    let has = cursor.byte()?;
+    let mut numbers = |bit| if has & bit != 0 { cursor.numbers() } else { Some(Numbers::NONE) };
+    let (notes, of_headwords, of_readings) = (numbers(NOTES)?, numbers(OF_HEADWORDS)?, numbers(OF_READINGS)?);
+    Some(SenseRecord {
+        parts_of_speech: if has & SAME_PARTS != 0 { before } else { cursor.numbers()? },
+        notes,
+        of_headwords,
+        of_readings,
+        remark: if has & REMARK != 0 { cursor.text()? } else { "" },
+        glosses: Cursor::new(cursor.bytes()?),
+    })
+}
+
+impl<'a> SenseRecord<'a> {
+    pub(crate) fn glosses(self) -> impl Iterator<Item = &'a str> {
+        texts(self.glosses)
+    }
+}
+
+fn texts<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = &'a str> {
+    std::iter::from_fn(move || cursor.text())
+}
+
+/// Appends a word, its codes made numbers by `tag`.
+pub(crate) fn put_word(out: &mut Vec<u8>, entry: &Entry, level: u8, band: u8, tag: &mut dyn FnMut(&str) -> u32) {
+    put_number(out, entry.number);
+    out.extend([level, band]);
+    let mut part = Vec::new();
+    for form in &entry.headwords {
+        let has = bit(COMMON, form.priority.is_common) | bit(MARKS, !form.marks.is_empty());
+        part.push(has);
+        put_tags(&mut part, &form.marks, tag);
+        put_bytes(&mut part, form.text.as_bytes());
+    }
+    put_bytes(out, &part);
+    part.clear();
+    for form in &entry.readings {
+        let has = bit(COMMON, form.priority.is_common) | bit(MARKS, !form.marks.is_empty());
+        part.push(has | bit(OF, !form.of.is_empty()) | bit(APART, form.is_apart));
+        put_tags(&mut part, &form.marks, tag);
+        put_places(&mut part, &form.of);
+        put_bytes(&mut part, form.text.as_bytes());
+    }
+    put_bytes(out, &part);
+    part.clear();
+    let mut before: &[String] = &[];
+    for sense in &entry.senses {
+        let is_same = sense.parts_of_speech == before;
+        before = &sense.parts_of_speech;
+        let has = bit(SAME_PARTS, is_same) | bit(NOTES, !sense.notes.is_empty()) | bit(REMARK, sense.remark.is_some());
+        part.push(
+            has | bit(OF_HEADWORDS, !sense.of_headwords.is_empty()) | bit(OF_READINGS, !sense.of_readings.is_empty()),
+        );
+        put_tags(&mut part, &sense.notes, tag);
+        put_places(&mut part, &sense.of_headwords);
+        put_places(&mut part, &sense.of_readings);
+        if !is_same {
+            put_numbers(&mut part, sense.parts_of_speech.iter().map(|code| tag(code)));
+        }
+        if let Some(remark) = &sense.remark {
+            put_bytes(&mut part, remark.as_bytes());
+        }
+        let mut glosses = Vec::new();
+        sense.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
+        put_bytes(&mut part, &glosses);
+    }
+    put_bytes(out, &part);
+}
+
+fn bit(bit: u8, is: bool) -> u8 {
+    if is { bit } else { 0 }
+}
+
+fn put_tags(out: &mut Vec<u8>, codes: &[String], tag: &mut dyn FnMut(&str) -> u32) {
+    if !codes.is_empty() {
+        put_numbers(out, codes.iter().map(|code| tag(code)));
+    }
+}
+
+fn put_places(out: &mut Vec<u8>, places: &[u16]) {
+    if !places.is_empty() {
+        put_numbers(out, places.iter().map(|place| u32::from(*place)));
+    }
+}
+
+/// A name as it is written, with all that are written so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NameRecord<'a> {
+    pub(crate) headword: &'a str,
+    readings: Cursor<'a>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedRecord<'a> {
+    /// Nothing where the headword is in kana.
+    pub(crate) reading: &'a str,
+    pub(crate) notes: Numbers<'a>,
+    /// None where it is the reading in Latin letters.
+    glosses: Option<Cursor<'a>>,
+}
+
+impl<'a> NameRecord<'a> {
+    pub(crate) fn read(names: &'a [u8], at: u32) -> Option<NameRecord<'a>> {
+        let mut cursor = Cursor::new(names.get(at as usize..)?);
+        Some(NameRecord { headword: cursor.text()?, readings: Cursor::new(cursor.bytes()?) })
+    }
+
+    pub(crate) fn named(self) -> impl Iterator<Item = NamedRecord<'a>> {
+        let mut cursor = self.readings;
+        std::iter::from_fn(move || {
+            let is_romanized = cursor.byte()? & ROMANIZED != 0;
+            let (notes, reading) = (cursor.numbers()?, cursor.text()?);
+            let glosses = if is_romanized { None } else { Some(Cursor::new(cursor.bytes()?)) };
+            Some(NamedRecord { reading, notes, glosses })
+        })
+    }
+}
+
+impl<'a> NamedRecord<'a> {
+    /// The glosses, unless it is the reading in Latin letters.
+    pub(crate) fn glosses(self) -> Option<impl Iterator<Item = &'a str>> {
+        self.glosses.map(texts)
+    }
+}
+
+/// One name, before those that are written alike are brought together.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named<'a> {
+    pub(crate) headword: &'a str,
+    pub(crate) reading: &'a str,
+    pub(crate) notes: &'a [u32],
+    pub(crate) glosses: Vec<&'a str>,
+}
+
+/// Appends names that are written alike.
+pub(crate) fn put_names(out: &mut Vec<u8>, names: &[Named<'_>]) {
+    let Some(first) = names.first() else { return };
+    put_bytes(out, first.headword.as_bytes());
+    let mut part = Vec::new();
+    for name in names {
+        let read = if name.reading.is_empty() { name.headword } else { name.reading };
+        let is_romanized = matches!(&name.glosses[..], [gloss] if *gloss == romanized(read));
+        part.push(bit(ROMANIZED, is_romanized));
+        put_numbers(&mut part, name.notes.iter().copied());
+        put_bytes(&mut part, name.reading.as_bytes());
+        if !is_romanized {
+            let mut glosses = Vec::new();
+            name.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
+            put_bytes(&mut part, &glosses);
+        }
+    }
+    put_bytes(out, &part);
+}
+
+/// Kana in Latin letters as dictionaries of names have them: Hepburn's, long vowels as they are in kana, the first letter large.
+pub(crate) fn romanized(kana: &str) -> String {
+    let mut out = String::with_capacity(kana.len());
+    let mut doubles = false;
+    let mut chars = kana.chars().map(crate::fold::fold).peekable();
+    while let Some(c) = chars.next() {
+        if c == 'っ' {
+            doubles = true;
+            continue;
+        }
+        let small = chars.peek().and_then(|small| "ゃゅょ".find(*small)).map(|at| ["a", "u", "o"][at / 3]);
+        let row = TABLE.binary_search_by_key(&c, |row| row.0);
+        let plain = row.map_or("", |row| TABLE[row].1);
+        let (consonants, vowel) = match (small, plain.strip_suffix('i')) {
+            (Some(vowel), Some(consonants)) if !consonants.is_empty() => {
+                chars.next();
+                let is_soft = matches!(consonants, "sh" | "ch" | "j");
+                (if is_soft { consonants.to_owned() } else { format!("{consonants}y") }, vowel)
+            }
+            _ => (plain.to_owned(), ""),
+        };
+        if std::mem::take(&mut doubles) {
+            out.push_str(if consonants.starts_with("ch") { "t" } else { consonants.get(..1).unwrap_or("") });
+        }
+        if c == 'ー' {
+            let long = out.chars().next_back().unwrap_or('-');
+            out.push(long);
+        } else if plain.is_empty() {
+            out.push(c);
+        }
+        out.push_str(&consonants);
+        out.push_str(vowel);
+    }
+    match out.chars().next() {
+        Some(first) => first.to_uppercase().chain(out.chars().skip(1)).collect(),
+        None => out,
+    }
+}
+
+/// Folded kana and their sounds, in order.
+const TABLE: [(char, &str); 73] = [
+    ('あ', "a"),
+    ('い', "i"),
+    ('う', "u"),
+    ('え', "e"),
+    ('お', "o"),
+    ('か', "ka"),
+    ('が', "ga"),
+    ('き', "ki"),
+    ('ぎ', "gi"),
+    ('く', "ku"),
+    ('ぐ', "gu"),
+    ('け', "ke"),
+    ('げ', "ge"),
+    ('こ', "ko"),
+    ('ご', "go"),
+    ('さ', "sa"),
+    ('ざ', "za"),
+    ('し', "shi"),
+    ('じ', "ji"),
+    ('す', "su"),
+    ('ず', "zu"),
+    ('せ', "se"),
+    ('ぜ', "ze"),
+    ('そ', "so"),
+    ('ぞ', "zo"),
+    ('た', "ta"),
+    ('だ', "da"),
+    ('ち', "chi"),
+    ('ぢ', "ji"),
+    ('つ', "tsu"),
+    ('づ', "zu"),
+    ('て', "te"),
+    ('で', "de"),
+    ('と', "to"),
+    ('ど', "do"),
+    ('な', "na"),
+    ('に', "ni"),
+    ('ぬ', "nu"),
+    ('ね', "ne"),
+    ('の', "no"),
+    ('は', "ha"),
+    ('ば', "ba"),
+    ('ぱ', "pa"),
+    ('ひ', "hi"),
+    ('び', "bi"),
+    ('ぴ', "pi"),
+    ('ふ', "fu"),
+    ('ぶ', "bu"),
+    ('ぷ', "pu"),
+    ('へ', "he"),
+    ('べ', "be"),
+    ('ぺ', "pe"),
+    ('ほ', "ho"),
+    ('ぼ', "bo"),
+    ('ぽ', "po"),
+    ('ま', "ma"),
+    ('み', "mi"),
+    ('む', "mu"),
+    ('め', "me"),
+    ('も', "mo"),
+    ('や', "ya"),
+    ('ゆ', "yu"),
+    ('よ', "yo"),
+    ('ら', "ra"),
+    ('り', "ri"),
+    ('る', "ru"),
+    ('れ', "re"),
+    ('ろ', "ro"),
+    ('わ', "wa"),
+    ('ゐ', "i"),
+    ('ゑ', "e"),
+    ('を', "wo"),
+    ('ん', "n"),
+];

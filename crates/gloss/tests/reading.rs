@@ -1,0 +1,263 @@
+//! Texts read along a small dictionary: what is found, and that it is what a search of every substring finds.
+
+use proptest::prelude::*;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use thalweg_gloss::grammar::grammar;
+use thalweg_gloss::{Builder, Dictionary, Entry, Headword, Known, Meaning, Options, Priority, Reader, Reading, Sense};
+
+/// Headwords, readings and parts of speech.
+const WORDS: [(&str, &str, &str); 40] = [
+    ("食べる", "たべる", "v1"),
+    ("見る", "みる", "v1"),
+    ("書く", "かく", "v5k"),
+    ("行く", "いく", "v5k-s"),
+    ("読む", "よむ", "v5m"),
+    ("話す", "はなす", "v5s"),
+    ("買う", "かう", "v5u"),
+    ("待つ", "まつ", "v5t"),
+    ("取る", "とる", "v5r"),
+    ("来る", "くる", "vk"),
+    ("", "する", "vs-i"),
+    ("", "いる", "v1"),
+    ("勉強", "べんきょう", "n vs"),
+    ("日本", "にほん", "n"),
+    ("日本語", "にほんご", "n"),
+    ("語", "ご", "n"),
+    ("東京", "とうきょう", "n"),
+    ("東京都", "とうきょうと", "n"),
+    ("京都", "きょうと", "n"),
+    ("高い", "たかい", "adj-i"),
+    ("美しい", "うつくしい", "adj-i"),
+    ("静か", "しずか", "adj-na"),
+    ("人", "にん", "ctr"),
+    ("人", "ひと", "n"),
+    ("人々", "ひとびと", "n"),
+    ("", "ラーメン", "n"),
+    ("", "お母さん", "n"),
+    ("国", "くに", "n"),
+    ("学校", "がっこう", "n"),
+    ("方", "ほう", "n"),
+    ("下", "した", "n"),
+    ("", "ない", "adj-i"),
+    ("", "だ", "cop"),
+    ("着る", "きる", "v1"),
+    ("切る", "きる", "v5r"),
+    ("愛する", "あいする", "vs-s"),
+    ("信ずる", "しんずる", "vz"),
+    ("良い", "よい", "adj-i"),
+    ("", "を", "prt"),
+    ("", "は", "prt"),
+];
+const NAMES: [(&str, &str, &str); 3] =
+    [("田中", "たなか", "Tanaka"), ("高崎", "たかさき", "Takasaki"), ("", "さくら", "Sakura")];
+
+fn dictionary() -> Dictionary {
+    let mut builder = Builder::new();
+    builder.source("The words of a test", "2026-11-23", WORDS.len() as u64);
+    builder.tag("v1", "ichidan verb");
+    for (at, (headword, reading, parts)) in WORDS.iter().enumerate() {
+        let sense = Sense {
+            parts_of_speech: parts.split(' ').map(str::to_owned).collect(),
+            glosses: vec![format!("number {at}")],
+            ..Sense::default()
+        };
+        builder.add(&entry(at as u32 + 1, headword, reading, sense)).unwrap();
+    }
+    for (headword, reading, gloss) in NAMES {
+        let sense = Sense { notes: vec!["surname".into()], glosses: vec![gloss.into()], ..Sense::default() };
+        builder.add(&Entry { is_name: true, ..entry(0, headword, reading, sense) }).unwrap();
+    }
+    Dictionary::from_bytes(builder.finish().unwrap()).unwrap()
+}
+
+fn entry(number: u32, headword: &str, reading: &str, sense: Sense) -> Entry {
+    let priority = Priority { is_common: true, band: 0 };
+    let headword = Headword { text: headword.into(), priority, ..Headword::default() };
+    Entry {
+        number,
+        headwords: [headword].into_iter().filter(|form| !form.text.is_empty()).collect(),
+        readings: vec![Reading { text: reading.into(), priority, ..Reading::default() }],
+        senses: vec![sense],
+        ..Entry::default()
+    }
+}
+
+/// What is found, as `食べた = 食べる たべる < past`.
+fn found(text: &str) -> Vec<String> {
+    let (dictionary, mut reader) = (dictionary(), Reader::new());
+    let gloss = reader.read(&dictionary, text, &Options::default());
+    let mut lines = Vec::new();
+    for span in gloss.spans() {
+        assert_eq!(span.text(), text.chars().take(span.end() as usize).skip(span.start() as usize).collect::<String>());
+        for meaning in span.meanings() {
+            let number = span.number().map_or(String::new(), |number| format!(" ({number})"));
+            lines.push(match meaning {
+                Meaning::Word(word) => {
+                    let reasons: Vec<_> = word.reasons().collect();
+                    let reasons = if reasons.is_empty() { String::new() } else { format!(" < {}", reasons.join(", ")) };
+                    format!("{} = {} {}{reasons}{number}", span.text(), word.headword(), word.reading())
+                }
+                Meaning::Name(name) => format!(
+                    "{} ~ {} {} {:?}",
+                    span.text(),
+                    name.headword(),
+                    name.reading(),
+                    name.glosses().collect::<Vec<_>>()
+                ),
+            });
+        }
+    }
+    lines
+}
+
+#[test]
+fn words_are_found_inflected() {
+    assert_eq!(
+        found("食べさせられていた")[0],
+        "食べさせられていた = 食べる たべる < causative, passive, progressive, past"
+    );
+    assert_eq!(found("勉強しています")[0], "勉強しています = 勉強 べんきょう < suru, progressive, polite");
+    assert_eq!(found("タベタ")[0], "タベタ = 食べる たべる < past");
+    assert_eq!(found("来た")[0], "来た = 来る くる < past");
+    assert_eq!(found("きた")[0], "きた = 来る くる < past");
+    // くる as 来る, not く and る
+    assert!(!found("くた").iter().any(|line| line.contains("来る")));
+}
+
+#[test]
+fn spans_overlap_the_longest_first() {
+    let lines = found("東京都");
+    assert_eq!(lines, ["東京都 = 東京都 とうきょうと", "東京 = 東京 とうきょう", "京都 = 京都 きょうと"],);
+}
+
+#[test]
+fn spelling_does_not_hide_a_word() {
+    for (text, word) in [
+        ("人人", "人人 = 人々 ひとびと"),
+        ("國", "國 = 国 くに"),
+        ("學校", "學校 = 学校 がっこう"),
+        ("らあめん", "らあめん = ラーメン ラーメン"),
+        ("ﾗｰﾒﾝ", "ﾗｰﾒﾝ = ラーメン ラーメン"),
+        ("トーキョー", "トーキョー = 東京 とうきょう"),
+        ("たかーい", "たかーい = 高い たかい"),
+        ("ｶﾞｯｺｳ", "ｶﾞｯｺｳ = 学校 がっこう"),
+        ("カ\u{3099}ッコウ", "カ\u{3099}ッコウ = 学校 がっこう"),
+    ] {
+        assert_eq!(found(text)[0], word);
+    }
+}
+
+#[test]
+fn names_stand_apart() {
+    assert_eq!(found("田中は"), ["田中 ~ 田中 たなか [\"Tanaka\"]", "は = は は"]);
+    assert_eq!(found("髙崎")[0], "髙崎 ~ 高崎 たかさき [\"Takasaki\"]");
+    assert_eq!(found("さくら"), ["さくら ~ さくら さくら [\"Sakura\"]"]);
+    // in katakana it is not that name
+    assert_eq!(found("サクラ"), [""; 0]);
+}
+
+#[test]
+fn numbers_are_counted() {
+    assert!(found("三十五人").contains(&"三十五人 = 人 にん (35)".to_owned()));
+    assert!(found("１２人").contains(&"１２人 = 人 にん (12)".to_owned()));
+    // from its beginning on only
+    assert_eq!(found("１２人").iter().filter(|line| line.contains('(')).count(), 1);
+}
+
+#[test]
+fn what_is_known_is_left_out() {
+    let (dictionary, mut reader) = (dictionary(), Reader::new());
+    let known = Known::of(&dictionary, "食べる\tsince May\nみる\n\nnothing\n");
+    assert_eq!(known.len(), 2);
+    let options = Options { known: Some(&known), ..Options::default() };
+    let gloss = reader.read(&dictionary, "食べて見て行った", &options);
+    let words: Vec<_> = gloss.spans().flat_map(|span| span.words()).map(|word| word.headword()).collect();
+    assert_eq!(words, ["行く"]);
+}
+
+#[test]
+fn what_is_too_much_is_said() {
+    let (dictionary, mut reader) = (dictionary(), Reader::new());
+    let options = Options { entries_per_span_max: 1, ..Options::default() };
+    let gloss = reader.read(&dictionary, "きる", &options);
+    let span = gloss.spans().next().unwrap();
+    assert_eq!((span.words().count(), span.more()), (1, 1));
+}
+
+/// Every substring, in dictionary form and as each form that it may be, looked up in a table.
+fn naive(text: &str) -> BTreeSet<(usize, usize, u32)> {
+    let mut table = HashMap::<&str, Vec<(u32, &str)>>::new();
+    for (at, (headword, reading, parts)) in WORDS.iter().enumerate() {
+        for form in [headword, reading].into_iter().filter(|form| !form.is_empty()) {
+            table.entry(form).or_default().push((at as u32 + 1, parts));
+        }
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let mut all = BTreeSet::new();
+    for start in 0..chars.len() {
+        for end in start + 1..=chars.len() {
+            let part: String = chars[start..end].iter().collect();
+            for (number, _) in table.get(part.as_str()).into_iter().flatten() {
+                all.insert((start, end, *number));
+            }
+            for (base, parts_of_speech) in bases(&part) {
+                for (number, parts) in table.get(base.as_str()).into_iter().flatten() {
+                    if parts.split(' ').any(|part| parts_of_speech.contains(&part)) {
+                        all.insert((start, end, *number));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The words that a form may come from, and what they would have to be.
+fn bases(form: &str) -> Vec<(String, Vec<&'static str>)> {
+    let grammar = grammar();
+    let standing = grammar.classes().iter().enumerate();
+    let standing = standing.filter(|(_, class)| class.stands && form.ends_with(class.ending));
+    let mut open: Vec<_> = standing.map(|(class, _)| (form.to_owned(), class)).collect();
+    let (mut seen, mut bases) = (HashSet::new(), Vec::new());
+    while let Some((word, class)) = open.pop() {
+        for rule in grammar.rules().iter().filter(|rule| rule.result == class) {
+            let Some(stem) = word.strip_suffix(rule.to) else { continue };
+            let of = &grammar.classes()[rule.class];
+            let base = format!("{stem}{}", of.ending);
+            let is_kanji = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
+            let stem_fits = !of.after_kanji || stem.chars().next_back().is_some_and(is_kanji);
+            if stem_fits && seen.insert((base.clone(), rule.class)) {
+                if !of.parts_of_speech.is_empty() {
+                    bases.push((base.clone(), of.parts_of_speech.clone()));
+                }
+                open.push((base, rule.class));
+            }
+        }
+    }
+    bases
+}
+
+/// What stands in texts: stems, what words end on, and what means nothing.
+fn text() -> impl Strategy<Value = String> {
+    let pieces = "食べ 見 書 行 読 話 買 待 取 来 勉強 日本 語 東京 都 高 美し 静か 人 国 学校 方 愛 信 良 着 き み か い く う よ む し す た て で だ る れ \
+        られ せ させ ない なかっ ます まし ませ ん でし たい そう すぎ ながら ば たら ちゃ とく しまう い いる っ ん り け ろ ろう よう な を は 、 x";
+    let pieces: Vec<&str> = pieces.split_whitespace().collect();
+    prop::collection::vec(prop::sample::select(pieces), 1..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn all_is_found_that_a_search_of_every_substring_finds(text in text()) {
+        let (dictionary, mut reader) = (dictionary(), Reader::new());
+        let gloss = reader.read(&dictionary, &text, &Options { names: false, ..Options::default() });
+        let mut all = BTreeSet::new();
+        for span in gloss.spans().filter(|span| span.number().is_none()) {
+            for word in span.words() {
+                prop_assert!(all.insert((span.start() as usize, span.end() as usize, word.number())), "twice: {}", word.headword());
+            }
+        }
+        prop_assert_eq!(all, naive(&text));
+    }
+}
