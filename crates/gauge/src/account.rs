@@ -135,7 +135,7 @@ pub(crate) struct Account {
     /// How many tasks work for it beside the one that answers, which is the 0th.
     tasks: AtomicU32,
     /// Of the task that answers.
-    main: Shared<State>,
+    main: Alone<State>,
     /// Requests that are served within it and are its own too: of a [`bill_of`](crate::bill_of) only.
     pub(crate) within: Option<Within>,
     /// Whose bill has this one too, for the same.
@@ -189,7 +189,7 @@ impl Account {
             held: Mutex::new(Vec::new()),
             held_count: 0.into(),
             tasks: 0.into(),
-            main: Shared::default(),
+            main: Alone::default(),
             within: None,
             outer: None,
         }
@@ -234,7 +234,7 @@ impl Account {
         }
         (*live_bytes.get_mut(), *status.get_mut(), *tasks.get_mut()) = (0, 0, 0);
         (*tag.get_mut(), *under_way_as.get_mut()) = (route.tag, route.tag);
-        let ByName { stages, counts } = named.value.get_mut();
+        let ByName { stages, counts } = named.value.0.get_mut();
         stages.0.clear();
         counts.0.clear();
         held.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
@@ -248,7 +248,7 @@ impl Account {
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn main(&self) -> &mut State {
         // SAFETY: the caller's promise.
-        unsafe { &mut *self.main.value.get() }
+        unsafe { self.main.get() }
     }
 
     pub(crate) fn route(&self) -> Option<&'static Route> {
@@ -276,7 +276,7 @@ impl Account {
 
     /// What it says itself.
     pub(crate) fn by_name(&self) -> ByName {
-        self.named.with(false, |by_name| by_name.clone())
+        self.named.with(|by_name| by_name.clone())
     }
 
     pub(crate) fn hold(&self, held: Held) {
@@ -320,30 +320,45 @@ impl Account {
         let peak = self.live_bytes.load(Relaxed).saturating_add_unsigned(inner.peak_bytes());
         self.peak_bytes.fetch_max(peak.max(0) as u64, Relaxed);
         let inner = inner.by_name();
-        self.named.with(false, |by_name| by_name.add(&inner));
+        self.named.with(|by_name| by_name.add(&inner));
     }
 }
 
-/// A value that threads change one after the other, and the only one that can reach it without a lock.
+/// A value that one thread at a time has, whatever makes it so.
+#[derive(Debug, Default)]
+struct Alone<T>(UnsafeCell<T>);
+
+// SAFETY: the value goes from thread to thread, and one at a time has it: see `get`.
+unsafe impl<T: Send> Sync for Alone<T> {}
+
+impl<T> Alone<T> {
+    /// # Safety
+    /// Nobody else has it meanwhile.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn get(&self) -> &mut T {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.0.get() }
+    }
+}
+
+/// A value that threads have by its lock, unless one is the only thread that can reach it.
 #[derive(Debug, Default)]
 struct Shared<T> {
     lock: Mutex<()>,
-    value: UnsafeCell<T>,
+    value: Alone<T>,
 }
 
-// SAFETY: the value goes from thread to thread, and is reached by one at a time: see `with`.
-unsafe impl<T: Send> Sync for Shared<T> {}
-
 impl<T> Shared<T> {
-    /// That a thread is alone with it is for [`Adding`] to say.
-    fn with<R>(&self, is_alone: bool, then: impl FnOnce(&mut T) -> R) -> R {
-        let _lock = (!is_alone).then(|| unpoisoned(&self.lock));
-        // SAFETY: the lock is ours, or nobody else can reach this. None of the functions here comes back to it meanwhile.
-        then(unsafe { &mut *self.value.get() })
+    fn with<R>(&self, then: impl FnOnce(&mut T) -> R) -> R {
+        let _lock = unpoisoned(&self.lock);
+        // SAFETY: the lock is ours, and who goes without it is alone. None of the functions here comes back to it meanwhile.
+        then(unsafe { self.value.get() })
     }
 }
 
 /// A thread that adds to an account: its only owner, as for most, which needs no operation that other processors wait for, or one of several.
+///
+/// It is made anew for whatever is added at once: an owner that has given the account to a task in between is no more the only one.
 #[derive(Clone, Copy)]
 pub(crate) struct Adding<'a> {
     account: &'a Account,
@@ -359,7 +374,9 @@ impl Deref for Adding<'_> {
 }
 
 impl<'a> Adding<'a> {
-    /// Who has the only reference to an account has it by `&mut` as a rule, as its task is polled, and is the only one that is at work for it.
+    /// Whoever adds has an `Arc` of the account, or is called within a [`Work`] that borrows one on the same thread, as [`with`] is. What has an
+    /// `Arc` (a task, a stage, what a thread does beside) is polled, done or dropped by one thread at a time. So where there is one `Arc`, no
+    /// other thread can add, and none comes to do so before this one gives the account to it.
     pub(crate) fn to(account: &'a Arc<Account>) -> Adding<'a> {
         let is_alone = Arc::strong_count(account) == 1;
         // what others have added stands there once they have let go of it
@@ -392,7 +409,12 @@ impl<'a> Adding<'a> {
 
     /// Does something with what it says itself.
     pub(crate) fn by_name(self, then: impl FnOnce(&mut ByName)) {
-        self.account.named.with(self.is_alone, then);
+        let named = &self.account.named;
+        match self.is_alone {
+            // SAFETY: no other thread can reach it, as `to` says, and none of the functions here comes back to it meanwhile.
+            true => then(unsafe { named.value.get() }),
+            false => named.with(then),
+        }
     }
 
     fn charge(self, spent: Counts, (live, peak): (i64, i64)) {
@@ -640,5 +662,41 @@ pub(crate) fn tag() -> sample::Tag {
 pub(crate) fn waits_for(kind: Wait) {
     if WAITS_FOR.get() == Wait::Io {
         WAITS_FOR.set(kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn who_is_alone_again_has_what_the_others_added() {
+        const OTHERS: u64 = 3;
+        const TIMES: u64 = if cfg!(miri) { 5 } else { 10_000 };
+        let account = Arc::new(Account::new(None));
+        let add = |account: &Arc<Account>| {
+            let adding = Adding::to(account);
+            adding.add(|account| &account.rows, 1);
+            adding.by_name(|by_name| by_name.counts.add("times", 1));
+            adding.is_alone()
+        };
+        let mut added = OTHERS * TIMES + 1;
+        thread::scope(|scope| {
+            for _ in 0..OTHERS {
+                let account = account.clone();
+                scope.spawn(move || {
+                    for _ in 0..TIMES {
+                        add(&account);
+                    }
+                });
+            }
+            // nothing but the account says that they are gone
+            while !add(&account) {
+                added += 1;
+            }
+        });
+        assert_eq!(account.rows.load(Relaxed), added);
+        assert_eq!(account.by_name().counts.iter().collect::<Vec<_>>(), [("times", added)]);
     }
 }

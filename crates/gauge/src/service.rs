@@ -207,7 +207,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (serving, request) = self.layer.served(request);
+        let (mut serving, request) = self.layer.served(request);
         let future = serving.begin(|| self.inner.call(request));
         Answering { future, serving, has_server_timing: self.layer.has_server_timing }
     }
@@ -227,8 +227,8 @@ pub fn tell_requests_above(bound: Option<Duration>) {
 
 impl Serving {
     /// Does what it begins with.
-    fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
-        match &self.0 {
+    fn begin<T>(&mut self, then: impl FnOnce() -> T) -> T {
+        match &mut self.0 {
             Some(main) => main.begin(then),
             None => then(),
         }

@@ -64,7 +64,7 @@ impl Main {
     }
 
     /// Does what the request begins with.
-    pub(crate) fn begin<T>(&self, then: impl FnOnce() -> T) -> T {
+    pub(crate) fn begin<T>(&mut self, then: impl FnOnce() -> T) -> T {
         let _work = Work::on_since(&self.0, self.0.started);
         then()
     }
