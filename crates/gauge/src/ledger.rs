@@ -87,12 +87,7 @@ pub(crate) fn begun(route: &'static Route, trace: Option<Box<str>>, outer: Optio
     noted.note(Entry::Begun(route));
     let unused = noted.unused.pop();
     drop(noted);
-    let mut account = unused.unwrap_or_else(|| Arc::new(Account::new(None)));
-    if let Some(account) = Arc::get_mut(&mut account) {
-        account.renew(route);
-        (account.trace, account.outer) = (trace, outer);
-    }
-    Main::new(account)
+    Main::open(route, unused, |account| (account.trace, account.outer) = (trace, outer))
 }
 
 /// Notes that one is under way as another route's: as such it has begun, if that stands here still.

@@ -54,9 +54,18 @@ struct Paused {
 }
 
 impl Main {
-    /// Of an account that nobody else has.
-    pub(crate) fn new(account: Arc<Account>) -> Main {
-        Main(account)
+    /// Opens an account: an unused one, made as new, or a new one. Nobody else has it yet, and so there is no other `Main` of it.
+    pub(crate) fn open(route: &'static Route, unused: Option<Arc<Account>>, then: impl FnOnce(&mut Account)) -> Main {
+        if let Some(mut account) = unused
+            && let Some(unused) = Arc::get_mut(&mut account)
+        {
+            unused.renew(route);
+            then(unused);
+            return Main(account);
+        }
+        let mut account = Account::new(Some(route));
+        then(&mut account);
+        Main(Arc::new(account))
     }
 
     pub(crate) fn account(&self) -> &Arc<Account> {
@@ -75,7 +84,7 @@ impl Main {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> (Poll<T>, u64) {
-        // SAFETY: this is the only `Main` of the account, and is borrowed.
+        // SAFETY: this is the only `Main` of the account, as `open` says, and is borrowed.
         let state = unsafe { self.0.main() };
         state.poll((&self.0, 0), cx, poll)
     }
