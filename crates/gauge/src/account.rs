@@ -10,7 +10,7 @@ use crate::task::State;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -330,6 +330,9 @@ struct Alone<T>(UnsafeCell<T>);
 
 // SAFETY: the value goes from thread to thread, and one at a time has it: see `get`.
 unsafe impl<T: Send> Sync for Alone<T> {}
+
+// as a mutex's whose poison is passed over: what a panic leaves here are sums without the last number
+impl<T> RefUnwindSafe for Alone<T> {}
 
 impl<T> Alone<T> {
     /// # Safety

@@ -345,3 +345,20 @@ pub fn shape(text: &str) {
         });
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{Answering, BilledBody};
+    use std::panic::UnwindSafe;
+
+    #[test]
+    fn what_is_billed_may_be_caught_as_it_panics_and_goes_between_threads() {
+        fn is<T: UnwindSafe + Send + Sync>() {}
+        is::<Billed<()>>();
+        is::<Stage>();
+        is::<Answering<()>>();
+        is::<BilledBody<()>>();
+        is::<crate::lock::Guard<()>>();
+    }
+}
