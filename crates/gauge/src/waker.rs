@@ -141,7 +141,8 @@ impl Wake for Waking {
     }
 }
 
-const TABLE_ON_STACK: RawWakerVTable = RawWakerVTable::new(clone_on_stack, wake_on_stack, wake_on_stack, drop_on_stack);
+static TABLE_ON_STACK: RawWakerVTable =
+    RawWakerVTable::new(clone_on_stack, wake_on_stack, wake_on_stack, drop_on_stack);
 
 unsafe fn clone_on_stack(pointer: *const ()) -> RawWaker {
     // SAFETY: it is that of `Around::waker`, which is used while its `Around` lives.
@@ -159,7 +160,8 @@ unsafe fn wake_on_stack(pointer: *const ()) {
 /// There is nothing to drop.
 unsafe fn drop_on_stack(_: *const ()) {}
 
-const TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
+// Not a constant, which may stand at several places: wakers are known to wake the same by where their table is.
+static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
 
 /// The task behind a waker, whose count stays as it is.
 ///
