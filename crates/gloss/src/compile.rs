@@ -5,7 +5,7 @@ use crate::endings::classes_of_entries;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
 use crate::file;
-use crate::fold::{fold, is_katakana, voiced};
+use crate::fold::{Script, fold, is_katakana, voiced};
 use crate::record::{Named, put_names, put_word};
 use crate::trie;
 use std::collections::HashMap;
@@ -24,6 +24,9 @@ pub(crate) const KIND: u32 = 0xffff;
 pub(crate) const CLASSES_MAX: usize = 64;
 /// Of a key's value: it has one name, which stands there, and nothing else.
 pub(crate) const ONE_NAME: u32 = 1 << 30;
+/// Of a name's place in a posting: in which kana it is written, and must be to be found; 0 where it is not in kana alone.
+pub(crate) const NAME_SCRIPT_SHIFT: u32 = 28;
+pub(crate) const NAME_PLACE: u32 = (1 << NAME_SCRIPT_SHIFT) - 1;
 /// Keys that are longer are left out: no walk goes on for so long.
 pub(crate) const KEY_CHARS_MAX: usize = 64;
 
@@ -270,7 +273,12 @@ impl Builder {
         named.dedup();
         let mut names = Vec::new();
         for same in named.chunk_by(|a, b| a.headword == b.headword) {
-            let reference = place(names.len())?;
+            let script = same[0].headword.chars().map(Script::of).fold(Script::default(), Script::with).kana();
+            let place = place(names.len())?;
+            if place > NAME_PLACE {
+                return Err(Error::new(ErrorKind::TooLarge, "the names take more than 256 MiB"));
+            }
+            let reference = place | script << NAME_SCRIPT_SHIFT;
             put_names(&mut names, same);
             self.add_key(same[0].headword, Key { text: 0..0, reference, said: 0, rank: 0, is_name: true });
         }

@@ -32,6 +32,10 @@ pub(crate) struct Inflected {
     /// In the kinds of its words.
     pub(crate) bit: u64,
     pub(crate) after_kanji: bool,
+    /// The first class that has this ending, and stands behind the same.
+    pub(crate) same: u16,
+    /// Whether the ending is a word of it by itself: する, いい.
+    pub(crate) is_word: bool,
 }
 
 /// The ending of a dictionary form is no longer.
@@ -99,27 +103,30 @@ impl Dictionary {
         let sources = sources(layout.part(bytes, Part::Sources))?;
         let tags = tags(layout.part(bytes, Part::Tags));
         let mut dictionary = Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new() };
-        dictionary.classes = dictionary.inflected();
         let (kinds, _) = dictionary.part(Part::Kinds).as_chunks();
         dictionary.kinds = kinds.iter().map(|classes| u64::from_le_bytes(*classes)).collect();
+        dictionary.classes = dictionary.inflected();
         Ok(dictionary)
     }
 
     fn inflected(&self) -> Vec<Inflected> {
-        let mut bits = 0..;
+        let (keys, mut bits) = (self.keys(), 0..);
+        let classes = grammar().classes();
         let class = |class: &Class| {
             let mut ending = [0; ENDING_CODES_MAX];
-            ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = self.code(c));
+            ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = keys.code(c));
             let bit = if class.parts_of_speech.is_empty() { 0 } else { bits.next().map_or(0, |bit| 1 << bit) };
             let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
-            Inflected { ending, ending_len, bit, after_kanji: class.after_kanji }
+            let is_same = |other: &Class| other.ending == class.ending && other.after_kanji == class.after_kanji;
+            let same = classes.iter().position(is_same).unwrap_or(0) as u16;
+            let mut inflected =
+                Inflected { ending, ending_len, bit, after_kanji: class.after_kanji, same, is_word: false };
+            let node = inflected.ending().iter().try_fold(keys.trie.root(), |node, code| keys.trie.step(node, *code));
+            let value = node.and_then(|node| keys.trie.value(node)).filter(|_| !class.after_kanji);
+            inflected.is_word = value.is_some_and(|value| keys.words(value).any(|(_, said)| keys.is_of(said, bit)));
+            inflected
         };
-        grammar().classes().iter().map(class).collect()
-    }
-
-    #[inline]
-    pub(crate) fn class(&self, class: u16) -> &Inflected {
-        &self.classes[usize::from(class)]
+        classes.iter().map(class).collect()
     }
 
     /// Reads the whole file and compares it with its checksums. Without it a damaged file is harmless too: what it says may be wrong, or
@@ -142,55 +149,22 @@ impl Dictionary {
         self.tags.get(number as usize)
     }
 
+    /// Its keys and their entries, to be walked along.
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        let (alphabet, others) = self.part(Part::Alphabet).split_at_checked(ALPHABET_BYTES).unwrap_or_default();
+        Keys {
+            trie: Trie::new(self.part(Part::Trie)),
+            alphabet: alphabet.as_chunks().0,
+            others: others.as_chunks().0,
+            postings: self.part(Part::Postings).as_chunks().0,
+            classes: &self.classes,
+            kinds: &self.kinds,
+        }
+    }
+
     /// Whether a remark says that a word is usually written in kana.
     pub(crate) fn is_usually_kana(&self, note: u32) -> bool {
         self.tag(note).is_some_and(|tag| tag.code == "uk")
-    }
-
-    pub(crate) fn trie(&self) -> Trie<'_> {
-        Trie::new(self.part(Part::Trie))
-    }
-
-    /// Whether a posting's word is of one of these classes.
-    #[inline]
-    pub(crate) fn is_of(&self, said: u32, classes: u64) -> bool {
-        self.kinds.get((said & KIND) as usize).is_some_and(|kind| kind & classes != 0)
-    }
-
-    /// The code of a character in the trie, 0 where no key has it.
-    #[inline]
-    pub(crate) fn code(&self, c: char) -> u32 {
-        let alphabet = self.part(Part::Alphabet);
-        let at = c as usize;
-        if at <= 0xffff {
-            return alphabet
-                .get(at * 2..at * 2 + 2)
-                .and_then(|code| code.first_chunk())
-                .map_or(0, |code| u16::from_le_bytes(*code).into());
-        }
-        let (others, _) = alphabet.get(1 << 17..).unwrap_or_default().as_chunks::<8>();
-        let number = |other: &[u8; 8], at| other[at..].first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
-        let found = others.binary_search_by_key(&(c as u32), |other| number(other, 0));
-        found.map_or(0, |at| number(&others[at], 4) & 0xffff)
-    }
-
-    /// The entries of a key, by its value.
-    #[inline]
-    pub(crate) fn posting(&self, value: u32) -> Posting<'_> {
-        if value & ONE_NAME != 0 {
-            return Posting { words: &[], names: &[], name: Some(value & (ONE_NAME - 1)) };
-        }
-        let from = value as usize * 4;
-        self.posting_at(from).unwrap_or(Posting { words: &[], names: &[], name: None })
-    }
-
-    #[inline]
-    fn posting_at(&self, from: usize) -> Option<Posting<'_>> {
-        let (counts, rest) = self.part(Part::Postings).get(from..)?.split_first_chunk::<4>()?;
-        let counts = u32::from_le_bytes(*counts);
-        let (words, rest) = rest.split_at_checked((counts & 0xffff) as usize * 8)?;
-        let names = rest.get(..(counts >> 16) as usize * 4)?;
-        Some(Posting { words: words.as_chunks().0, names: names.as_chunks().0, name: None })
     }
 
     pub(crate) fn word(&self, reference: u32) -> Option<WordRecord<'_>> {
@@ -206,24 +180,72 @@ impl Dictionary {
     }
 }
 
-/// The entries of a key.
+/// The keys of a dictionary, and which entries they have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Posting<'a> {
-    words: &'a [[u8; 8]],
-    names: &'a [[u8; 4]],
-    name: Option<u32>,
+pub(crate) struct Keys<'a> {
+    pub(crate) trie: Trie<'a>,
+    alphabet: &'a [[u8; 2]],
+    others: &'a [[u8; 8]],
+    postings: &'a [[u8; 4]],
+    classes: &'a [Inflected],
+    kinds: &'a [u64],
 }
 
-impl<'a> Posting<'a> {
-    /// Each word's place and what is said of it, the likeliest first.
-    pub(crate) fn words(self) -> impl ExactSizeIterator<Item = (u32, u32)> + use<'a> {
-        let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
-        self.words.iter().map(move |word| (number(&word[..4]), number(&word[4..])))
+/// The codes of the characters below 65,536.
+const ALPHABET_BYTES: usize = 1 << 17;
+
+impl<'a> Keys<'a> {
+    /// The code of a character in the trie, 0 where no key has it.
+    #[inline]
+    pub(crate) fn code(self, c: char) -> u32 {
+        match self.alphabet.get(c as usize) {
+            Some(code) => u16::from_le_bytes(*code).into(),
+            None => self.code_of_other(c),
+        }
     }
 
-    /// Each name's place.
-    pub(crate) fn names(self) -> impl Iterator<Item = u32> + use<'a> {
-        self.names.iter().map(|name| u32::from_le_bytes(*name)).chain(self.name)
+    #[cold]
+    fn code_of_other(self, c: char) -> u32 {
+        let number = |other: &[u8; 8], at| other[at..].first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        let found = self.others.binary_search_by_key(&(c as u32), |other| number(other, 0));
+        found.map_or(0, |at| number(&self.others[at], 4) & 0xffff)
+    }
+
+    #[inline]
+    pub(crate) fn class(self, class: u16) -> &'a Inflected {
+        &self.classes[usize::from(class)]
+    }
+
+    /// Whether a posting's word is of one of these classes.
+    #[inline]
+    pub(crate) fn is_of(self, said: u32, classes: u64) -> bool {
+        self.kinds.get((said & KIND) as usize).is_some_and(|kind| kind & classes != 0)
+    }
+
+    /// The words of a key by its value: each one's place, and what is said of it, the likeliest first.
+    #[inline]
+    pub(crate) fn words(self, value: u32) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let (words, _) = self.counts(value);
+        let words =
+            self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 2)).unwrap_or_default();
+        words.as_chunks::<2>().0.iter().map(|[place, said]| (u32::from_le_bytes(*place), u32::from_le_bytes(*said)))
+    }
+
+    /// The names of a key by its value: each one's place, with its script.
+    #[inline]
+    pub(crate) fn names(self, value: u32) -> impl Iterator<Item = u32> + use<'a> {
+        let (words, names) = self.counts(value);
+        let behind = self.postings.get(value as usize + 1 + words * 2..).unwrap_or_default();
+        let names = behind.get(..names).unwrap_or_default();
+        let one = (value & ONE_NAME != 0).then_some(value & !ONE_NAME);
+        one.into_iter().chain(names.iter().map(|name| u32::from_le_bytes(*name)))
+    }
+
+    /// How many words and names a key has behind its posting's head.
+    #[inline]
+    fn counts(self, value: u32) -> (usize, usize) {
+        let head = self.postings.get(value as usize).map_or(0, |head| u32::from_le_bytes(*head));
+        ((head & 0xffff) as usize, (head >> 16) as usize)
     }
 }
 

@@ -194,12 +194,20 @@ impl Endings {
         self.states.push(state);
     }
 
-    /// Appends the endings that begin at a place of a folded text.
+    /// The endings that have no text, and so begin everywhere: 食べ is a form of 食べる. Each ends where it begins.
+    pub(crate) fn empty<'a>(&'a self, chains: &'a mut Chains) -> impl Iterator<Item = Ending> + use<'a> {
+        self.states[self.start].empty.iter().map(|empty| {
+            let chain = chains.add(Chain::NONE, &empty.rules);
+            Ending { class: empty.class, reasons: empty.reasons, end: 0, chain }
+        })
+    }
+
+    /// Appends the endings that begin at a place of a folded text and have some text.
     pub(crate) fn at(&self, text: &[char], from: usize, open: &mut Open, chains: &mut Chains, out: &mut Vec<Ending>) {
         let text = &text[..text.len().min(from + ENDING_CHARS_MAX)];
         let mut steps = 0;
         open.0.clear();
-        self.visit(self.start, (from, Chain::NONE, 0, None), text, open, chains, out);
+        self.open(&self.states[self.start], (from, Chain::NONE, 0, None), text, open);
         while let Some((arc, at, before, reasons, class)) = open.0.pop() {
             steps += 1;
             if steps > STEPS_MAX {
@@ -223,7 +231,7 @@ impl Endings {
         }
     }
 
-    /// Ends in a state where a word may end as it is, and opens the arcs that go on with what is there.
+    /// Ends in a state where a word may end as it is, and goes on from it.
     fn visit(
         &self,
         state: usize,
@@ -239,6 +247,18 @@ impl Endings {
             let class = class.unwrap_or(empty.class);
             out.push(Ending { class, reasons: reasons + empty.reasons, end: at as u32, chain });
         }
+        self.open(state, (at, chain, reasons, class), text, open);
+    }
+
+    /// Opens the arcs of a state that go on with what is there.
+    #[inline]
+    fn open(
+        &self,
+        state: &State,
+        (at, chain, reasons, class): (usize, Chain, u16, Option<u16>),
+        text: &[char],
+        open: &mut Open,
+    ) {
         let Some(next) = text.get(at) else { return };
         let may_begin = match kana(*next) {
             Some(bit) => state.begin & bit != 0,

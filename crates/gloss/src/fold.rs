@@ -5,16 +5,24 @@ use std::sync::LazyLock;
 /// The character that stands for all that are matched with one.
 pub(crate) fn fold(c: char) -> char {
     match c {
-        'a'..='z' | '0'..='9' | 'ぁ'..='ゖ' => c,
+        '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => match OLD.binary_search_by_key(&c, |pair| pair.0) {
+            Ok(at) => OLD[at].1,
+            Err(_) => c,
+        },
+        _ => fold_but_kanji(c),
+    }
+}
+
+/// The same, but a kanji is left as it is.
+#[inline]
+pub(crate) fn fold_but_kanji(c: char) -> char {
+    match c {
+        '\u{4e00}'..='\u{9fff}' | 'a'..='z' | '0'..='9' | 'ぁ'..='ゖ' => c,
         'A'..='Z' => c.to_ascii_lowercase(),
         'ァ'..='ヶ' | 'ヽ' | 'ヾ' => shifted(c, -0x60),
         '！'..='～' => shifted(c, -0xFEE0).to_ascii_lowercase(),
         '｡'..='ﾟ' => HALF_WIDTH.chars().nth(c as usize - '｡' as usize).unwrap_or(c),
         '〻' => '々',
-        '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => match OLD.binary_search_by_key(&c, |pair| pair.0) {
-            Ok(at) => OLD[at].1,
-            Err(_) => c,
-        },
         _ => c,
     }
 }
@@ -69,17 +77,49 @@ pub(crate) fn is_long(before: char, vowel_kana: char) -> bool {
     }
 }
 
+/// In which kana a text is, of what its characters are: 0 where one is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Script(u8);
+
+impl Script {
+    const HIRAGANA: u8 = 1;
+    const KATAKANA: u8 = 2;
+    const OTHER: u8 = 4;
+
+    pub(crate) fn of(c: char) -> Script {
+        Script(match c {
+            'ー' | 'ｰ' | '・' | '\u{3099}' | '\u{309a}' => 0,
+            'ゝ' | 'ゞ' => Script::HIRAGANA,
+            'ヽ' | 'ヾ' => Script::KATAKANA,
+            _ if is_hiragana(c) => Script::HIRAGANA,
+            _ if is_katakana(c) => Script::KATAKANA,
+            _ => Script::OTHER,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn with(self, other: Script) -> Script {
+        Script(self.0 | other.0)
+    }
+
+    /// Hiragana, katakana or both; 0 where something else is among them.
+    #[inline]
+    pub(crate) fn kana(self) -> u32 {
+        if self.0 & Script::OTHER != 0 { 0 } else { self.0.into() }
+    }
+
+    #[inline]
+    pub(crate) fn has_katakana(self) -> bool {
+        self.0 & Script::KATAKANA != 0
+    }
+}
+
 pub(crate) fn is_hiragana(c: char) -> bool {
     matches!(c, 'ぁ'..='ゖ')
 }
 
 pub(crate) fn is_katakana(c: char) -> bool {
     matches!(c, 'ァ'..='ヺ' | 'ｦ'..='ﾟ')
-}
-
-/// Kana and the mark that makes it long.
-pub(crate) fn is_kana(c: char) -> bool {
-    is_hiragana(c) || is_katakana(c) || matches!(c, 'ー' | 'ｰ' | 'ゝ' | 'ゞ' | 'ヽ' | 'ヾ' | '・')
 }
 
 pub(crate) fn is_kanji(c: char) -> bool {

@@ -1,6 +1,7 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
+use crate::compile::NAME_PLACE;
 use crate::dictionary::{Dictionary, Tag};
 use crate::fold::fold;
 use crate::grammar::{Rule, grammar};
@@ -113,7 +114,7 @@ impl<'a> Span<'a> {
         let matches = self.gloss.reader.matches.get(matches).unwrap_or_default();
         matches.iter().flat_map(move |found| {
             let word = (!found.is_name).then(|| self.word(found)).flatten();
-            let names = if found.is_name { self.gloss.dictionary.name(found.reference) } else { None };
+            let names = if found.is_name { self.gloss.dictionary.name(found.reference & NAME_PLACE) } else { None };
             let (dictionary, reference) = (self.gloss.dictionary, found.reference);
             let names = names.into_iter().flat_map(move |record| {
                 record.named().map(move |named| Meaning::Name(Name { dictionary, record, named, reference }))
@@ -142,8 +143,9 @@ impl<'a> Span<'a> {
 impl<'a> Written<'a> {
     /// How a word is to be told that was found as this stem and this ending.
     fn of(record: WordRecord<'a>, stem: &[char], ending: &str, dictionary: &Dictionary) -> Written<'a> {
-        let is_this =
-            |form: &FormRecord<'_>| form.text.chars().map(fold).eq(stem.iter().copied().chain(ending.chars()));
+        let is_this = |form: &FormRecord<'_>| {
+            form.text.chars().map(fold).eq(stem.iter().copied().map(fold).chain(ending.chars()))
+        };
         let (first_headword, first_reading) = (record.headwords().next(), record.readings().next());
         let found = record.headwords().enumerate().find(|(_, form)| is_this(form));
         if let Some((at, headword)) = found {

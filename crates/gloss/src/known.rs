@@ -1,7 +1,6 @@
 //! The words that a person knows.
 
 use crate::dictionary::Dictionary;
-use crate::fold::fold;
 use std::collections::HashSet;
 
 /// Words that are left out of what is told.
@@ -12,13 +11,12 @@ impl Known {
     /// From a list with a word a line, in dictionary form, as it is written or read; what stands behind a tab is a remark. Entries that are
     /// written or read so are all known, so that those who know 行く may write it with its kanji.
     pub fn of(dictionary: &Dictionary, list: &str) -> Known {
-        let mut known = HashSet::new();
+        let (keys, mut known) = (dictionary.keys(), HashSet::new());
         for line in list.lines() {
             let word = line.split('\t').next().unwrap_or_default().trim();
-            let trie = dictionary.trie();
-            let node = word.chars().try_fold(trie.root(), |node, c| trie.step(node, dictionary.code(fold(c))));
-            if let Some(value) = node.and_then(|node| trie.value(node)) {
-                known.extend(dictionary.posting(value).words().map(|(reference, _)| reference));
+            let node = word.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
+            if let Some(value) = node.and_then(|node| keys.trie.value(node)) {
+                known.extend(keys.words(value).map(|(reference, _)| reference));
             }
         }
         Known(known)

@@ -1,9 +1,9 @@
 //! A text read along a dictionary: from each place all keys that begin there, in dictionary form or inflected.
 
-use crate::compile::{COUNTS, IN_KATAKANA, KEY_CHARS_MAX, LIKELIHOOD_BITS, LIKELIHOOD_SHIFT};
-use crate::dictionary::{Dictionary, Posting};
+use crate::compile::{COUNTS, IN_KATAKANA, KEY_CHARS_MAX, LIKELIHOOD_BITS, LIKELIHOOD_SHIFT, NAME_SCRIPT_SHIFT};
+use crate::dictionary::{Dictionary, Keys};
 use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
-use crate::fold::{fold, is_kana, is_kanji, is_katakana, is_long, voiced, vowel};
+use crate::fold::{Script, fold_but_kanji, is_kanji, is_long, voiced, vowel};
 use crate::gloss::Gloss;
 use crate::known::Known;
 use crate::number;
@@ -35,17 +35,20 @@ impl Default for Options<'_> {
 /// Reads texts. What it needs for one it keeps for the next, so that it allocates only while texts grow.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The text, folded.
+    /// The text, but for kanji folded.
     chars: Vec<char>,
     /// What stands for each of them, and one more for the end.
     units: Vec<Unit>,
-    /// The endings at each place, once it has been looked for them.
+    /// The endings at each place, once it has been looked for them, and those that begin everywhere.
     endings: Vec<Ending>,
     endings_at: Vec<Option<(u32, u32)>>,
+    empty_endings: Vec<Ending>,
     open: Open,
     pub(crate) chains: Chains,
     pub(crate) matches: Vec<Match>,
     pub(crate) spans: Vec<Found>,
+    /// For each match from the place at hand that was one too many, where it would have ended.
+    more: Vec<u32>,
 }
 
 /// A character of the text, or two of half width that are one.
@@ -55,7 +58,7 @@ struct Unit {
     /// Where it begins.
     byte: u32,
     char: u32,
-    is_katakana: bool,
+    script: Script,
 }
 
 /// Where something was found.
@@ -65,6 +68,7 @@ pub(crate) struct Found {
     pub(crate) chars: Range<u32>,
     pub(crate) bytes: Range<u32>,
     pub(crate) matches: Range<u32>,
+    unit: u32,
     /// How many more there were.
     pub(crate) more: u32,
     /// The number that stands before what it is counted by.
@@ -76,16 +80,16 @@ pub(crate) struct Found {
 pub(crate) struct Match {
     /// By which they are sorted.
     order: u64,
-    /// Where its dictionary form ends in the text, but for the ending of its class.
-    pub(crate) stem: u32,
-    end: u32,
     pub(crate) reference: u32,
-    pub(crate) class: u16,
-    pub(crate) is_name: bool,
     pub(crate) chain: Chain,
+    pub(crate) class: u16,
+    /// How much of its dictionary form stands in the text; the rest is the ending of its class.
+    stem_chars: u8,
+    pub(crate) is_name: bool,
 }
 
 /// The bits of a match's order, from the end of the match on, the longest first.
+const END: u32 = 32;
 const NAME: u64 = 1 << 31;
 const RESPELLED: u64 = 1 << 30;
 const OTHER_SCRIPT: u64 = 1 << 29;
@@ -94,18 +98,28 @@ const REASONS: u32 = 22;
 const REASONS_MAX: u64 = 31;
 const ARRIVAL_MAX: u64 = (1 << REASONS) - 1;
 
+impl Match {
+    fn end(&self) -> u32 {
+        !((self.order >> END) as u32)
+    }
+
+    fn reasons(&self) -> u64 {
+        self.order >> REASONS & REASONS_MAX
+    }
+}
+
 /// A place on a walk, and whether the text is spelled otherwise than the key.
 type Walk = (Node, bool);
 
-/// Where matches begin, and what is told of them.
+/// A place of the text from which is looked for what begins there.
+#[derive(Clone, Copy)]
 struct Start<'a> {
-    dictionary: &'a Dictionary,
-    text: &'a str,
+    keys: Keys<'a>,
     options: &'a Options<'a>,
     at: usize,
     matches_from: usize,
-    /// For each match that was too many, where it would have ended.
-    more: Vec<u32>,
+    /// Whether it is a number, and what counts it is looked for from behind it on.
+    is_number: bool,
 }
 
 impl Reader {
@@ -128,75 +142,70 @@ impl Reader {
         chars_before: u32,
         options: &Options<'_>,
     ) -> Gloss<'a> {
-        self.take(dictionary, text, chars_before);
-        for at in 0..self.chars.len() {
-            if part.contains(&(self.units[at].byte as usize)) {
-                let matches_from = self.matches.len();
-                let mut start = Start { dictionary, text, options, at, matches_from, more: Vec::new() };
-                self.walk(&mut start, at, None);
-                self.tell(&start, None);
-                self.count(dictionary, text, options, at);
-            }
+        let keys = dictionary.keys();
+        self.take(keys, text, chars_before);
+        let units = &self.units[..self.chars.len()];
+        let from = units.partition_point(|unit| (unit.byte as usize) < part.start);
+        let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
+        for at in from..to {
+            let start = Start { keys, options, at, matches_from: self.matches.len(), is_number: false };
+            self.walk(start, at);
+            self.tell(start, None);
+            self.count(start);
         }
         Gloss::new(dictionary, self, text)
     }
 
     /// Takes a text apart.
-    fn take(&mut self, dictionary: &Dictionary, text: &str, chars_before: u32) {
+    fn take(&mut self, keys: Keys<'_>, text: &str, chars_before: u32) {
         self.chars.clear();
         self.units.clear();
         self.endings.clear();
         self.chains.clear();
         self.matches.clear();
         self.spans.clear();
+        self.empty_endings.clear();
+        self.empty_endings.extend(ENDINGS.empty(&mut self.chains));
         let mut at = chars_before;
         for (byte, c) in text.char_indices().take_while(|(byte, _)| *byte < u32::MAX as usize) {
-            let before = self.chars.last().copied();
-            if let Some(both) = before.and_then(|before| voiced(before, c)) {
-                if let (Some(last), Some(unit)) = (self.chars.last_mut(), self.units.last_mut()) {
-                    *last = both;
-                    unit.code = dictionary.code(both);
-                }
+            let both = self.chars.last().and_then(|before| voiced(*before, c));
+            if let (Some(both), Some(last), Some(unit)) = (both, self.chars.last_mut(), self.units.last_mut()) {
+                *last = both;
+                unit.code = keys.code(both);
             } else {
-                self.chars.push(fold(c));
-                self.units.push(Unit {
-                    code: dictionary.code(c),
-                    byte: byte as u32,
-                    char: at,
-                    is_katakana: is_katakana(c),
-                });
+                self.chars.push(fold_but_kanji(c));
+                self.units.push(Unit { code: keys.code(c), byte: byte as u32, char: at, script: Script::of(c) });
             }
             at = at.saturating_add(1);
         }
-        self.units.push(Unit { code: 0, byte: text.len() as u32, char: at, is_katakana: false });
+        self.units.push(Unit { code: 0, byte: text.len() as u32, char: at, script: Script::default() });
         self.endings_at.clear();
         self.endings_at.resize(self.units.len(), None);
     }
 
     /// Follows all keys from a place on.
-    fn walk(&mut self, start: &mut Start<'_>, from: usize, counted: Option<u64>) {
-        let trie = start.dictionary.trie();
-        let mut walks = [(trie.root(), false); WALKS_MAX];
-        let mut count = 1;
+    fn walk(&mut self, start: Start<'_>, from: usize) {
+        let root = (start.keys.trie.root(), false);
+        let (mut walks, mut count) = ([root; WALKS_MAX], 1);
+        let mut script = Script::default();
         let to = self.chars.len().min(from + KEY_CHARS_MAX);
         for at in from..=to {
             for walk in &walks[..count] {
                 if at > from
-                    && let Some(value) = trie.value(walk.0)
+                    && let Some(value) = start.keys.trie.value(walk.0)
                 {
-                    self.found(start, at, *walk, start.dictionary.posting(value), counted.is_some());
+                    self.found(start, at, *walk, value, script);
                 }
-                if counted.is_none() {
+                if !start.is_number {
                     self.inflected(start, at, *walk);
                 }
             }
             if at == to {
                 return;
             }
-            let mut next = [(trie.root(), false); WALKS_MAX];
-            let mut found = 0;
+            let (mut next, mut found) = ([root; WALKS_MAX], 0);
             for walk in &walks[..count] {
-                self.step(start.dictionary, at, *walk, |walk| {
+                self.step(start.keys, at, *walk, |walk| {
                     if found < WALKS_MAX && !next[..found].iter().any(|known| known.0 == walk.0) {
                         next[found] = walk;
                         found += 1;
@@ -206,20 +215,20 @@ impl Reader {
             if found == 0 {
                 return;
             }
+            script = script.with(self.units[at].script);
             (walks, count) = (next, found);
         }
     }
 
     /// Tells where a character leads to, and what it may be another spelling of.
     #[inline]
-    fn step(&self, dictionary: &Dictionary, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
-        let trie = dictionary.trie();
-        if let Some(next) = trie.step(node, self.units[at].code) {
+    fn step(&self, keys: Keys<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
+        if let Some(next) = keys.trie.step(node, self.units[at].code) {
             to((next, respelled));
         }
         let Some(before) = at.checked_sub(1).map(|at| self.chars[at]) else { return };
         let mut other = |c: char| {
-            if let Some(next) = trie.step(node, dictionary.code(c)) {
+            if let Some(next) = keys.trie.step(node, keys.code(c)) {
                 to((next, true));
             }
         };
@@ -246,147 +255,162 @@ impl Reader {
 
     /// Notes the entries of a key that ends at a place.
     #[inline]
-    fn found(&mut self, start: &mut Start<'_>, end: usize, walk: Walk, posting: Posting<'_>, is_counted: bool) {
+    fn found(&mut self, start: Start<'_>, end: usize, walk: Walk, value: u32, script: Script) {
         let most = start.options.entries_per_span_max;
-        let words = posting.words().filter(|(reference, said)| {
-            (!is_counted || said & COUNTS != 0) && !start.options.known.is_some_and(|known| known.has(*reference))
-        });
-        for (told, word) in words.enumerate() {
-            if told < most {
-                self.note(start, (end, end), walk, word, None);
-            } else {
-                start.more.push(end as u32);
+        let mut told = 0;
+        for (reference, said) in start.keys.words(value) {
+            let counts = !start.is_number || said & COUNTS != 0;
+            if !counts || start.options.known.is_some_and(|known| known.has(reference)) {
+                continue;
             }
+            if told < most {
+                self.note(start, (end, end), walk, (reference, said), None);
+            } else {
+                self.more.push(end as u32);
+            }
+            told += 1;
         }
-        if !start.options.names || is_counted {
+        if !start.options.names || start.is_number {
             return;
         }
-        let (from, to) = (self.units[start.at].byte as usize, self.units[end].byte as usize);
-        let surface = start.text.get(from..to).unwrap_or_default();
         // in kana alone all spellings of a name would be names of everything
-        let as_it_is = surface.chars().all(is_kana);
-        let names = posting
-            .names()
-            .filter(|name| !as_it_is || start.dictionary.name(*name).is_some_and(|name| name.headword == surface));
-        for reference in names.take(most) {
+        let is_written_so = |name: u32| name >> NAME_SCRIPT_SHIFT == 0 || name >> NAME_SCRIPT_SHIFT == script.kana();
+        for reference in start.keys.names(value).filter(|name| is_written_so(*name)).take(most) {
             let order = order(end, walk.1, self.matches.len() - start.matches_from) | NAME;
-            let (stem, end) = (end as u32, end as u32);
-            self.matches.push(Match { order, stem, end, reference, class: 0, is_name: true, chain: Chain::NONE });
+            let chain = Chain::NONE;
+            self.matches.push(Match { order, reference, chain, class: 0, stem_chars: 0, is_name: true });
         }
     }
 
     fn note(
         &mut self,
-        start: &Start<'_>,
+        start: Start<'_>,
         (stem, end): (usize, usize),
         walk: Walk,
         (reference, said): (u32, u32),
         ending: Option<&Ending>,
     ) {
         let mut order = order(end, walk.1, self.matches.len() - start.matches_from);
-        if self.units[start.at].is_katakana != (said & IN_KATAKANA != 0) {
+        if self.units[start.at].script.has_katakana() != (said & IN_KATAKANA != 0) {
             order |= OTHER_SCRIPT;
         }
         order |= u64::from(said >> LIKELIHOOD_SHIFT & LIKELIHOOD_BITS) << LIKELIHOOD;
         order |= ending.map_or(0, |ending| u64::from(ending.reasons).min(REASONS_MAX)) << REASONS;
         let (class, chain) = ending.map_or((0, Chain::NONE), |ending| (ending.class, ending.chain));
-        let (stem, end) = (stem as u32, end as u32);
-        self.matches.push(Match { order, stem, end, reference, class, is_name: false, chain });
+        let stem_chars = (stem - start.at).min(u8::MAX.into()) as u8;
+        self.matches.push(Match { order, reference, chain, class, stem_chars, is_name: false });
     }
 
     /// Notes the words of which what was walked along is the stem, and whose ending follows.
     #[inline]
-    fn inflected(&mut self, start: &mut Start<'_>, at: usize, walk: Walk) {
-        let (from, to) = match self.endings_at[at] {
-            Some(range) => range,
-            None => {
-                let from = self.endings.len() as u32;
-                ENDINGS.at(&self.chars, at, &mut self.open, &mut self.chains, &mut self.endings);
-                let range = (from, self.endings.len() as u32);
-                self.endings_at[at] = Some(range);
-                range
+    fn inflected(&mut self, start: Start<'_>, at: usize, walk: Walk) {
+        let (from, to) = self.endings_at[at].unwrap_or_else(|| self.endings_from(at));
+        // many endings are of one class, of which only one key is a word's
+        let mut last = None;
+        if at > start.at {
+            for number in 0..self.empty_endings.len() {
+                let ending = Ending { end: at as u32, ..self.empty_endings[number] };
+                self.ending(start, at, walk, ending, &mut last);
+            }
+        }
+        for number in from..to {
+            self.ending(start, at, walk, self.endings[number as usize], &mut last);
+        }
+    }
+
+    fn endings_from(&mut self, at: usize) -> (u32, u32) {
+        let from = self.endings.len() as u32;
+        ENDINGS.at(&self.chars, at, &mut self.open, &mut self.chains, &mut self.endings);
+        let range = (from, self.endings.len() as u32);
+        self.endings_at[at] = Some(range);
+        range
+    }
+
+    #[inline]
+    fn ending(
+        &mut self,
+        start: Start<'_>,
+        at: usize,
+        walk: Walk,
+        ending: Ending,
+        last: &mut Option<(u16, Option<u32>)>,
+    ) {
+        let class = start.keys.class(ending.class);
+        let value = match *last {
+            Some((same, value)) if same == class.same => value,
+            _ => {
+                let may_follow =
+                    if at == start.at { class.is_word } else { !class.after_kanji || is_kanji(self.chars[at - 1]) };
+                let node = may_follow.then_some(walk.0).and_then(|node| {
+                    class.ending().iter().try_fold(node, |node, code| start.keys.trie.step(node, *code))
+                });
+                node.and_then(|node| start.keys.trie.value(node))
             }
         };
-        let trie = start.dictionary.trie();
-        // many endings are of one class, of which only one key is a word's
-        let mut last: Option<(u16, Option<u32>)> = None;
-        for number in from..to {
-            let ending = self.endings[number as usize];
-            let end = ending.end as usize;
-            let value = match last {
-                Some((class, value)) if class == ending.class => value,
-                _ => {
-                    let class = start.dictionary.class(ending.class);
-                    let may_follow = !class.after_kanji || (at > start.at && is_kanji(self.chars[at - 1]));
-                    let node = may_follow
-                        .then_some(walk.0)
-                        .and_then(|node| class.ending().iter().try_fold(node, |node, code| trie.step(node, *code)));
-                    node.and_then(|node| trie.value(node))
+        *last = Some((class.same, value));
+        let Some(value) = value else { return };
+        let reasons = u64::from(ending.reasons).min(REASONS_MAX);
+        for (reference, said) in start.keys.words(value).filter(|(_, said)| start.keys.is_of(*said, class.bit)) {
+            let is_same = |known: &Match| known.end() == ending.end && known.reference == reference && !known.is_name;
+            match self.matches[start.matches_from..].iter_mut().find(|known| is_same(known)) {
+                // by more reasons
+                Some(known) if known.reasons() > reasons => {
+                    known.order = known.order & !(REASONS_MAX << REASONS) | reasons << REASONS;
+                    (known.class, known.chain) = (ending.class, ending.chain);
+                    known.stem_chars = (at - start.at) as u8;
                 }
-            };
-            last = Some((ending.class, value));
-            let Some(value) = value.filter(|_| end > start.at) else { continue };
-            let bit = start.dictionary.class(ending.class).bit;
-            let posting = start.dictionary.posting(value);
-            for (reference, said) in posting.words().filter(|(_, said)| start.dictionary.is_of(*said, bit)) {
-                let is_same = |known: &Match| known.end == ending.end && known.reference == reference && !known.is_name;
-                let is_known = start.options.known.is_some_and(|known| known.has(reference));
-                let reasons = u64::from(ending.reasons).min(REASONS_MAX);
-                match self.matches[start.matches_from..].iter_mut().find(|known| is_same(known)) {
-                    Some(known) if (known.order >> REASONS & REASONS_MAX) <= reasons => {}
-                    // by fewer reasons
-                    Some(known) => {
-                        known.order = known.order & !(REASONS_MAX << REASONS) | reasons << REASONS;
-                        (known.stem, known.class, known.chain) = (at as u32, ending.class, ending.chain);
-                    }
-                    None if is_known => {}
-                    None => self.note(start, (at, end), walk, (reference, said), Some(&ending)),
-                }
+                Some(_) => {}
+                None if start.options.known.is_some_and(|known| known.has(reference)) => {}
+                None => self.note(start, (at, ending.end as usize), walk, (reference, said), Some(&ending)),
             }
         }
     }
 
     /// Finds what a number that begins at a place is counted by.
-    fn count(&mut self, dictionary: &Dictionary, text: &str, options: &Options<'_>, at: usize) {
+    #[inline]
+    fn count(&mut self, start: Start<'_>) {
+        let at = start.at;
         if !number::is_part(self.chars[at]) || (at > 0 && number::is_part(self.chars[at - 1])) {
             return;
         }
         let Some((end, value)) = number::number(&self.chars, at) else { return };
-        let matches_from = self.matches.len();
-        let mut start = Start { dictionary, text, options, at, matches_from, more: Vec::new() };
-        self.walk(&mut start, end, Some(value.unwrap_or(0)));
-        self.tell(&start, value);
+        let start = Start { matches_from: self.matches.len(), is_number: true, ..start };
+        self.walk(start, end);
+        self.tell(start, value);
     }
 
     /// Makes spans of what was found from a place.
-    fn tell(&mut self, start: &Start<'_>, number: Option<u64>) {
+    fn tell(&mut self, start: Start<'_>, number: Option<u64>) {
         let matches = &mut self.matches[start.matches_from..];
         matches.sort_unstable_by_key(|found| found.order);
-        let mut from = start.matches_from;
+        let mut from = start.matches_from as u32;
         let first = self.units[start.at];
-        for same in matches.chunk_by(|a, b| a.end == b.end) {
-            let end = same[0].end;
+        for same in matches.chunk_by(|a, b| a.order >> END == b.order >> END) {
+            let end = same[0].end();
             let behind = self.units[end as usize];
-            let more = start.more.iter().filter(|more| **more == end).count() as u32;
+            let to = from + same.len() as u32;
             self.spans.push(Found {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
-                matches: from as u32..(from + same.len()) as u32,
-                more,
+                matches: from..to,
+                unit: start.at as u32,
+                more: self.more.iter().filter(|more| **more == end).count() as u32,
                 number,
             });
-            from += same.len();
+            from = to;
         }
+        self.more.clear();
     }
 
-    /// The dictionary form of a match, folded: what of it stands in the text. Behind that comes the ending of its class.
+    /// What of the dictionary form of a match stands in the text. Behind that comes the ending of its class.
     pub(crate) fn stem(&self, span: &Found, found: &Match) -> &[char] {
-        let from = self.units.partition_point(|unit| unit.byte < span.bytes.start);
-        self.chars.get(from..found.stem as usize).unwrap_or_default()
+        let from = span.unit as usize;
+        self.chars.get(from..from + usize::from(found.stem_chars)).unwrap_or_default()
     }
 }
 
+#[inline]
 fn order(end: usize, respelled: bool, arrival: usize) -> u64 {
     let respelled = if respelled { RESPELLED } else { 0 };
-    u64::from(u32::MAX - end as u32) << 32 | respelled | (arrival as u64).min(ARRIVAL_MAX)
+    u64::from(!(end as u32)) << END | respelled | (arrival as u64).min(ARRIVAL_MAX)
 }

@@ -4,6 +4,9 @@
 //! `n`'s if its check says `n`. A node that ends a key and goes nowhere has the key's value in place of its base; one that ends a key and
 //! goes on has the value in a node of its own, to which code 0 leads.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// In place of a base: this node has a value, and leads nowhere.
 const IS_LEAF: u32 = 1 << 31;
 /// In a base: a key ends here, too.
@@ -16,7 +19,7 @@ const NODE_BYTES: usize = 8;
 
 /// Keys to walk along.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trie<'a>(&'a [u8]);
+pub(crate) struct Trie<'a>(&'a [[u8; NODE_BYTES]]);
 
 /// A place on a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub(crate) struct Node {
 
 impl<'a> Trie<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Trie<'a> {
-        Trie(bytes)
+        Trie(bytes.as_chunks().0)
     }
 
     /// Where all walks begin. A trie without a node is one without keys.
@@ -66,123 +69,133 @@ impl<'a> Trie<'a> {
 
     #[inline]
     fn node(self, at: u32) -> Option<(u32, u32)> {
-        let from = at as usize * NODE_BYTES;
-        let node = self.0.get(from..from + NODE_BYTES)?;
-        let (base, check) = node.split_first_chunk::<4>()?;
-        Some((u32::from_le_bytes(*base), u32::from_le_bytes(*check.first_chunk()?)))
+        let node = u64::from_le_bytes(*self.0.get(at as usize)?);
+        Some((node as u32, (node >> 32) as u32))
     }
 }
 
 /// Writes the trie of keys in order, none twice, none empty, of codes above 0.
 pub(crate) fn build(keys: &[(&[u16], u32)]) -> Vec<u8> {
-    let mut nodes = Nodes { nodes: Vec::new(), free_from: 1, next_free: Vec::new() };
-    nodes.reach(0);
-    nodes.nodes[0] = (0, 0);
-    let mut open = vec![(0_u32, 0_usize, keys.len(), 0_usize)];
-    if keys.is_empty() {
-        nodes.nodes[0].0 = IS_LEAF;
-        open.clear();
+    let mut nodes = Nodes { nodes: Vec::new(), free: Vec::new(), full_to: 0, looked_to: [0; LEVELS] };
+    nodes.take(0, 0);
+    nodes.nodes[0] = (if keys.is_empty() { IS_LEAF } else { 0 }, 0);
+    // those with many children first: those with one take what is left between
+    let mut open = BinaryHeap::new();
+    if !keys.is_empty() {
+        open.push(Unplaced::of(keys, 0, 0, keys.len(), 0));
     }
-    let (mut codes, mut ends) = (Vec::new(), Vec::new());
-    while let Some((node, from, to, depth)) = open.pop() {
-        let here = &keys[from..to];
-        let ending = (here[0].0.len() == depth).then_some(here[0].1);
-        if let (Some(value), 1) = (ending, here.len()) {
-            nodes.nodes[node as usize].0 = IS_LEAF | value;
-            continue;
-        }
-        codes.clear();
-        ends.clear();
-        if ending.is_some() {
-            codes.push(0);
-        }
+    let (mut codes, mut starts) = (Vec::new(), Vec::new());
+    while let Some(Unplaced { node: Reverse(node), from, to, depth, .. }) = open.pop() {
+        let ending = (keys[from].0.len() == depth).then_some(keys[from].1);
         let longer = from + usize::from(ending.is_some());
-        for (at, (key, _)) in keys[longer..to].iter().enumerate() {
-            if codes.last() != Some(&u32::from(key[depth])) {
-                codes.push(u32::from(key[depth]));
-                ends.push(longer + at);
+        codes.clear();
+        starts.clear();
+        for at in longer..to {
+            let code = u32::from(keys[at].0[depth]);
+            if codes.last() != Some(&code) {
+                codes.push(code);
+                starts.push(at);
             }
         }
-        ends.push(to);
-        let base = nodes.place(node, &codes);
-        nodes.nodes[node as usize].0 = base | if ending.is_some() { ENDS } else { 0 };
+        starts.push(to);
+        let ends = if ending.is_some() { ENDS } else { 0 };
+        let base = nodes.place(node, &codes, ending.is_some());
+        nodes.nodes[node as usize].0 = base | ends;
         if let Some(value) = ending {
             nodes.nodes[base as usize].0 = IS_LEAF | value;
         }
-        let stepped = &codes[usize::from(ending.is_some())..];
-        for (code, range) in stepped.iter().zip(ends.windows(2)).rev() {
-            open.push((base + code, range[0], range[1], depth + 1));
+        for (code, range) in codes.iter().zip(starts.windows(2)) {
+            let (child, from, to) = (base + code, range[0], range[1]);
+            if to - from == 1 && keys[from].0.len() == depth + 1 {
+                nodes.nodes[child as usize].0 = IS_LEAF | keys[from].1;
+            } else {
+                open.push(Unplaced::of(keys, child, from, to, depth + 1));
+            }
         }
     }
     nodes.nodes.iter().flat_map(|(base, check)| [base.to_le_bytes(), check.to_le_bytes()]).flatten().collect()
 }
 
+/// A node whose children have no place yet, in order of how many they are.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Unplaced {
+    children: usize,
+    node: Reverse<u32>,
+    /// Which keys go through it, and how long they are there.
+    from: usize,
+    to: usize,
+    depth: usize,
+}
+
+impl Unplaced {
+    fn of(keys: &[(&[u16], u32)], node: u32, from: usize, to: usize, depth: usize) -> Unplaced {
+        let children = keys[from..to].chunk_by(|a, b| a.0.get(depth) == b.0.get(depth)).count();
+        Unplaced { children, node: Reverse(node), from, to, depth }
+    }
+}
+
 /// The nodes while they are placed.
 struct Nodes {
     nodes: Vec<(u32, u32)>,
-    /// Nothing below is free.
-    free_from: u32,
-    /// From each node that is free, one behind it from which on to look for the next.
-    next_free: Vec<u32>,
+    /// A bit for each that is free; behind them all are.
+    free: Vec<u64>,
+    /// In words of `free`: nothing before is free.
+    full_to: usize,
+    /// For so many children at once, where what is before has been looked through in vain.
+    looked_to: [usize; LEVELS],
 }
 
-/// So many places are tried for the children of a node before they go to the end.
-const TRIES_MAX: usize = 64;
+/// More children than these are looked for alike.
+const LEVELS: usize = 16;
+
+/// So many times 64 bases are tried before what was looked through is given up.
+const TRIES_MAX: usize = 1024;
 
 impl Nodes {
-    fn reach(&mut self, at: u32) {
+    fn take(&mut self, at: u32, node: u32) {
         let len = self.nodes.len().max(at as usize + 1);
         self.nodes.resize(len, (0, FREE));
-        self.next_free.resize(len, 0);
+        self.free.resize(len.div_ceil(64), u64::MAX);
+        self.nodes[at as usize] = (0, node);
+        self.free[at as usize / 64] &= !(1 << (at % 64));
     }
 
-    fn is_free(&self, at: u32) -> bool {
-        self.nodes.get(at as usize).is_none_or(|(_, check)| *check == FREE)
-    }
-
-    /// The first that is free from here on.
-    fn free(&mut self, from: u32) -> u32 {
-        let mut at = from;
-        while !self.is_free(at) {
-            let next = self.next_free[at as usize];
-            at = if next > at { next } else { at + 1 };
-        }
-        // who asks for one of those between again has a shorter way
-        let mut back = from;
-        while back < at {
-            let next = self.next_free[back as usize].max(back + 1);
-            self.next_free[back as usize] = at;
-            back = next;
-        }
-        at
+    /// Which of 64 from a place on are free.
+    fn free_from(&self, at: usize) -> u64 {
+        let word = |at: usize| self.free.get(at).copied().unwrap_or(u64::MAX);
+        let (low, shift) = (word(at / 64), at % 64);
+        if shift == 0 { low } else { low >> shift | word(at / 64 + 1) << (64 - shift) }
     }
 
     /// Gives a node its children, and returns its base.
-    fn place(&mut self, node: u32, codes: &[u32]) -> u32 {
-        let first = codes[0];
-        let mut at = self.free(self.free_from);
-        self.free_from = at;
+    fn place(&mut self, node: u32, codes: &[u32], has_value: bool) -> u32 {
+        let value = has_value.then_some(0);
+        let all = || value.into_iter().chain(codes.iter().copied());
+        let first = all().next().unwrap_or(0) as usize;
+        let level = all().take(LEVELS).count() - 1;
+        while self.free.get(self.full_to) == Some(&0) {
+            self.full_to += 1;
+        }
+        let from = (self.looked_to[level].max(self.full_to) * 64).saturating_sub(first);
         let mut tries = 0;
-        loop {
-            if at >= first.max(1)
-                && codes.iter().all(|code| self.is_free(at - first + code))
-                && at - first + codes[0] != 0
-            {
-                break;
+        let base = loop {
+            let at = from + tries * 64;
+            let mut fits = u64::MAX;
+            for code in all() {
+                fits &= self.free_from(at + code as usize);
+                if fits == 0 {
+                    break;
+                }
+            }
+            if fits != 0 {
+                break (at + fits.trailing_zeros() as usize) as u32;
             }
             tries += 1;
-            let behind = self.nodes.len() as u32;
-            at = if tries > TRIES_MAX && at < behind { self.free(behind.max(first)) } else { self.free(at + 1) };
+        };
+        if tries > TRIES_MAX {
+            self.looked_to[level] = self.looked_to[level].max((from + tries * 32) / 64);
         }
-        // what was passed over by so many is looked at no more
-        if tries > TRIES_MAX && self.free_from + 4096 < at {
-            self.free_from += 64;
-        }
-        let base = at - first;
-        for code in codes {
-            self.reach(base + code);
-            self.nodes[(base + code) as usize] = (0, node);
-        }
+        all().for_each(|code| self.take(base + code, node));
         base
     }
 }
