@@ -3,7 +3,7 @@
 
 use crate::bytes::Cursor;
 use crate::compile::{CLASSES_MAX, KIND, ONE_NAME};
-use crate::endings::classes_of_entries;
+use crate::endings::{bit, classes_of_entries};
 use crate::error::{Error, ErrorKind};
 use crate::file::{Layout, Part};
 use crate::grammar::{Class, grammar};
@@ -29,12 +29,10 @@ pub struct Dictionary {
 pub(crate) struct Inflected {
     ending: [u32; ENDING_CODES_MAX],
     ending_len: u8,
-    /// In the kinds of its words.
-    pub(crate) bit: u64,
     pub(crate) after_kanji: bool,
     /// The first class that has this ending, and stands behind the same.
     pub(crate) same: u16,
-    /// Whether the ending is a word of it by itself: する, いい.
+    /// Whether the ending is a word by itself, of one that has the ending: する, いい.
     pub(crate) is_word: bool,
 }
 
@@ -110,23 +108,22 @@ impl Dictionary {
     }
 
     fn inflected(&self) -> Vec<Inflected> {
-        let (keys, mut bits) = (self.keys(), 0..);
+        let keys = self.keys();
         let classes = grammar().classes();
-        let class = |class: &Class| {
+        let class = |(number, class): (usize, &Class)| {
             let mut ending = [0; ENDING_CODES_MAX];
             ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = keys.code(c));
-            let bit = if class.parts_of_speech.is_empty() { 0 } else { bits.next().map_or(0, |bit| 1 << bit) };
             let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
             let is_same = |other: &Class| other.ending == class.ending && other.after_kanji == class.after_kanji;
             let same = classes.iter().position(is_same).unwrap_or(0) as u16;
-            let mut inflected =
-                Inflected { ending, ending_len, bit, after_kanji: class.after_kanji, same, is_word: false };
+            let mut inflected = Inflected { ending, ending_len, after_kanji: class.after_kanji, same, is_word: false };
             let node = inflected.ending().iter().try_fold(keys.trie.root(), |node, code| keys.trie.step(node, *code));
             let value = node.and_then(|node| keys.trie.value(node)).filter(|_| !class.after_kanji);
-            inflected.is_word = value.is_some_and(|value| keys.words(value).any(|(_, said)| keys.is_of(said, bit)));
+            inflected.is_word =
+                value.is_some_and(|value| keys.words(value).any(|(_, said)| keys.is_of(said, bit(grammar(), number))));
             inflected
         };
-        classes.iter().map(class).collect()
+        classes.iter().enumerate().map(class).collect()
     }
 
     /// Reads the whole file and compares it with its checksums. Without it a damaged file is harmless too: what it says may be wrong, or

@@ -19,8 +19,10 @@ const STEPS_MAX: usize = 2048;
 /// An ending that begins at some place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
-    /// Of the word that it is an ending of; the stem stands before it.
+    /// Of the word that it is an ending of; the stem stands before it. Of several classes with one dictionary ending, the first.
     pub(crate) class: u16,
+    /// All of them, as bits of those that entries have.
+    pub(crate) classes: u64,
     /// How many reasons there are for it.
     pub(crate) reasons: u16,
     /// Where it ends.
@@ -97,10 +99,28 @@ struct State {
     empty: Vec<Empty>,
 }
 
+impl State {
+    /// Whether an arc may begin with a character.
+    #[inline]
+    fn may_begin(&self, c: char) -> bool {
+        match kana(c) {
+            Some(bit) => self.begin & bit != 0,
+            None => self.begin_otherwise,
+        }
+    }
+
+    /// Whether there is something here before a character.
+    #[inline]
+    fn goes_on(&self, next: Option<&char>) -> bool {
+        !self.empty.is_empty() || next.is_some_and(|next| self.may_begin(*next))
+    }
+}
+
 /// An ending of no text.
 #[derive(Debug, Clone)]
 struct Empty {
     class: u16,
+    classes: u64,
     rules: Range<u32>,
     reasons: u16,
 }
@@ -111,8 +131,9 @@ struct Arc {
     label: Range<u32>,
     /// None where the word ends.
     target: Option<u16>,
-    /// From the start: which class it is an ending of.
+    /// From the start: which class it is an ending of, and all for which it is the same.
     class: u16,
+    classes: u64,
     rules: Range<u32>,
     reasons: u16,
 }
@@ -134,6 +155,7 @@ impl Endings {
         for (class, _) in classes.iter().enumerate().filter(|(_, class)| !class.parts_of_speech.is_empty()) {
             endings.join(grammar, class, true, &mut arcs, &mut empty);
         }
+        let (arcs, empty) = (endings.united(grammar, arcs), endings.united_empty(grammar, empty));
         endings.add_state(arcs, empty);
         endings
     }
@@ -146,9 +168,9 @@ impl Endings {
             if this.stands && !(is_start && rules.is_empty()) {
                 let (range, reasons) = self.rules(grammar, &rules);
                 if this.ending.is_empty() {
-                    empty.push(Empty { class: class as u16, rules: range, reasons });
+                    empty.push(Empty { class: class as u16, classes: bit(grammar, class), rules: range, reasons });
                 } else {
-                    arcs.extend(self.arc(this.ending, None, class, range, reasons));
+                    arcs.extend(self.arc(this.ending, None, (class, bit(grammar, class)), range, reasons));
                 }
             }
             for (number, rule) in grammar.rules().iter().enumerate().filter(|(_, rule)| rule.class == at) {
@@ -159,10 +181,59 @@ impl Endings {
                     open.push((rule.result, rules));
                 } else {
                     let (range, reasons) = self.rules(grammar, &rules);
-                    arcs.extend(self.arc(label, Some(rule.result as u16), class, range, reasons));
+                    arcs.extend(self.arc(
+                        label,
+                        Some(rule.result as u16),
+                        (class, bit(grammar, class)),
+                        range,
+                        reasons,
+                    ));
                 }
             }
         }
+    }
+
+    /// Arcs of several classes that look and mean the same made one.
+    fn united(&self, grammar: &Grammar, arcs: Vec<Arc>) -> Vec<Arc> {
+        let mut united = Vec::<Arc>::new();
+        for arc in arcs {
+            let label = |arc: &Arc| &self.labels[arc.label.start as usize..arc.label.end as usize];
+            let is_same = |known: &&mut Arc| {
+                (label(known), known.target) == (label(&arc), arc.target)
+                    && self.is_same(grammar, (known.class, &known.rules), (arc.class, &arc.rules))
+            };
+            match united.iter_mut().find(is_same) {
+                Some(known) => known.classes |= arc.classes,
+                None => united.push(arc),
+            }
+        }
+        united
+    }
+
+    fn united_empty(&self, grammar: &Grammar, all: Vec<Empty>) -> Vec<Empty> {
+        let mut united = Vec::<Empty>::new();
+        for empty in all {
+            let is_same =
+                |known: &&mut Empty| self.is_same(grammar, (known.class, &known.rules), (empty.class, &empty.rules));
+            match united.iter_mut().find(is_same) {
+                Some(known) => known.classes |= empty.classes,
+                None => united.push(empty),
+            }
+        }
+        united
+    }
+
+    /// Whether words of two classes look the same before an ending, and have it for the same reasons.
+    fn is_same(&self, grammar: &Grammar, a: (u16, &Range<u32>), b: (u16, &Range<u32>)) -> bool {
+        let class = |class: u16| {
+            let class = &grammar.classes()[usize::from(class)];
+            (class.ending, class.after_kanji)
+        };
+        let reasons = |rules: &Range<u32>| {
+            let rules = self.rules[rules.start as usize..rules.end as usize].iter();
+            rules.filter_map(|rule| grammar.rules()[usize::from(*rule)].reason).collect::<Vec<_>>()
+        };
+        class(a.0) == class(b.0) && reasons(a.1) == reasons(b.1)
     }
 
     fn rules(&mut self, grammar: &Grammar, rules: &[u16]) -> (Range<u32>, u16) {
@@ -172,11 +243,18 @@ impl Endings {
         (from..self.rules.len() as u32, reasons as u16)
     }
 
-    fn arc(&mut self, label: &str, target: Option<u16>, class: usize, rules: Range<u32>, reasons: u16) -> Option<Arc> {
+    fn arc(
+        &mut self,
+        label: &str,
+        target: Option<u16>,
+        (class, classes): (usize, u64),
+        rules: Range<u32>,
+        reasons: u16,
+    ) -> Option<Arc> {
         let from = self.labels.len() as u32;
         self.labels.extend(label.chars());
         let first = label.chars().next()?;
-        Some(Arc { first, label: from..self.labels.len() as u32, target, class: class as u16, rules, reasons })
+        Some(Arc { first, label: from..self.labels.len() as u32, target, class: class as u16, classes, rules, reasons })
     }
 
     fn add_state(&mut self, mut arcs: Vec<Arc>, empty: Vec<Empty>) {
@@ -198,7 +276,7 @@ impl Endings {
     pub(crate) fn empty<'a>(&'a self, chains: &'a mut Chains) -> impl Iterator<Item = Ending> + use<'a> {
         self.states[self.start].empty.iter().map(|empty| {
             let chain = chains.add(Chain::NONE, &empty.rules);
-            Ending { class: empty.class, reasons: empty.reasons, end: 0, chain }
+            Ending { class: empty.class, classes: empty.classes, reasons: empty.reasons, end: 0, chain }
         })
     }
 
@@ -207,77 +285,75 @@ impl Endings {
         let text = &text[..text.len().min(from + ENDING_CHARS_MAX)];
         let mut steps = 0;
         open.0.clear();
-        self.open(&self.states[self.start], (from, Chain::NONE, 0, None), text, open);
-        while let Some((arc, at, before, reasons, class)) = open.0.pop() {
+        self.open(
+            self.start,
+            Begun { at: from as u32, chain: Chain::NONE, reasons: 0, class: NO_CLASS, classes: 0 },
+            text,
+            open,
+        );
+        while let Some((arc, begun)) = open.0.pop() {
             steps += 1;
             if steps > STEPS_MAX {
                 return;
             }
             let arc = &self.arcs[arc as usize];
-            let label = &self.labels[arc.label.start as usize..arc.label.end as usize];
-            let at = at as usize;
-            if !text[at..].starts_with(label) {
+            let (class, classes) =
+                if begun.class == NO_CLASS { (arc.class, arc.classes) } else { (begun.class, begun.classes) };
+            let at = begun.at + (arc.label.end - arc.label.start);
+            let chain = chains.add(begun.chain, &arc.rules);
+            let begun = Begun { at, chain, reasons: begun.reasons + arc.reasons, class, classes };
+            let Some(state) = arc.target else {
+                out.push(Ending { class, classes, reasons: begun.reasons, end: at, chain });
                 continue;
+            };
+            for empty in &self.states[usize::from(state)].empty {
+                let chain = if empty.rules.is_empty() { chain } else { chains.add(chain, &empty.rules) };
+                out.push(Ending { class, classes, reasons: begun.reasons + empty.reasons, end: at, chain });
             }
-            let (end, class) = (at + label.len(), class.unwrap_or(arc.class));
-            let chain = chains.add(before, &arc.rules);
-            let reasons = reasons + arc.reasons;
-            match arc.target {
-                None => out.push(Ending { class, reasons, end: end as u32, chain }),
-                Some(state) => {
-                    self.visit(usize::from(state), (end, chain, reasons, Some(class)), text, open, chains, out)
-                }
-            }
+            self.open(state.into(), begun, text, open);
         }
     }
 
-    /// Ends in a state where a word may end as it is, and goes on from it.
-    fn visit(
-        &self,
-        state: usize,
-        (at, chain, reasons, class): (usize, Chain, u16, Option<u16>),
-        text: &[char],
-        open: &mut Open,
-        chains: &mut Chains,
-        out: &mut Vec<Ending>,
-    ) {
-        let state = &self.states[state];
-        for empty in &state.empty {
-            let chain = if empty.rules.is_empty() { chain } else { chains.add(chain, &empty.rules) };
-            let class = class.unwrap_or(empty.class);
-            out.push(Ending { class, reasons: reasons + empty.reasons, end: at as u32, chain });
-        }
-        self.open(state, (at, chain, reasons, class), text, open);
-    }
-
-    /// Opens the arcs of a state that go on with what is there.
+    /// Opens the arcs of a state whose text is there.
     #[inline]
-    fn open(
-        &self,
-        state: &State,
-        (at, chain, reasons, class): (usize, Chain, u16, Option<u16>),
-        text: &[char],
-        open: &mut Open,
-    ) {
-        let Some(next) = text.get(at) else { return };
-        let may_begin = match kana(*next) {
-            Some(bit) => state.begin & bit != 0,
-            None => state.begin_otherwise,
-        };
-        if !may_begin {
+    fn open(&self, state: usize, begun: Begun, text: &[char], open: &mut Open) {
+        let Some(behind) = text.get(begun.at as usize..) else { return };
+        let Some(next) = behind.first() else { return };
+        let state = &self.states[state];
+        if !state.may_begin(*next) {
             return;
         }
         let arcs = &self.arcs[state.arcs.start as usize..state.arcs.end as usize];
         let from = arcs.partition_point(|arc| arc.first < *next);
-        let these = arcs[from..].iter().take_while(|arc| arc.first == *next).count();
-        let from = state.arcs.start + from as u32;
-        open.0.extend((from..from + these as u32).rev().map(|arc| (arc, at as u32, chain, reasons, class)));
+        let these = arcs[from..].iter().take_while(|arc| arc.first == *next);
+        for (number, arc) in these.enumerate() {
+            let label = &self.labels[arc.label.start as usize..arc.label.end as usize];
+            let is_there = label.len() <= behind.len() && label.iter().zip(behind).all(|(a, b)| a == b);
+            if is_there
+                && arc.target.is_none_or(|state| self.states[usize::from(state)].goes_on(behind.get(label.len())))
+            {
+                open.0.push((state.arcs.start + (from + number) as u32, begun));
+            }
+        }
     }
 }
 
 /// Arcs to follow.
 #[derive(Debug, Default)]
-pub(crate) struct Open(Vec<(u32, u32, Chain, u16, Option<u16>)>);
+pub(crate) struct Open(Vec<(u32, Begun)>);
+
+/// What has been read of an ending.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    at: u32,
+    chain: Chain,
+    reasons: u16,
+    class: u16,
+    classes: u64,
+}
+
+/// Before the first arc, which says of which class it is an ending.
+const NO_CLASS: u16 = u16::MAX;
 
 /// Hiragana as one bit of so many.
 fn kana(c: char) -> Option<u128> {
@@ -287,4 +363,15 @@ fn kana(c: char) -> Option<u128> {
 /// The classes that entries of a dictionary have, in the order of their bits.
 pub(crate) fn classes_of_entries() -> impl Iterator<Item = &'static Class> {
     grammar().classes().iter().filter(|class| !class.parts_of_speech.is_empty())
+}
+
+/// The bit of a class, if entries have it.
+pub(crate) fn bit(grammar: &Grammar, class: usize) -> u64 {
+    let has_entries = |class: &&Class| !class.parts_of_speech.is_empty();
+    let classes = &grammar.classes()[..class];
+    if grammar.classes().get(class).is_some_and(|class| has_entries(&class)) {
+        1 << classes.iter().filter(has_entries).count()
+    } else {
+        0
+    }
 }

@@ -59,6 +59,8 @@ struct Unit {
     byte: u32,
     char: u32,
     script: Script,
+    /// Whether it is no other spelling of anything.
+    is_plain: bool,
 }
 
 /// Where something was found.
@@ -88,7 +90,7 @@ pub(crate) struct Match {
     pub(crate) is_name: bool,
 }
 
-/// The bits of a match's order, from the end of the match on, the longest first.
+/// The bits of a match's order, below the end of the match: the shortest first, since so they are found.
 const END: u32 = 32;
 const NAME: u64 = 1 << 31;
 const RESPELLED: u64 = 1 << 30;
@@ -100,7 +102,7 @@ const ARRIVAL_MAX: u64 = (1 << REASONS) - 1;
 
 impl Match {
     fn end(&self) -> u32 {
-        !((self.order >> END) as u32)
+        (self.order >> END) as u32
     }
 
     fn reasons(&self) -> u64 {
@@ -173,12 +175,15 @@ impl Reader {
                 *last = both;
                 unit.code = keys.code(both);
             } else {
-                self.chars.push(fold_but_kanji(c));
-                self.units.push(Unit { code: keys.code(c), byte: byte as u32, char: at, script: Script::of(c) });
+                let (folded, before) = (fold_but_kanji(c), self.chars.last());
+                let is_plain = before.is_none_or(|before| is_plain(*before, folded));
+                let (code, script) = (keys.code(c), Script::of(c));
+                self.chars.push(folded);
+                self.units.push(Unit { code, byte: byte as u32, char: at, script, is_plain });
             }
             at = at.saturating_add(1);
         }
-        self.units.push(Unit { code: 0, byte: text.len() as u32, char: at, script: Script::default() });
+        self.units.push(Unit { code: 0, byte: text.len() as u32, char: at, script: Script::default(), is_plain: true });
         self.endings_at.clear();
         self.endings_at.resize(self.units.len(), None);
     }
@@ -203,6 +208,12 @@ impl Reader {
             if at == to {
                 return;
             }
+            script = script.with(self.units[at].script);
+            if count == 1 && self.units[at].is_plain {
+                let Some(next) = start.keys.trie.step(walks[0].0, self.units[at].code) else { return };
+                walks[0].0 = next;
+                continue;
+            }
             let (mut next, mut found) = ([root; WALKS_MAX], 0);
             for walk in &walks[..count] {
                 self.step(start.keys, at, *walk, |walk| {
@@ -215,7 +226,6 @@ impl Reader {
             if found == 0 {
                 return;
             }
-            script = script.with(self.units[at].script);
             (walks, count) = (next, found);
         }
     }
@@ -336,6 +346,9 @@ impl Reader {
         last: &mut Option<(u16, Option<u32>)>,
     ) {
         let class = start.keys.class(ending.class);
+        if walk.0.is_leaf() && !class.ending().is_empty() {
+            return;
+        }
         let value = match *last {
             Some((same, value)) if same == class.same => value,
             _ => {
@@ -350,7 +363,7 @@ impl Reader {
         *last = Some((class.same, value));
         let Some(value) = value else { return };
         let reasons = u64::from(ending.reasons).min(REASONS_MAX);
-        for (reference, said) in start.keys.words(value).filter(|(_, said)| start.keys.is_of(*said, class.bit)) {
+        for (reference, said) in start.keys.words(value).filter(|(_, said)| start.keys.is_of(*said, ending.classes)) {
             let is_same = |known: &Match| known.end() == ending.end && known.reference == reference && !known.is_name;
             match self.matches[start.matches_from..].iter_mut().find(|known| is_same(known)) {
                 // by more reasons
@@ -382,13 +395,15 @@ impl Reader {
     /// Makes spans of what was found from a place.
     fn tell(&mut self, start: Start<'_>, number: Option<u64>) {
         let matches = &mut self.matches[start.matches_from..];
-        matches.sort_unstable_by_key(|found| found.order);
-        let mut from = start.matches_from as u32;
+        if !matches.is_sorted_by_key(|found| found.order) {
+            matches.sort_unstable_by_key(|found| found.order);
+        }
+        let mut to = (start.matches_from + matches.len()) as u32;
         let first = self.units[start.at];
-        for same in matches.chunk_by(|a, b| a.order >> END == b.order >> END) {
+        for same in matches.chunk_by(|a, b| a.end() == b.end()).rev() {
             let end = same[0].end();
             let behind = self.units[end as usize];
-            let to = from + same.len() as u32;
+            let from = to - same.len() as u32;
             self.spans.push(Found {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
@@ -397,7 +412,7 @@ impl Reader {
                 more: self.more.iter().filter(|more| **more == end).count() as u32,
                 number,
             });
-            from = to;
+            to = from;
         }
         self.more.clear();
     }
@@ -409,8 +424,17 @@ impl Reader {
     }
 }
 
+/// Whether a character behind another is no other spelling of anything, so that there is one step for it.
+fn is_plain(before: char, c: char) -> bool {
+    match c {
+        'ー' | '々' | 'ゝ' | 'ゞ' => false,
+        'あ' | 'い' | 'う' | 'え' | 'お' => !is_long(before, c),
+        _ => c != before || !is_kanji(c),
+    }
+}
+
 #[inline]
 fn order(end: usize, respelled: bool, arrival: usize) -> u64 {
     let respelled = if respelled { RESPELLED } else { 0 };
-    u64::from(!(end as u32)) << END | respelled | (arrival as u64).min(ARRIVAL_MAX)
+    (end as u64) << END | respelled | (arrival as u64).min(ARRIVAL_MAX)
 }

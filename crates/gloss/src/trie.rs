@@ -28,6 +28,14 @@ pub(crate) struct Node {
     base: u32,
 }
 
+impl Node {
+    /// Whether nothing follows.
+    #[inline]
+    pub(crate) fn is_leaf(self) -> bool {
+        self.base & IS_LEAF != 0
+    }
+}
+
 impl<'a> Trie<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Trie<'a> {
         Trie(bytes.as_chunks().0)
@@ -42,7 +50,7 @@ impl<'a> Trie<'a> {
     /// Where a code leads to.
     #[inline]
     pub(crate) fn step(self, from: Node, code: u32) -> Option<Node> {
-        if from.base & IS_LEAF != 0 || code == 0 {
+        if from.is_leaf() || code == 0 {
             return None;
         }
         self.child(from, code)
@@ -51,7 +59,7 @@ impl<'a> Trie<'a> {
     /// The value of the key that ends at a place.
     #[inline]
     pub(crate) fn value(self, at: Node) -> Option<u32> {
-        if at.base & IS_LEAF != 0 {
+        if at.is_leaf() {
             return Some(at.base & VALUE);
         }
         if at.base & ENDS == 0 {
@@ -90,8 +98,8 @@ pub(crate) fn build(keys: &[(&[u16], u32)]) -> Vec<u8> {
         let longer = from + usize::from(ending.is_some());
         codes.clear();
         starts.clear();
-        for at in longer..to {
-            let code = u32::from(keys[at].0[depth]);
+        for (at, (key, _)) in keys.iter().enumerate().take(to).skip(longer) {
+            let code = u32::from(key[depth]);
             if codes.last() != Some(&code) {
                 codes.push(code);
                 starts.push(at);
