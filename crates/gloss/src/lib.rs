@@ -16,6 +16,7 @@ mod known;
 mod number;
 mod reader;
 mod record;
+pub mod source;
 mod stream;
 mod trie;
 
