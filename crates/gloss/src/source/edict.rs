@@ -27,21 +27,28 @@ pub(super) fn format_of(sample: &str) -> Option<Format> {
     let mut entries = 0;
     let mut names = 0;
     let mut has_lists = false;
+    let mut has_title = false;
     for line in whole.lines().filter(|line| !line.trim().is_empty()).take(LINES_LOOKED_AT) {
         if let Some(title) = title_of(line) {
             if title.contains("ENAMDICT") {
                 return Some(Format::Enamdict);
             }
+            has_title = true;
             continue;
         }
-        // One line that is none is enough: a list of anything else has more.
-        let entry = entry_of(line).ok()?;
+        // Without a title one line that is no entry is enough: a list of anything else has more. With one the dictionary is damaged, which
+        // is said where it is read.
+        let entry = match entry_of(line) {
+            Ok(entry) => entry,
+            Err(_) if has_title => continue,
+            Err(_) => return None,
+        };
         entries += 1;
         names += usize::from(entry.is_name);
         has_lists |= entry.headwords.len() > 1 || entry.readings.len() > 1 || line.contains("/EntL");
     }
     match entries {
-        0 => None,
+        0 => has_title.then_some(Format::Edict),
         _ if names * 2 > entries => Some(Format::Enamdict),
         _ if has_lists => Some(Format::Edict2),
         _ => Some(Format::Edict),
@@ -88,7 +95,9 @@ fn entry_of(line: &str) -> Result<Entry, Error> {
     let Some((forms, senses)) = line.split_once(" /") else {
         return Err(Error::malformed("there is no gloss: a line is `headword [reading] /gloss/`"));
     };
-    let Some(senses) = senses.trim_end().strip_suffix('/') else {
+    // EDICT has words that wait for a gloss: nothing stands behind their first slash.
+    let senses = senses.trim_end();
+    let Some(senses) = senses.strip_suffix('/').or(senses.is_empty().then_some("")) else {
         return Err(Error::malformed("the line is cut: it does not end in a slash"));
     };
     let mut entry = Entry::default();
@@ -328,7 +337,8 @@ impl<'f> Head<'f> {
         let (mut kept, mut gloss) = (0, field);
         let mut rest = field;
         while let Some(group) = group_of(rest) {
-            let next = said_by(&group, entry, is_first && said.is_empty());
+            let is_of_name = entry.is_name || matches!(said.first(), Some(Said::Name(_)));
+            let next = said_by(&group, entry, is_first && said.is_empty(), is_of_name);
             let next = match next {
                 Said::Number => {
                     let this = group.content.parse().unwrap_or(0);
@@ -360,7 +370,7 @@ impl<'f> Head<'f> {
     }
 }
 
-fn said_by<'f>(group: &Group<'f>, entry: &Entry, is_first: bool) -> Said<'f> {
+fn said_by<'f>(group: &Group<'f>, entry: &Entry, is_first: bool, is_of_name: bool) -> Said<'f> {
     let content = group.content;
     let all = |separators: &[char], kinds: &[Kind]| {
         let mut codes = content.split(separators).map(|code| codes::kind_of(code.trim()));
@@ -372,16 +382,13 @@ fn said_by<'f>(group: &Group<'f>, entry: &Entry, is_first: bool) -> Said<'f> {
     if content.len() <= 3 && content.bytes().all(|byte| byte.is_ascii_digit()) {
         return Said::Number;
     }
-    if is_first || entry.is_name {
+    if is_first || is_of_name {
         let is_name = content.split(',').all(|code| codes::kind_of_name(code).is_some());
         if is_name {
             return Said::Name(content);
         }
     }
-    if entry.is_name {
-        return Said::Words(content);
-    }
-    if all(&[','], &[Kind::PartOfSpeech]) {
+    if !is_of_name && all(&[','], &[Kind::PartOfSpeech]) {
         return Said::PartsOfSpeech(content);
     }
     if all(&[',', ';'], &[Kind::Field, Kind::Remark]) {
@@ -410,16 +417,11 @@ fn said_by<'f>(group: &Group<'f>, entry: &Entry, is_first: bool) -> Said<'f> {
     Said::Words(content)
 }
 
-/// Whether it names the language from which a word comes: `fre:`, `ger: Arbeit`.
+/// Whether it names the language from which a word comes: `fre:`, `ger: Arbeit`, `wasei: model gun` (English made in Japan).
 fn is_origin(content: &str) -> bool {
-    match content.split_once(':') {
-        Some((code, _)) => {
-            code.len() == 3
-                && code.bytes().all(|byte| byte.is_ascii_lowercase())
-                && codes::kind_of(code) != Some(Kind::Dialect)
-        }
-        None => false,
-    }
+    let Some((code, _)) = content.split_once(':') else { return false };
+    let is_language = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_lowercase());
+    code == "wasei" || is_language && codes::kind_of(code) != Some(Kind::Dialect)
 }
 
 /// A gloss without the language that stands behind it.

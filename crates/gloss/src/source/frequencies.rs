@@ -49,8 +49,9 @@ pub fn read_frequencies(input: impl Read) -> Result<Vec<Frequency>, Error> {
             Order::CountFirst => (second, first),
         };
         let count = count.parse().map_err(|_| Error::malformed(format!("{count:.20?} is no count")))?;
+        // Lists that a segmenter counted have spaces among their words.
         if word.is_empty() {
-            return Err(Error::malformed("there is no word"));
+            return Ok(());
         }
         if list.len() == WORDS_MAX {
             return Err(Error::new(ErrorKind::TooLarge, format!("there are more than {WORDS_MAX} words")));

@@ -186,7 +186,7 @@ impl<'l> Document<'l> {
             return Err(Error::malformed("elements are too deep in one another"));
         }
         match (&mut self.draft, name) {
-            (None, "entry") => {
+            (None, "entry") if self.depth == 2 => {
                 self.draft = Some(Draft::default());
                 self.replaced_bytes = 0;
             }
