@@ -424,12 +424,25 @@ fn is_origin(content: &str) -> bool {
     code == "wasei" || is_language && codes::kind_of(code) != Some(Kind::Dialect)
 }
 
-/// A gloss without the language that stands behind it.
+/// A gloss without the language that stands behind it: `cat (ger: Katze)`, `lift (wasei: moving (stairs))`.
 fn without_origin(gloss: &str) -> &str {
-    match gloss.trim_end().strip_suffix(')').and_then(|inner| inner.rsplit_once('(')) {
-        Some((before, content)) if is_origin(content) => before,
-        _ => gloss,
+    let trimmed = gloss.trim_end();
+    if !trimmed.ends_with(')') {
+        return gloss;
     }
+    let mut depth = 0_usize;
+    for (place, character) in trimmed.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let content = &trimmed[place + 1..trimmed.len() - 1];
+            return if is_origin(content) { &trimmed[..place] } else { gloss };
+        }
+    }
+    gloss
 }
 
 /// Something in parentheses or braces.
