@@ -64,13 +64,13 @@ pub type Taker<'t> = &'t mut dyn FnMut(Entry) -> Result<(), Error>;
 pub const DEFAULT_LANGUAGE: &str = "eng";
 
 /// Headwords, and readings, of an entry; JMdict has up to 19.
-const FORMS_MAX: usize = 1024;
+const ENTRY_FORMS_MAX: usize = 1024;
 
 /// Senses of an entry; JMdict has up to 143 in all languages.
-const SENSES_MAX: usize = 1024;
+const ENTRY_SENSES_MAX: usize = 1024;
 
 /// Parts of speech of an entry; JMdict has up to 6.
-const CODES_MAX: usize = 64;
+const ENTRY_CODES_MAX: usize = 64;
 
 /// Reads a source: JMdict or JMnedict (XML), EDICT, EDICT2 or ENAMDICT, in UTF-8 or EUC-JP, compressed by gzip or not.
 ///

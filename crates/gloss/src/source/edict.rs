@@ -10,7 +10,7 @@
 use super::codes::{self, Kind};
 use super::jmdict::date_after;
 use super::text::Measured;
-use super::{CODES_MAX, Entry, Error, FORMS_MAX, Format, SENSES_MAX, Source, Taker, too_many};
+use super::{ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, Format, Source, Taker, too_many};
 use crate::entry::{Headword, Priority, Reading, Sense};
 use std::io::Read;
 
@@ -117,8 +117,8 @@ fn entry_of(line: &str) -> Result<Entry, Error> {
 
 fn take_headwords(entry: &mut Entry, list: &str) -> Result<(), Error> {
     for form in split_outside(list, ';') {
-        if entry.headwords.len() == FORMS_MAX {
-            return Err(too_many("headwords", FORMS_MAX));
+        if entry.headwords.len() == ENTRY_FORMS_MAX {
+            return Err(too_many("headwords", ENTRY_FORMS_MAX));
         }
         let (text, groups) = form_of(form)?;
         let mut headword = Headword { text: text.to_owned(), ..Headword::default() };
@@ -135,8 +135,8 @@ fn take_headwords(entry: &mut Entry, list: &str) -> Result<(), Error> {
 
 fn take_readings(entry: &mut Entry, list: &str) -> Result<(), Error> {
     for form in split_outside(list, ';') {
-        if entry.readings.len() == FORMS_MAX {
-            return Err(too_many("readings", FORMS_MAX));
+        if entry.readings.len() == ENTRY_FORMS_MAX {
+            return Err(too_many("readings", ENTRY_FORMS_MAX));
         }
         let (text, groups) = form_of(form)?;
         let mut reading = Reading { text: text.to_owned(), ..Reading::default() };
@@ -218,8 +218,8 @@ fn end_sense(entry: &mut Entry, sense: &mut Sense) -> Result<(), Error> {
     if ended.glosses.is_empty() {
         return Ok(());
     }
-    if entry.senses.len() == SENSES_MAX {
-        return Err(too_many("senses", SENSES_MAX));
+    if entry.senses.len() == ENTRY_SENSES_MAX {
+        return Err(too_many("senses", ENTRY_SENSES_MAX));
     }
     entry.senses.push(ended);
     Ok(())
@@ -235,8 +235,8 @@ fn take_head(entry: &mut Entry, sense: &mut Sense, head: &Head) -> Result<(), Er
                 }
                 states_parts = true;
                 sense.parts_of_speech.extend(codes.split(',').map(|code| code.trim().to_owned()));
-                if sense.parts_of_speech.len() > CODES_MAX {
-                    return Err(too_many("parts of speech", CODES_MAX));
+                if sense.parts_of_speech.len() > ENTRY_CODES_MAX {
+                    return Err(too_many("parts of speech", ENTRY_CODES_MAX));
                 }
             }
             Said::Name(codes) => {

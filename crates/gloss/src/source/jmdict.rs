@@ -5,7 +5,9 @@
 
 use super::recognise::unrecognised;
 use super::text::Measured;
-use super::{CODES_MAX, DEFAULT_LANGUAGE, Entry, Error, FORMS_MAX, Format, SENSES_MAX, Source, Taker, too_many};
+use super::{
+    DEFAULT_LANGUAGE, ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, Format, Source, Taker, too_many,
+};
 use crate::entry::{Headword, Priority, Reading, Sense};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -192,14 +194,14 @@ impl<'l> Document<'l> {
             }
             (None, _) => {}
             (Some(_), "entry") => return Err(Error::malformed("an entry stands in another")),
-            (Some(draft), "k_ele") if draft.entry.headwords.len() == FORMS_MAX => {
-                return Err(too_many("headwords", FORMS_MAX));
+            (Some(draft), "k_ele") if draft.entry.headwords.len() == ENTRY_FORMS_MAX => {
+                return Err(too_many("headwords", ENTRY_FORMS_MAX));
             }
-            (Some(draft), "r_ele") if draft.entry.readings.len() == FORMS_MAX => {
-                return Err(too_many("readings", FORMS_MAX));
+            (Some(draft), "r_ele") if draft.entry.readings.len() == ENTRY_FORMS_MAX => {
+                return Err(too_many("readings", ENTRY_FORMS_MAX));
             }
-            (Some(draft), "sense" | "trans") if draft.entry.senses.len() == SENSES_MAX => {
-                return Err(too_many("senses", SENSES_MAX));
+            (Some(draft), "sense" | "trans") if draft.entry.senses.len() == ENTRY_SENSES_MAX => {
+                return Err(too_many("senses", ENTRY_SENSES_MAX));
             }
             (Some(draft), "k_ele") => draft.entry.headwords.push(Headword::default()),
             (Some(draft), "r_ele") => draft.entry.readings.push(Reading::default()),
@@ -332,8 +334,8 @@ impl Draft {
             Field::ReadingApart => last(&mut entry.readings)?.is_apart = true,
             Field::PartOfSpeech => {
                 let parts = &mut within(sense)?.sense.parts_of_speech;
-                if parts.len() == CODES_MAX || stated.len() == CODES_MAX {
-                    return Err(too_many("parts of speech", CODES_MAX));
+                if parts.len() == ENTRY_CODES_MAX || stated.len() == ENTRY_CODES_MAX {
+                    return Err(too_many("parts of speech", ENTRY_CODES_MAX));
                 }
                 parts.push(text.to_owned());
                 if !stated.iter().any(|part| part == text) {
