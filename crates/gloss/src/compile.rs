@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::file;
 use crate::fold::{Script, fold, is_katakana, voiced};
 use crate::record::{Named, put_names, put_word};
+use crate::source::{Frequency, Level, Source};
 use crate::trie;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,7 +43,7 @@ pub struct Builder {
     name_text: String,
     name_notes: Vec<u32>,
     sources: Vec<(String, String, u64)>,
-    levels: HashMap<String, Vec<(String, u8)>>,
+    levels: HashMap<String, Vec<(Option<String>, u8)>>,
     bands: HashMap<String, u8>,
     kinds: HashMap<u64, u32>,
 }
@@ -87,6 +88,10 @@ struct NameRow {
     glosses: Range<usize>,
 }
 
+/// So many words are as frequent as each other, in JMdict's bands; and so many bands there are.
+const BAND: u32 = 500;
+const BAND_MAX: u32 = 60;
+
 /// Stands between the glosses of a name, none of which has it.
 const BETWEEN: char = '\n';
 
@@ -96,25 +101,29 @@ impl Builder {
         Builder::default()
     }
 
-    /// Says where entries come from, as it is to be shown with them: a title, when it was made, how many entries.
-    pub fn source(&mut self, title: &str, created: &str, entries: u64) {
-        self.sources.push((title.to_owned(), created.to_owned(), entries));
+    /// Says of what was read where its entries come from and what its codes mean, so that both can be shown.
+    pub fn source(&mut self, source: &Source) {
+        let created = source.created.clone().unwrap_or_default();
+        self.sources.push((source.title.clone(), created, source.entries));
+        for (code, words) in &source.tags {
+            let number = self.tags.number(code);
+            words.clone_into(&mut self.tags.codes[number as usize].1);
+        }
     }
 
-    /// Says what a code means.
-    pub fn tag(&mut self, code: &str, words: &str) {
-        let number = self.tags.number(code);
-        words.clone_into(&mut self.tags.codes[number as usize].1);
+    /// Says on which level of the JLPT words are, before they are added.
+    pub fn levels(&mut self, levels: &[Level]) {
+        for Level { word, reading, level } in levels {
+            self.levels.entry(word.clone()).or_default().push((reading.clone(), *level));
+        }
     }
 
-    /// Says on which level of the JLPT a word is, 5 the first; before the word is added.
-    pub fn level(&mut self, word: &str, reading: &str, level: u8) {
-        self.levels.entry(word.to_owned()).or_default().push((reading.to_owned(), level));
-    }
-
-    /// Says how frequent a word is, where its source does not: which 500 it is among, 1 the most frequent; before the word is added.
-    pub fn band(&mut self, word: &str, band: u8) {
-        self.bands.entry(word.to_owned()).or_insert(band);
+    /// Says how frequent words are of which their source does not, before they are added.
+    pub fn frequencies(&mut self, frequencies: &[Frequency]) {
+        for Frequency { word, rank, .. } in frequencies {
+            let band = (rank.saturating_sub(1) / BAND + 1).min(BAND_MAX) as u8;
+            self.bands.entry(word.clone()).or_insert(band);
+        }
     }
 
     /// Adds an entry.
@@ -175,7 +184,8 @@ impl Builder {
 
     fn level_of(&self, entry: &Entry) -> u8 {
         let written = entry.headwords.iter().map(|form| &form.text).chain(entry.readings.iter().map(|form| &form.text));
-        let is_read = |reading: &String| reading.is_empty() || entry.readings.iter().any(|form| form.text == *reading);
+        let has = |reading: &String| entry.readings.iter().any(|form| form.text == *reading);
+        let is_read = |reading: &Option<String>| reading.as_ref().is_none_or(has);
         let said = written.filter_map(|text| self.levels.get(text)).flatten();
         said.filter(|(reading, _)| is_read(reading)).map(|(_, level)| *level).max().unwrap_or(0)
     }

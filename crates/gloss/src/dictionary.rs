@@ -3,7 +3,7 @@
 
 use crate::bytes::Cursor;
 use crate::compile::{CLASSES_MAX, KIND, ONE_NAME};
-use crate::endings::{bit, classes_of_entries};
+use crate::endings::classes_of_entries;
 use crate::error::{Error, ErrorKind};
 use crate::file::{Layout, Part};
 use crate::grammar::{Class, grammar};
@@ -19,7 +19,7 @@ pub struct Dictionary {
     file: Storage,
     layout: Layout,
     tags: Vec<Tag>,
-    sources: Vec<Source>,
+    sources: Vec<Origin>,
     classes: Vec<Inflected>,
     kinds: Vec<u64>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Inflected {
     pub(crate) after_kanji: bool,
     /// The first class that has this ending, and stands behind the same.
     pub(crate) same: u16,
-    /// Whether the ending is a word by itself, of one that has the ending: する, いい.
+    /// Whether the ending is a word by itself: する, いい.
     pub(crate) is_word: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Tag {
 
 /// Where entries come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct Origin {
     /// What the source is called.
     pub title: String,
     /// When it was made, as it says itself; empty where it does not.
@@ -78,7 +78,8 @@ impl Dictionary {
     ///
     /// The file must not be changed while it is open, only replaced by another one under its name, as the build does it.
     pub fn open(path: &Path) -> Result<Dictionary, Error> {
-        let failed = |error| Error::new(ErrorKind::Io, format!("{} cannot be opened", path.display())).because(error);
+        let failed =
+            |error| Error::new(ErrorKind::Input, format!("{} cannot be opened", path.display())).because(error);
         let file = File::open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(Error::new(ErrorKind::Refused, format!("{} is no file", path.display())));
@@ -110,7 +111,7 @@ impl Dictionary {
     fn inflected(&self) -> Vec<Inflected> {
         let keys = self.keys();
         let classes = grammar().classes();
-        let class = |(number, class): (usize, &Class)| {
+        let class = |class: &Class| {
             let mut ending = [0; ENDING_CODES_MAX];
             ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = keys.code(c));
             let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
@@ -119,11 +120,10 @@ impl Dictionary {
             let mut inflected = Inflected { ending, ending_len, after_kanji: class.after_kanji, same, is_word: false };
             let node = inflected.ending().iter().try_fold(keys.trie.root(), |node, code| keys.trie.step(node, *code));
             let value = node.and_then(|node| keys.trie.value(node)).filter(|_| !class.after_kanji);
-            inflected.is_word =
-                value.is_some_and(|value| keys.words(value).any(|(_, said)| keys.is_of(said, bit(grammar(), number))));
+            inflected.is_word = value.is_some();
             inflected
         };
-        classes.iter().enumerate().map(class).collect()
+        classes.iter().map(class).collect()
     }
 
     /// Reads the whole file and compares it with its checksums. Without it a damaged file is harmless too: what it says may be wrong, or
@@ -133,7 +133,7 @@ impl Dictionary {
     }
 
     /// Where its entries come from.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[Origin] {
         &self.sources
     }
 
@@ -257,7 +257,7 @@ impl Storage {
 }
 
 /// The sources, behind the classes of the grammar that the file was built with: by another one its postings mean something else.
-fn sources(part: &[u8]) -> Result<Vec<Source>, Error> {
+fn sources(part: &[u8]) -> Result<Vec<Origin>, Error> {
     let mut cursor = Cursor::new(part);
     let classes = cursor.number().unwrap_or(0).min(CLASSES_MAX as u32);
     let names: Vec<_> = (0..classes).map_while(|_| cursor.text()).collect();
@@ -266,7 +266,7 @@ fn sources(part: &[u8]) -> Result<Vec<Source>, Error> {
     }
     let source = || {
         let (title, created) = (cursor.text()?, cursor.text()?);
-        Some(Source { title: title.to_owned(), created: created.to_owned(), entries: cursor.number()? })
+        Some(Origin { title: title.to_owned(), created: created.to_owned(), entries: cursor.number()? })
     };
     Ok(std::iter::from_fn(source).collect())
 }

@@ -366,7 +366,7 @@ pub(crate) fn classes_of_entries() -> impl Iterator<Item = &'static Class> {
 }
 
 /// The bit of a class, if entries have it.
-pub(crate) fn bit(grammar: &Grammar, class: usize) -> u64 {
+fn bit(grammar: &Grammar, class: usize) -> u64 {
     let has_entries = |class: &&Class| !class.parts_of_speech.is_empty();
     let classes = &grammar.classes()[..class];
     if grammar.classes().get(class).is_some_and(|class| has_entries(&class)) {

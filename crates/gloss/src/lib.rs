@@ -22,7 +22,7 @@ mod trie;
 
 pub use columns::{COLUMNS, write_columns};
 pub use compile::Builder;
-pub use dictionary::{Dictionary, Source, Tag};
+pub use dictionary::{Dictionary, Origin, Tag};
 pub use entry::{Entry, Headword, Priority, Reading, Sense};
 pub use error::{Error, ErrorKind};
 pub use gloss::{Gloss, Meaning, Name, Span, Word};

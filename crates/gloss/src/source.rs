@@ -11,18 +11,17 @@
 
 mod codes;
 mod edict;
-mod error;
 mod frequencies;
 mod jmdict;
 mod levels;
 mod recognise;
 mod text;
 
-pub use error::{Error, ErrorKind};
 pub use frequencies::{Frequency, read_frequencies};
 pub use levels::{Level, read_levels};
 
 use crate::entry::Entry;
+use crate::error::{Error, ErrorKind};
 use recognise::{Recognised, Shape};
 use std::io::Read;
 

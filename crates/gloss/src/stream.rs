@@ -30,7 +30,7 @@ impl Reader {
             let taken =
                 input.by_ref().take((from + PIECE_BYTES + AHEAD_CHARS_MAX * CHAR_BYTES_MAX).saturating_sub(len) as u64);
             let taken = { taken }.read_to_end(&mut bytes);
-            taken.map_err(|error| Error::new(ErrorKind::Io, "the text cannot be read").because(error))?;
+            taken.map_err(|error| Error::new(ErrorKind::Input, "the text cannot be read").because(error))?;
             let is_end = bytes.len() < from + PIECE_BYTES + AHEAD_CHARS_MAX * CHAR_BYTES_MAX;
             let text = match std::str::from_utf8(&bytes) {
                 Ok(text) => text,
@@ -39,7 +39,7 @@ impl Reader {
                 }
                 Err(error) => {
                     let at = read + error.valid_up_to() as u64;
-                    return Err(Error::new(ErrorKind::Source, format!("the text is not UTF-8 at byte {at}")));
+                    return Err(Error::new(ErrorKind::Encoding, format!("the text is not UTF-8 at byte {at}")));
                 }
             };
             let to = if is_end { text.len() } else { boundary(text, from + PIECE_BYTES) };

@@ -53,8 +53,6 @@ const NAMES: [(&str, &str, &str); 3] =
 
 fn dictionary() -> Dictionary {
     let mut builder = Builder::new();
-    builder.source("The words of a test", "2026-11-23", WORDS.len() as u64);
-    builder.tag("v1", "ichidan verb");
     for (at, (headword, reading, parts)) in WORDS.iter().enumerate() {
         let sense = Sense {
             parts_of_speech: parts.split(' ').map(str::to_owned).collect(),

@@ -5,10 +5,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use std::io::{self, Read, Write};
-use thalweg_gloss::source::{
-    DEFAULT_LANGUAGE, Error, ErrorKind, Format, Frequency, Level, Source, read, read_frequencies, read_levels,
-};
+use thalweg_gloss::source::{DEFAULT_LANGUAGE, Format, Frequency, Level, Source, read, read_frequencies, read_levels};
 use thalweg_gloss::{Entry, Priority, Sense};
+use thalweg_gloss::{Error, ErrorKind};
 
 const JMDICT: &str = include_str!("sources/jmdict.xml");
 const JMNEDICT: &str = include_str!("sources/jmnedict.xml");
