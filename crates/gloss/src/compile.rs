@@ -10,7 +10,10 @@ use crate::record::{Named, put_names, put_word};
 use crate::source::{Frequency, Level, Source};
 use crate::trie;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 
 /// Of a posting's word, besides the number of its kind: it counts what a number stands before.
 pub(crate) const COUNTS: u32 = 1 << 30;
@@ -267,6 +270,28 @@ impl Builder {
             &self.words,
             &names,
         ]))
+    }
+
+    /// Writes the file, whole or not at all: what had the name before is there until then, for those too who have it open. Returns how
+    /// many bytes it has.
+    pub fn write(self, path: &Path) -> Result<usize, Error> {
+        let bytes = self.finish()?;
+        let failed =
+            |cause| Error::new(ErrorKind::Input, format!("{} cannot be written", path.display())).because(cause);
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.new", std::process::id()));
+        let new = path.with_file_name(name);
+        let written = File::create_new(&new).and_then(|mut file| {
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&new, path)
+        });
+        if let Err(cause) = written {
+            // what is left of it is nobody's
+            let _ = std::fs::remove_file(&new);
+            return Err(failed(cause));
+        }
+        Ok(bytes.len())
     }
 
     fn put_names(&mut self) -> Result<Vec<u8>, Error> {

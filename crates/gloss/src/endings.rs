@@ -30,6 +30,14 @@ pub(crate) struct Ending {
     pub(crate) chain: Chain,
 }
 
+impl Ending {
+    /// One of no text, at some place.
+    #[inline]
+    pub(crate) fn at(self, at: usize) -> Ending {
+        Ending { end: at as u32, ..self }
+    }
+}
+
 /// By which rules: a place in [`Chains`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chain(u32);

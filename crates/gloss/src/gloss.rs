@@ -37,6 +37,7 @@ pub enum Meaning<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Word<'a> {
     gloss: Gloss<'a>,
+    span: &'a Found,
     found: &'a Match,
     record: WordRecord<'a>,
     written: Written<'a>,
@@ -136,7 +137,7 @@ impl<'a> Span<'a> {
         let stem = self.gloss.reader.stem(self.found, found);
         let ending = if found.chain.is_none() { "" } else { grammar().classes()[usize::from(found.class)].ending };
         let written = Written::of(record, stem, ending, self.gloss.dictionary);
-        Some(Word { gloss: self.gloss, found, record, written })
+        Some(Word { gloss: self.gloss, span: self.found, found, record, written })
     }
 }
 
@@ -234,6 +235,14 @@ impl<'a> Word<'a> {
             count += 1;
         }
         rules.into_iter().take(count).rev().flatten()
+    }
+
+    /// Its dictionary form in the script of the text.
+    pub(crate) fn dictionary_form(self) -> String {
+        let stem = self.gloss.reader.stem_bytes(self.span, self.found);
+        let ending =
+            if self.found.chain.is_none() { "" } else { grammar().classes()[usize::from(self.found.class)].ending };
+        [self.gloss.text.get(stem).unwrap_or_default(), ending].concat()
     }
 
     /// Why it does not stand in the text in its dictionary form: `causative`, `passive`, `past`, in the order in which they were put on.

@@ -319,7 +319,7 @@ impl Reader {
         let mut last = None;
         if at > start.at {
             for number in 0..self.empty_endings.len() {
-                let ending = Ending { end: at as u32, ..self.empty_endings[number] };
+                let ending = self.empty_endings[number].at(at);
                 self.ending(start, at, walk, ending, &mut last);
             }
         }
@@ -421,6 +421,12 @@ impl Reader {
     pub(crate) fn stem(&self, span: &Found, found: &Match) -> &[char] {
         let from = span.unit as usize;
         self.chars.get(from..from + usize::from(found.stem_chars)).unwrap_or_default()
+    }
+
+    /// The same, in bytes of the text.
+    pub(crate) fn stem_bytes(&self, span: &Found, found: &Match) -> Range<usize> {
+        let end = self.units.get(span.unit as usize + usize::from(found.stem_chars));
+        span.bytes.start as usize..end.map_or(span.bytes.start, |unit| unit.byte) as usize
     }
 }
 
