@@ -1,6 +1,7 @@
 //! The program `thalweg`: the command line, and nothing else.
 
 mod demo;
+mod gloss;
 mod inspect;
 mod new;
 mod serve;
@@ -80,6 +81,9 @@ enum Command {
         #[command(flatten)]
         visitor: VisitorOptions,
     },
+    /// Explain every word of a Japanese text from a dictionary
+    #[command(subcommand)]
+    Gloss(gloss::Gloss),
     /// Print the SQL of event triggers that make every change to the schema known to the server
     EventTriggerSql {
         /// The configuration file of the server; `db-channel` is taken from it
@@ -168,6 +172,7 @@ fn main() -> ExitCode {
         Some(Command::Explain { address, served, visitor }) => {
             inspect::explain(&served, &address, visitor.visitor()).map(|()| ExitCode::SUCCESS)
         }
+        Some(Command::Gloss(gloss)) => gloss::run(gloss).map(|()| ExitCode::SUCCESS),
         Some(Command::EventTriggerSql { file }) => print_event_trigger_sql(file.as_deref()).map(|()| ExitCode::SUCCESS),
         None => run(&arguments.as_postgrest),
     };

@@ -48,7 +48,7 @@ fn steps(mut form: String, rules: impl Iterator<Item = &'static Rule>) -> Vec<St
 /// A text that is longer comes from nothing.
 const TEXT_CHARS_MAX: usize = 64;
 
-/// What a text may come from by the grammar alone, the fewest steps first: without a dictionary most of it is no word.
+/// What a text may come from by the grammar alone, the shortest word first: without a dictionary most of it is no word.
 pub fn possible(text: &str) -> Vec<Possible> {
     let chars: Vec<char> = text.chars().map(fold_but_kanji).take(TEXT_CHARS_MAX + 1).collect();
     let (mut chains, mut open, mut found) = (Chains::default(), Open::default(), Vec::new());
@@ -69,7 +69,7 @@ pub fn possible(text: &str) -> Vec<Possible> {
             found.push(Possible { steps: steps(word.clone(), rules.into_iter()), word, class });
         }
     }
-    found.sort_by_key(|possible| possible.steps.len());
+    found.sort_by_key(|possible| (possible.word.chars().count(), possible.steps.len()));
     found
 }
 

@@ -209,7 +209,7 @@ impl Reader {
                 return;
             }
             script = script.with(self.units[at].script);
-            if count == 1 && self.units[at].is_plain {
+            if at == from || (count == 1 && self.units[at].is_plain) {
                 let Some(next) = start.keys.trie.step(walks[0].0, self.units[at].code) else { return };
                 walks[0].0 = next;
                 continue;
@@ -230,13 +230,13 @@ impl Reader {
         }
     }
 
-    /// Tells where a character leads to, and what it may be another spelling of.
+    /// Tells where a character that is not the first of a walk leads to, and what it may be another spelling of.
     #[inline]
     fn step(&self, keys: Keys<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
         if let Some(next) = keys.trie.step(node, self.units[at].code) {
             to((next, respelled));
         }
-        let Some(before) = at.checked_sub(1).map(|at| self.chars[at]) else { return };
+        let before = self.chars[at - 1];
         let mut other = |c: char| {
             if let Some(next) = keys.trie.step(node, keys.code(c)) {
                 to((next, true));

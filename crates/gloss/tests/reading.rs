@@ -146,6 +146,13 @@ fn spelling_does_not_hide_a_word() {
 }
 
 #[test]
+fn a_mark_repeats_what_is_within_the_word() {
+    // not the 国 that ends the word before
+    assert_eq!(found("国国語"), ["国 = 国 くに", "国 = 国 くに", "語 = 語 ご"]);
+    assert_eq!(found("人々").iter().filter(|line| line.contains("= 人 ")).count(), 2, "{:?}", found("人々"));
+}
+
+#[test]
 fn names_stand_apart() {
     assert_eq!(found("田中は"), ["田中 ~ 田中 たなか [\"Tanaka\"]", "は = は は"]);
     assert_eq!(found("髙崎")[0], "髙崎 ~ 高崎 たかさき [\"Takasaki\"]");

@@ -1,0 +1,248 @@
+//! `thalweg gloss`: dictionaries compiled, texts read along them.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
+use thalweg_gloss::{Builder, COLUMNS, Dictionary, Known, Meaning, Options, Reader, Span, Step};
+use thalweg_gloss::{possible, write_columns, write_json};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Gloss {
+    /// Compile dictionaries into one file
+    Build(Build),
+    /// Read a text, and print the dictionary entries of every word
+    Text(Text),
+    /// Say step by step why a word looks as it does
+    Explain {
+        /// The word, as it stands in a text
+        word: String,
+        /// The compiled dictionary; without one, a small one that the program has with it
+        #[arg(long, value_name = "FILE")]
+        dict: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Build {
+    /// A dictionary of words: JMdict, EDICT2 or EDICT, compressed by gzip or not
+    #[arg(long, value_name = "FILE", required = true)]
+    words: Vec<PathBuf>,
+    /// A dictionary of names: JMnedict or ENAMDICT
+    #[arg(long, value_name = "FILE")]
+    names: Vec<PathBuf>,
+    /// A table of the words' levels in CSV, with the columns word, reading and level (N5 to N1)
+    #[arg(long, value_name = "FILE")]
+    levels: Vec<PathBuf>,
+    /// A list of words with how often they occur, between tabs
+    #[arg(long, value_name = "FILE")]
+    frequencies: Vec<PathBuf>,
+    /// The language of the glosses, by its code in ISO 639-2, where the source has several
+    #[arg(long, value_name = "CODE", default_value = DEFAULT_LANGUAGE)]
+    language: String,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Text {
+    /// The compiled dictionary; without one, a small one that the program has with it
+    #[arg(long, value_name = "FILE")]
+    dict: Option<PathBuf>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
+    /// Words that are left out: one a line
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Leave names out
+    #[arg(long)]
+    no_names: bool,
+    /// At most so many entries of one span
+    #[arg(long, value_name = "COUNT", default_value_t = Options::default().entries_per_span_max)]
+    entries: usize,
+    /// The text; - is standard input
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// An array of spans with their entries
+    Json,
+    /// Columns between tabs, a line for each entry
+    Columns,
+}
+
+pub(crate) fn run(gloss: Gloss) -> Result<(), Box<dyn Error>> {
+    match gloss {
+        Gloss::Build(build) => self::build(&build),
+        Gloss::Text(text) => unless_nobody_reads(self::text(&text)),
+        Gloss::Explain { word, dict } => unless_nobody_reads(explain(&word, dict.as_deref())),
+    }
+}
+
+fn build(build: &Build) -> Result<(), Box<dyn Error>> {
+    let began = Instant::now();
+    let mut builder = Builder::new();
+    for path in &build.levels {
+        builder.levels(&source::read_levels(opened(path)?).map_err(|error| in_file(path, &error))?);
+    }
+    for path in &build.frequencies {
+        builder.frequencies(&source::read_frequencies(opened(path)?).map_err(|error| in_file(path, &error))?);
+    }
+    for (paths, are_names) in [(&build.words, false), (&build.names, true)] {
+        for path in paths {
+            let mut others = 0_u64;
+            let read = source::read(opened(path)?, &build.language, &mut |entry| {
+                others += u64::from(entry.is_name != are_names);
+                builder.add(&entry)
+            });
+            let source = read.map_err(|error| in_file(path, &error))?;
+            let (what, other) = if are_names { ("names", "--words") } else { ("words", "--names") };
+            if others > 0 {
+                return Err(format!("{}: is no dictionary of {what}; give it with {other}", path.display()).into());
+            }
+            println!("{}: {:?}, {} {what}", path.display(), source.format, source.entries);
+            builder.source(&source);
+        }
+    }
+    let bytes = builder.write(&build.out)?;
+    println!("{}: {:.1} MB after {:.1?}", build.out.display(), bytes as f64 / 1e6, began.elapsed());
+    Ok(())
+}
+
+fn text(text: &Text) -> Result<(), Box<dyn Error>> {
+    let dictionary = dictionary(text.dict.as_deref())?;
+    let known = match &text.known {
+        Some(path) => {
+            let list = std::fs::read_to_string(path).map_err(|error| in_file(path, &error))?;
+            Some(Known::of(&dictionary, &list))
+        }
+        None => None,
+    };
+    let options = Options { names: !text.no_names, entries_per_span_max: text.entries, known: known.as_ref() };
+    let input: Box<dyn Read> =
+        if text.file == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(opened(&text.file)?) };
+    let mut out = BufWriter::with_capacity(0, io::stdout().lock());
+    let (mut chunk, mut is_first) = (Vec::new(), true);
+    let mut put = |span: Span<'_>, chunk: &mut Vec<u8>| match text.format {
+        Format::Json => {
+            chunk.extend_from_slice(if std::mem::take(&mut is_first) { b"[" } else { b",\n" });
+            write_json(chunk, span);
+        }
+        Format::Columns => write_columns(chunk, span),
+    };
+    if let Format::Columns = text.format {
+        out.write_all(COLUMNS.as_bytes())?;
+    }
+    let mut failed = None;
+    Reader::new()
+        .read_all(&dictionary, input, &options, &mut |gloss, _| {
+            for span in gloss.spans() {
+                put(span, &mut chunk);
+                if chunk.len() >= CHUNK_BYTES {
+                    if let Err(error) = out.write_all(&chunk) {
+                        failed = Some(error);
+                        return Err(thalweg_gloss::Error::stopped("nobody takes what is printed"));
+                    }
+                    chunk.clear();
+                }
+            }
+            Ok(())
+        })
+        .or_else(|error| failed.take().map_or(Err(Box::<dyn Error>::from(error)), |error| Err(error.into())))?;
+    if let Format::Json = text.format {
+        chunk.extend_from_slice(if is_first { b"[]\n" } else { b"]\n" });
+    }
+    out.write_all(&chunk)?;
+    Ok(out.flush()?)
+}
+
+/// So much is written at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+fn explain(word: &str, dict: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let dictionary = dictionary(dict)?;
+    let mut reader = Reader::new();
+    let gloss = reader.read(&dictionary, word, &Options::default());
+    let mut out = String::new();
+    let mut told_to = 0;
+    // the longest words one behind the other, as a reader would take the text apart
+    for span in gloss.spans().filter(|span| span.words().next().is_some()) {
+        if span.start() >= told_to {
+            told_to = span.end();
+            tell(&mut out, span);
+        }
+    }
+    let is_whole = gloss.spans().next().is_some_and(|span| span.text() == word);
+    if !is_whole {
+        let others: Vec<_> =
+            possible(word).into_iter().filter(|possible| !possible.steps.is_empty()).take(POSSIBLE_MAX).collect();
+        if !others.is_empty() {
+            out.push_str("By the grammar alone, if there is such a word:\n");
+        }
+        for other in &others {
+            out.push_str(&format!("  {}  ({})\n", other.word, other.class.words));
+            tell_steps(&mut out, &other.steps);
+        }
+        if others.is_empty() && out.is_empty() {
+            return Err(format!("nothing is known of {word}").into());
+        }
+    }
+    Ok(io::stdout().write_all(out.as_bytes())?)
+}
+
+/// What a word may come from by the grammar alone is said of so many.
+const POSSIBLE_MAX: usize = 6;
+/// Of a span so many words are told.
+const WORDS_MAX: usize = 8;
+
+fn tell(out: &mut String, span: Span<'_>) {
+    out.push_str(&format!("{}\n", span.text()));
+    for meaning in span.meanings().take(WORDS_MAX) {
+        let Meaning::Word(word) = meaning else { continue };
+        let glosses: Vec<_> = word.glosses().take(4).collect();
+        let reading = if word.reading() == word.headword() { String::new() } else { format!(" ({})", word.reading()) };
+        let part = word.senses().next().and_then(|sense| sense.parts_of_speech().next());
+        let part = part
+            .map_or(String::new(), |tag| format!(" [{}]", if tag.words.is_empty() { &tag.code } else { &tag.words }));
+        out.push_str(&format!("  {}{reading}{part}: {}\n", word.headword(), glosses.join("; ")));
+        tell_steps(out, &word.explained());
+    }
+}
+
+fn tell_steps(out: &mut String, steps: &[Step]) {
+    for step in steps {
+        out.push_str(&format!("    → {}  {}: {}\n", step.form, step.reason, step.words));
+    }
+}
+
+fn dictionary(path: Option<&Path>) -> Result<Dictionary, thalweg_gloss::Error> {
+    match path {
+        Some(path) => Dictionary::open(path),
+        None => thalweg_gloss::small(),
+    }
+}
+
+fn opened(path: &Path) -> Result<File, Box<dyn Error>> {
+    File::open(path).map_err(|error| in_file(path, &error))
+}
+
+fn in_file(path: &Path, error: &dyn Error) -> Box<dyn Error> {
+    format!("{}: {error}", path.display()).into()
+}
+
+/// Who closes what is printed into has seen enough.
+fn unless_nobody_reads(outcome: Result<(), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+    match outcome {
+        Err(error)
+            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
