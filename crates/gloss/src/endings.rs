@@ -39,7 +39,7 @@ impl Ending {
 }
 
 /// By which rules: a place in [`Chains`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Chain(u32);
 
 impl Chain {

@@ -1,11 +1,11 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
-use crate::compile::NAME_PLACE;
+use crate::compile::{IN_KATAKANA, LIKELIHOOD_BITS, LIKELIHOOD_SHIFT};
 use crate::dictionary::{Dictionary, Tag};
 use crate::fold::fold;
 use crate::grammar::{Rule, grammar};
-use crate::reader::{Found, Match, Reader};
+use crate::reader::{ENTRIES_PER_SPAN_MAX, Found, Hit, Options, Reader, Told};
 use crate::record::{FormRecord, NameRecord, NamedRecord, SenseRecord, WordRecord, romanized};
 use std::borrow::Cow;
 
@@ -15,6 +15,7 @@ pub struct Gloss<'a> {
     dictionary: &'a Dictionary,
     reader: &'a Reader,
     text: &'a str,
+    options: Options<'a>,
 }
 
 /// A part of the text that is a word, with the entries that it may be.
@@ -38,7 +39,8 @@ pub enum Meaning<'a> {
 pub struct Word<'a> {
     gloss: Gloss<'a>,
     span: &'a Found,
-    found: &'a Match,
+    hit: &'a Hit,
+    reference: u32,
     record: WordRecord<'a>,
     written: Written<'a>,
 }
@@ -63,8 +65,13 @@ struct Written<'a> {
 }
 
 impl<'a> Gloss<'a> {
-    pub(crate) fn new(dictionary: &'a Dictionary, reader: &'a Reader, text: &'a str) -> Gloss<'a> {
-        Gloss { dictionary, reader, text }
+    pub(crate) fn new(
+        dictionary: &'a Dictionary,
+        reader: &'a Reader,
+        text: &'a str,
+        options: Options<'a>,
+    ) -> Gloss<'a> {
+        Gloss { dictionary, reader, text, options }
     }
 
     /// The text.
@@ -105,39 +112,107 @@ impl<'a> Span<'a> {
     }
 
     /// How many words there are more than are told.
-    pub fn more(self) -> u32 {
-        self.found.more
+    pub fn more(self) -> usize {
+        self.likeliest().more
     }
 
     /// Its entries, the likeliest first, each once, words before names.
     pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
-        let matches = self.found.matches.start as usize..self.found.matches.end as usize;
-        let matches = self.gloss.reader.matches.get(matches).unwrap_or_default();
-        matches.iter().flat_map(move |found| {
-            let word = (!found.is_name).then(|| self.word(found)).flatten();
-            let names = if found.is_name { self.gloss.dictionary.name(found.reference & NAME_PLACE) } else { None };
-            let (dictionary, reference) = (self.gloss.dictionary, found.reference);
-            let names = names.into_iter().flat_map(move |record| {
+        let dictionary = self.gloss.dictionary;
+        let names = self.hits().iter().flat_map(move |hit| self.told().names(hit));
+        let names = names.take(self.gloss.options.entries_per_span_max).flat_map(move |reference| {
+            let record = dictionary.name(reference).into_iter();
+            record.flat_map(move |record| {
                 record.named().map(move |named| Meaning::Name(Name { dictionary, record, named, reference }))
-            });
-            word.map(Meaning::Word).into_iter().chain(names)
-        })
+            })
+        });
+        self.words().map(Meaning::Word).chain(names)
     }
 
     /// Its words, the likeliest first.
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
-        self.meanings().filter_map(|meaning| match meaning {
-            Meaning::Word(word) => Some(word),
-            Meaning::Name(_) => None,
-        })
+        let likeliest = self.likeliest();
+        (0..likeliest.count).filter_map(move |at| self.word(likeliest.words[at]))
     }
 
-    fn word(self, found: &'a Match) -> Option<Word<'a>> {
-        let record = self.gloss.dictionary.word(found.reference)?;
-        let stem = self.gloss.reader.stem(self.found, found);
-        let ending = if found.chain.is_none() { "" } else { grammar().classes()[usize::from(found.class)].ending };
+    fn hits(self) -> &'a [Hit] {
+        let hits = self.found.hits.start as usize..self.found.hits.end as usize;
+        self.gloss.reader.hits.get(hits).unwrap_or_default()
+    }
+
+    fn told(self) -> Told<'a> {
+        let Gloss { dictionary, options, .. } = self.gloss;
+        Told { keys: dictionary.keys(), options, is_number: self.found.number.is_some() }
+    }
+
+    fn likeliest(self) -> Likeliest {
+        let max = self.gloss.options.entries_per_span_max.min(ENTRIES_PER_SPAN_MAX);
+        let mut likeliest = Likeliest { words: [Likely::default(); ENTRIES_PER_SPAN_MAX], count: 0, more: 0 };
+        let (told, several) = (self.told(), self.hits().len() > 1);
+        for (hit_at, hit) in self.hits().iter().enumerate() {
+            for (reference, said) in told.words(hit) {
+                let order = order(hit, said);
+                likeliest.add(Likely { order, hit: hit_at as u32, reference }, several, max);
+            }
+        }
+        likeliest
+    }
+
+    fn word(self, likely: Likely) -> Option<Word<'a>> {
+        let hit = self.hits().get(likely.hit as usize)?;
+        let record = self.gloss.dictionary.word(likely.reference)?;
+        let stem = self.gloss.reader.stem(self.found, hit);
+        let ending = if hit.chain.is_none() { "" } else { grammar().classes()[usize::from(hit.class)].ending };
         let written = Written::of(record, stem, ending, self.gloss.dictionary);
-        Some(Word { gloss: self.gloss, span: self.found, found, record, written })
+        Some(Word { gloss: self.gloss, span: self.found, hit, reference: likely.reference, record, written })
+    }
+}
+
+/// What comes before what else among the words of a span: spelled as the key, in its script, likely, by few reasons.
+fn order(hit: &Hit, said: u32) -> u32 {
+    let is_other_script = hit.script.has_katakana() != (said & IN_KATAKANA != 0);
+    let likelihood = said >> LIKELIHOOD_SHIFT & LIKELIHOOD_BITS;
+    u32::from(hit.is_respelled) << 31 | u32::from(is_other_script) << 30 | likelihood << 16 | u32::from(hit.reasons)
+}
+
+/// The likeliest words of a span.
+#[derive(Debug)]
+struct Likeliest {
+    words: [Likely; ENTRIES_PER_SPAN_MAX],
+    count: usize,
+    more: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Likely {
+    order: u32,
+    /// Of the span's.
+    hit: u32,
+    reference: u32,
+}
+
+impl Likeliest {
+    /// Takes a word in, if it is one of so many that are likeliest. Only of several hits may one be there already.
+    fn add(&mut self, word: Likely, several: bool, max: usize) {
+        if several
+            && let Some(same) = self.words[..self.count].iter().position(|known| known.reference == word.reference)
+        {
+            if self.words[same].order <= word.order {
+                return;
+            }
+            self.words.copy_within(same + 1..self.count, same);
+            self.count -= 1;
+        }
+        let at = self.words[..self.count].partition_point(|known| known.order <= word.order);
+        if self.count == max {
+            self.more += 1;
+        } else {
+            self.count += 1;
+        }
+        if at < self.count {
+            self.words.copy_within(at..self.count - 1, at + 1);
+            self.words[at] = word;
+        }
     }
 }
 
@@ -230,7 +305,7 @@ impl<'a> Word<'a> {
         // chains are kept from their end
         let mut rules = [None; STEPS_MAX];
         let mut count = 0;
-        for rule in self.gloss.reader.chains.rules(self.found.chain).take(STEPS_MAX) {
+        for rule in self.gloss.reader.chains.rules(self.hit.chain).take(STEPS_MAX) {
             rules[count] = grammar().rules().get(rule);
             count += 1;
         }
@@ -239,9 +314,9 @@ impl<'a> Word<'a> {
 
     /// Its dictionary form in the script of the text.
     pub(crate) fn dictionary_form(self) -> String {
-        let stem = self.gloss.reader.stem_bytes(self.span, self.found);
+        let stem = self.gloss.reader.stem_bytes(self.span, self.hit);
         let ending =
-            if self.found.chain.is_none() { "" } else { grammar().classes()[usize::from(self.found.class)].ending };
+            if self.hit.chain.is_none() { "" } else { grammar().classes()[usize::from(self.hit.class)].ending };
         [self.gloss.text.get(stem).unwrap_or_default(), ending].concat()
     }
 
@@ -266,7 +341,7 @@ impl<'a> Word<'a> {
 
     /// What tells it from other entries of its dictionary.
     pub fn key(self) -> u32 {
-        self.found.reference
+        self.reference
     }
 }
 

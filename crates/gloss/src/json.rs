@@ -24,9 +24,10 @@ pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
         Meaning::Word(entry) => word(out, entry),
         Meaning::Name(entry) => name(out, entry),
     });
-    if span.more() > 0 {
+    let more = span.more();
+    if more > 0 {
         put(out, b",\"more\":");
-        write_int(out, span.more());
+        write_int(out, more);
     }
     out.push(b'}');
 }

@@ -1,6 +1,6 @@
 //! A text read along a dictionary: from each place all keys that begin there, in dictionary form or inflected.
 
-use crate::compile::{COUNTS, IN_KATAKANA, KEY_CHARS_MAX, LIKELIHOOD_BITS, LIKELIHOOD_SHIFT, NAME_SCRIPT_SHIFT};
+use crate::compile::{COUNTS, KEY_CHARS_MAX, NAME_PLACE, NAME_SCRIPT_SHIFT};
 use crate::dictionary::{Dictionary, Keys};
 use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
 use crate::fold::{Script, fold_but_kanji, is_kanji, is_long, voiced, vowel};
@@ -15,12 +15,15 @@ pub(crate) const AHEAD_CHARS_MAX: usize = KEY_CHARS_MAX + ENDING_CHARS_MAX;
 /// A key may be spelled in so many ways at once; more are not followed.
 const WALKS_MAX: usize = 4;
 
+/// More words than these are never told of one span.
+pub const ENTRIES_PER_SPAN_MAX: usize = 64;
+
 /// What is to be told.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'k> {
     /// Whether names are looked for.
     pub names: bool,
-    /// So many words are told of one span, the likeliest, and of how many there are more; names likewise.
+    /// So many words are told of one span, the likeliest, and of how many there are more; at most [`ENTRIES_PER_SPAN_MAX`].
     pub entries_per_span_max: usize,
     /// Words that are left out.
     pub known: Option<&'k Known>,
@@ -45,10 +48,8 @@ pub struct Reader {
     empty_endings: Vec<Ending>,
     open: Open,
     pub(crate) chains: Chains,
-    pub(crate) matches: Vec<Match>,
+    pub(crate) hits: Vec<Hit>,
     pub(crate) spans: Vec<Found>,
-    /// For each match from the place at hand that was one too many, where it would have ended.
-    more: Vec<u32>,
 }
 
 /// A character of the text, or two of half width that are one.
@@ -69,45 +70,29 @@ pub(crate) struct Found {
     /// In characters and in bytes of the text.
     pub(crate) chars: Range<u32>,
     pub(crate) bytes: Range<u32>,
-    pub(crate) matches: Range<u32>,
+    pub(crate) hits: Range<u32>,
     unit: u32,
-    /// How many more there were.
-    pub(crate) more: u32,
     /// The number that stands before what it is counted by.
     pub(crate) number: Option<u64>,
 }
 
-/// An entry that was found.
+/// A key that was found, in dictionary form or inflected. Which of its entries are meant is read from it when they are told.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Match {
-    /// By which they are sorted.
-    order: u64,
-    pub(crate) reference: u32,
+pub(crate) struct Hit {
+    /// In units.
+    end: u32,
+    /// Of the key.
+    pub(crate) value: u32,
     pub(crate) chain: Chain,
+    /// Of the words that may be inflected so, the first class and all of them; all words in dictionary form.
     pub(crate) class: u16,
-    /// How much of its dictionary form stands in the text; the rest is the ending of its class.
+    pub(crate) classes: u64,
+    pub(crate) reasons: u16,
+    /// How much of the dictionary form stands in the text; the rest is the ending of its class.
     stem_chars: u8,
-    pub(crate) is_name: bool,
-}
-
-/// The bits of a match's order, below the end of the match: the shortest first, since so they are found.
-const END: u32 = 32;
-const NAME: u64 = 1 << 31;
-const RESPELLED: u64 = 1 << 30;
-const OTHER_SCRIPT: u64 = 1 << 29;
-const LIKELIHOOD: u32 = 27;
-const REASONS: u32 = 22;
-const REASONS_MAX: u64 = 31;
-const ARRIVAL_MAX: u64 = (1 << REASONS) - 1;
-
-impl Match {
-    fn end(&self) -> u32 {
-        (self.order >> END) as u32
-    }
-
-    fn reasons(&self) -> u64 {
-        self.order >> REASONS & REASONS_MAX
-    }
+    /// Whether the text is spelled otherwise than the key.
+    pub(crate) is_respelled: bool,
+    pub(crate) script: Script,
 }
 
 /// A place on a walk, and whether the text is spelled otherwise than the key.
@@ -117,9 +102,9 @@ type Walk = (Node, bool);
 #[derive(Clone, Copy)]
 struct Start<'a> {
     keys: Keys<'a>,
-    options: &'a Options<'a>,
+    options: Options<'a>,
     at: usize,
-    matches_from: usize,
+    hits_from: usize,
     /// Whether it is a number, and what counts it is looked for from behind it on.
     is_number: bool,
 }
@@ -131,7 +116,7 @@ impl Reader {
     }
 
     /// Finds every word of a text. A text of 4 GiB or more is read as far as that.
-    pub fn read<'a>(&'a mut self, dictionary: &'a Dictionary, text: &'a str, options: &Options<'_>) -> Gloss<'a> {
+    pub fn read<'a>(&'a mut self, dictionary: &'a Dictionary, text: &'a str, options: &Options<'a>) -> Gloss<'a> {
         self.read_part(dictionary, text, 0..text.len(), 0, options)
     }
 
@@ -142,7 +127,7 @@ impl Reader {
         text: &'a str,
         part: Range<usize>,
         chars_before: u32,
-        options: &Options<'_>,
+        options: &Options<'a>,
     ) -> Gloss<'a> {
         let keys = dictionary.keys();
         self.take(keys, text, chars_before);
@@ -150,12 +135,12 @@ impl Reader {
         let from = units.partition_point(|unit| (unit.byte as usize) < part.start);
         let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
         for at in from..to {
-            let start = Start { keys, options, at, matches_from: self.matches.len(), is_number: false };
+            let start = Start { keys, options: *options, at, hits_from: self.hits.len(), is_number: false };
             self.walk(start, at);
             self.tell(start, None);
             self.count(start);
         }
-        Gloss::new(dictionary, self, text)
+        Gloss::new(dictionary, self, text, *options)
     }
 
     /// Takes a text apart.
@@ -164,7 +149,7 @@ impl Reader {
         self.units.clear();
         self.endings.clear();
         self.chains.clear();
-        self.matches.clear();
+        self.hits.clear();
         self.spans.clear();
         self.empty_endings.clear();
         self.empty_endings.extend(ENDINGS.empty(&mut self.chains));
@@ -263,52 +248,24 @@ impl Reader {
         }
     }
 
-    /// Notes the entries of a key that ends at a place.
+    /// Notes a key that ends at a place, if it has an entry that is to be told.
     #[inline]
     fn found(&mut self, start: Start<'_>, end: usize, walk: Walk, value: u32, script: Script) {
-        let most = start.options.entries_per_span_max;
-        let mut told = 0;
-        for (reference, said) in start.keys.words(value) {
-            let counts = !start.is_number || said & COUNTS != 0;
-            if !counts || start.options.known.is_some_and(|known| known.has(reference)) {
-                continue;
-            }
-            if told < most {
-                self.note(start, (end, end), walk, (reference, said), None);
-            } else {
-                self.more.push(end as u32);
-            }
-            told += 1;
+        let hit = Hit {
+            end: end as u32,
+            value,
+            chain: Chain::NONE,
+            class: 0,
+            classes: u64::MAX,
+            reasons: 0,
+            stem_chars: (end - start.at).min(u8::MAX.into()) as u8,
+            is_respelled: walk.1,
+            script,
+        };
+        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number };
+        if told.words(&hit).next().is_some() || told.names(&hit).next().is_some() {
+            self.hits.push(hit);
         }
-        if !start.options.names || start.is_number {
-            return;
-        }
-        // in kana alone all spellings of a name would be names of everything
-        let is_written_so = |name: u32| name >> NAME_SCRIPT_SHIFT == 0 || name >> NAME_SCRIPT_SHIFT == script.kana();
-        for reference in start.keys.names(value).filter(|name| is_written_so(*name)).take(most) {
-            let order = order(end, walk.1, self.matches.len() - start.matches_from) | NAME;
-            let chain = Chain::NONE;
-            self.matches.push(Match { order, reference, chain, class: 0, stem_chars: 0, is_name: true });
-        }
-    }
-
-    fn note(
-        &mut self,
-        start: Start<'_>,
-        (stem, end): (usize, usize),
-        walk: Walk,
-        (reference, said): (u32, u32),
-        ending: Option<&Ending>,
-    ) {
-        let mut order = order(end, walk.1, self.matches.len() - start.matches_from);
-        if self.units[start.at].script.has_katakana() != (said & IN_KATAKANA != 0) {
-            order |= OTHER_SCRIPT;
-        }
-        order |= u64::from(said >> LIKELIHOOD_SHIFT & LIKELIHOOD_BITS) << LIKELIHOOD;
-        order |= ending.map_or(0, |ending| u64::from(ending.reasons).min(REASONS_MAX)) << REASONS;
-        let (class, chain) = ending.map_or((0, Chain::NONE), |ending| (ending.class, ending.chain));
-        let stem_chars = (stem - start.at).min(u8::MAX.into()) as u8;
-        self.matches.push(Match { order, reference, chain, class, stem_chars, is_name: false });
     }
 
     /// Notes the words of which what was walked along is the stem, and whose ending follows.
@@ -362,20 +319,20 @@ impl Reader {
         };
         *last = Some((class.same, value));
         let Some(value) = value else { return };
-        let reasons = u64::from(ending.reasons).min(REASONS_MAX);
-        for (reference, said) in start.keys.words(value).filter(|(_, said)| start.keys.is_of(*said, ending.classes)) {
-            let is_same = |known: &Match| known.end() == ending.end && known.reference == reference && !known.is_name;
-            match self.matches[start.matches_from..].iter_mut().find(|known| is_same(known)) {
-                // by more reasons
-                Some(known) if known.reasons() > reasons => {
-                    known.order = known.order & !(REASONS_MAX << REASONS) | reasons << REASONS;
-                    (known.class, known.chain) = (ending.class, ending.chain);
-                    known.stem_chars = (at - start.at) as u8;
-                }
-                Some(_) => {}
-                None if start.options.known.is_some_and(|known| known.has(reference)) => {}
-                None => self.note(start, (at, ending.end as usize), walk, (reference, said), Some(&ending)),
-            }
+        let hit = Hit {
+            end: ending.end,
+            value,
+            chain: ending.chain,
+            class: ending.class,
+            classes: ending.classes,
+            reasons: ending.reasons,
+            stem_chars: (at - start.at).min(u8::MAX.into()) as u8,
+            is_respelled: walk.1,
+            script: self.units[start.at].script,
+        };
+        let told = Told { keys: start.keys, options: start.options, is_number: false };
+        if told.words(&hit).next().is_some() {
+            self.hits.push(hit);
         }
     }
 
@@ -387,45 +344,43 @@ impl Reader {
             return;
         }
         let Some((end, value)) = number::number(&self.chars, at) else { return };
-        let start = Start { matches_from: self.matches.len(), is_number: true, ..start };
+        let start = Start { hits_from: self.hits.len(), is_number: true, ..start };
         self.walk(start, end);
         self.tell(start, value);
     }
 
-    /// Makes spans of what was found from a place.
+    /// Makes spans of what was found from a place, the longest first.
     fn tell(&mut self, start: Start<'_>, number: Option<u64>) {
-        let matches = &mut self.matches[start.matches_from..];
-        if !matches.is_sorted_by_key(|found| found.order) {
-            matches.sort_unstable_by_key(|found| found.order);
+        let hits = &mut self.hits[start.hits_from..];
+        // but for what is inflected they were found so
+        if !hits.is_sorted_by_key(|hit| hit.end) {
+            hits.sort_unstable_by_key(|hit| (hit.end, hit.reasons, hit.chain));
         }
-        let mut to = (start.matches_from + matches.len()) as u32;
+        let mut to = (start.hits_from + hits.len()) as u32;
         let first = self.units[start.at];
-        for same in matches.chunk_by(|a, b| a.end() == b.end()).rev() {
-            let end = same[0].end();
-            let behind = self.units[end as usize];
+        for same in hits.chunk_by(|a, b| a.end == b.end).rev() {
+            let behind = self.units[same[0].end as usize];
             let from = to - same.len() as u32;
             self.spans.push(Found {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
-                matches: from..to,
+                hits: from..to,
                 unit: start.at as u32,
-                more: self.more.iter().filter(|more| **more == end).count() as u32,
                 number,
             });
             to = from;
         }
-        self.more.clear();
     }
 
-    /// What of the dictionary form of a match stands in the text. Behind that comes the ending of its class.
-    pub(crate) fn stem(&self, span: &Found, found: &Match) -> &[char] {
+    /// What of the dictionary form of a hit stands in the text. Behind that comes the ending of its class.
+    pub(crate) fn stem(&self, span: &Found, hit: &Hit) -> &[char] {
         let from = span.unit as usize;
-        self.chars.get(from..from + usize::from(found.stem_chars)).unwrap_or_default()
+        self.chars.get(from..from + usize::from(hit.stem_chars)).unwrap_or_default()
     }
 
     /// The same, in bytes of the text.
-    pub(crate) fn stem_bytes(&self, span: &Found, found: &Match) -> Range<usize> {
-        let end = self.units.get(span.unit as usize + usize::from(found.stem_chars));
+    pub(crate) fn stem_bytes(&self, span: &Found, hit: &Hit) -> Range<usize> {
+        let end = self.units.get(span.unit as usize + usize::from(hit.stem_chars));
         span.bytes.start as usize..end.map_or(span.bytes.start, |unit| unit.byte) as usize
     }
 }
@@ -439,8 +394,35 @@ fn is_plain(before: char, c: char) -> bool {
     }
 }
 
-#[inline]
-fn order(end: usize, respelled: bool, arrival: usize) -> u64 {
-    let respelled = if respelled { RESPELLED } else { 0 };
-    (end as u64) << END | respelled | (arrival as u64).min(ARRIVAL_MAX)
+/// Which entries of a hit are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) keys: Keys<'a>,
+    pub(crate) options: Options<'a>,
+    /// Only what counts what a number stands before.
+    pub(crate) is_number: bool,
+}
+
+impl<'a> Told<'a> {
+    /// The words: where each stands, and what its posting says of it.
+    #[inline]
+    pub(crate) fn words(self, hit: &Hit) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let classes = hit.classes;
+        self.keys.words(hit.value).filter(move |(reference, said)| {
+            (classes == u64::MAX || self.keys.is_of(*said, classes))
+                && (!self.is_number || said & COUNTS != 0)
+                && !self.options.known.is_some_and(|known| known.has(*reference))
+        })
+    }
+
+    /// The names: where each stands.
+    #[inline]
+    pub(crate) fn names(self, hit: &Hit) -> impl Iterator<Item = u32> + use<'a> {
+        // in kana alone all spellings of a name would be names of everything
+        let script = hit.script.kana();
+        let are_told = self.options.names && !self.is_number && hit.chain.is_none();
+        let names = are_told.then(|| self.keys.names(hit.value)).into_iter().flatten();
+        let names = names.filter(move |name| name >> NAME_SCRIPT_SHIFT == 0 || name >> NAME_SCRIPT_SHIFT == script);
+        names.map(|name| name & NAME_PLACE)
+    }
 }
