@@ -20,9 +20,9 @@ pub fn write_columns(out: &mut Vec<u8>, span: Span<'_>) {
             }
             Meaning::Name(name) => {
                 column(out, [name.headword()]);
-                column(out, [name.reading()]);
+                column(out, [name.reading().to_string()]);
                 column(out, ["name"]);
-                column(out, name.glosses());
+                column(out, name.glosses().map(|gloss| gloss.to_string()));
             }
         }
         out.push(b'\n');

@@ -6,7 +6,6 @@
 //! leads from the class of 食べる over causative, passive and progressive to the past. A rule that only renames, as て for たべて, has an arc of no
 //! text, which is joined with those behind it.
 
-use crate::fold::is_hiragana;
 use crate::grammar::{Class, Grammar, grammar};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -95,7 +94,7 @@ pub(crate) struct Endings {
     start: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// In order of the characters that they begin with.
     arcs: Range<u32>,
@@ -103,6 +102,8 @@ struct State {
     begin: u128,
     /// Whether some begin with what is no hiragana.
     begin_otherwise: bool,
+    /// Which of the arcs is the first that begins with each kana, if one does.
+    at_kana: [u16; KANA],
     /// Where a word may end as it is.
     empty: Vec<Empty>,
 }
@@ -111,8 +112,8 @@ impl State {
     /// Whether an arc may begin with a character.
     #[inline]
     fn may_begin(&self, c: char) -> bool {
-        match kana(c) {
-            Some(bit) => self.begin & bit != 0,
+        match kana_number(c) {
+            Some(number) => self.begin & 1 << number != 0,
             None => self.begin_otherwise,
         }
     }
@@ -268,15 +269,18 @@ impl Endings {
     fn add_state(&mut self, mut arcs: Vec<Arc>, empty: Vec<Empty>) {
         arcs.sort_by_key(|arc| (arc.first, arc.class));
         let from = self.arcs.len() as u32;
-        let mut state = State { empty, ..State::default() };
-        for arc in &arcs {
-            match kana(arc.first) {
-                Some(bit) => state.begin |= bit,
+        let arcs_at = from..from + arcs.len() as u32;
+        let mut state = State { arcs: arcs_at, begin: 0, begin_otherwise: false, at_kana: [0; KANA], empty };
+        for (at, arc) in arcs.iter().enumerate().rev() {
+            match kana_number(arc.first) {
+                Some(number) => {
+                    state.begin |= 1 << number;
+                    state.at_kana[number] = at as u16;
+                }
                 None => state.begin_otherwise = true,
             }
         }
         self.arcs.extend(arcs);
-        state.arcs = from..self.arcs.len() as u32;
         self.states.push(state);
     }
 
@@ -332,7 +336,10 @@ impl Endings {
             return;
         }
         let arcs = &self.arcs[state.arcs.start as usize..state.arcs.end as usize];
-        let from = arcs.partition_point(|arc| arc.first < *next);
+        let from = match kana_number(*next) {
+            Some(number) => usize::from(state.at_kana[number]),
+            None => arcs.partition_point(|arc| arc.first < *next),
+        };
         let these = arcs[from..].iter().take_while(|arc| arc.first == *next);
         for (number, arc) in these.enumerate() {
             let label = &self.labels[arc.label.start as usize..arc.label.end as usize];
@@ -363,9 +370,13 @@ struct Begun {
 /// Before the first arc, which says of which class it is an ending.
 const NO_CLASS: u16 = u16::MAX;
 
-/// Hiragana as one bit of so many.
-fn kana(c: char) -> Option<u128> {
-    is_hiragana(c).then(|| 1 << (c as u32 - 'ぁ' as u32))
+/// So many hiragana there are.
+const KANA: usize = 'ゖ' as usize - 'ぁ' as usize + 1;
+
+/// Which of them a character is.
+#[inline]
+fn kana_number(c: char) -> Option<usize> {
+    (c as usize).checked_sub('ぁ' as usize).filter(|number| *number < KANA)
 }
 
 /// The classes that entries of a dictionary have, in the order of their bits.

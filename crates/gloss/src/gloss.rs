@@ -6,8 +6,8 @@ use crate::dictionary::{Dictionary, Tag};
 use crate::fold::fold;
 use crate::grammar::{Rule, grammar};
 use crate::reader::{ENTRIES_PER_SPAN_MAX, Found, Hit, Options, Reader, Told};
-use crate::record::{FormRecord, NameRecord, NamedRecord, SenseRecord, WordRecord, romanized};
-use std::borrow::Cow;
+use crate::record::{FormRecord, Kana, NameRecord, NamedRecord, SenseRecord, WordRecord, romanize};
+use std::fmt;
 
 /// What was found in a text.
 #[derive(Debug, Clone, Copy)]
@@ -388,8 +388,8 @@ impl<'a> Name<'a> {
     }
 
     /// As it is read.
-    pub fn reading(self) -> &'a str {
-        if self.named.reading.is_empty() { self.record.headword } else { self.named.reading }
+    pub fn reading(self) -> Kana<'a> {
+        if self.named.reading.is_empty() { Kana::Text(self.record.headword) } else { self.named.reading }
     }
 
     /// What kind of name it is: `surname`, `place`.
@@ -397,15 +397,33 @@ impl<'a> Name<'a> {
         tags(self.dictionary, self.named.notes)
     }
 
-    /// In the reader's language. What the file has only as its reading is written from that.
-    pub fn glosses(self) -> impl Iterator<Item = Cow<'a, str>> {
+    /// In the reader's language.
+    pub fn glosses(self) -> impl Iterator<Item = NameGloss<'a>> {
         let glosses = self.named.glosses();
-        let romanized = glosses.is_none().then(|| Cow::Owned(romanized(self.reading())));
-        romanized.into_iter().chain(glosses.into_iter().flatten().map(Cow::Borrowed))
+        let reading = glosses.is_none().then(|| NameGloss::Reading(self.reading()));
+        reading.into_iter().chain(glosses.into_iter().flatten().map(NameGloss::Text))
     }
 
     /// What tells it from others: names that are written alike have one.
     pub fn key(self) -> u32 {
         self.reference
+    }
+}
+
+/// What a name is in the reader's language.
+#[derive(Debug, Clone, Copy)]
+pub enum NameGloss<'a> {
+    /// As its source has it.
+    Text(&'a str),
+    /// Its reading in Latin letters, which the file does not have twice.
+    Reading(Kana<'a>),
+}
+
+impl fmt::Display for NameGloss<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameGloss::Text(text) => f.write_str(text),
+            NameGloss::Reading(kana) => romanize(kana.chars(), f),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! What was found, as JSON.
 
 use crate::gloss::{Meaning, Name, Span, Word};
-use thalweg_json::{write_int, write_string};
+use std::fmt::{self, Write};
+use thalweg_json::{write_inside, write_int, write_string};
 
 /// Appends a span: where it is, in characters from the text's beginning, and its entries.
 ///
@@ -82,12 +83,31 @@ fn name(out: &mut Vec<u8>, name: Name<'_>) {
     put(out, b"{\"headword\":");
     write_string(out, name.headword().as_bytes());
     put(out, b",\"reading\":");
-    write_string(out, name.reading().as_bytes());
+    shown(out, name.reading());
     put(out, b",\"name\":true,\"reasons\":[],\"glosses\":");
-    array(out, name.glosses(), |out, gloss| write_string(out, gloss.as_bytes()));
+    array(out, name.glosses(), shown);
     put(out, b",\"notes\":");
     texts(out, name.notes().map(|tag| tag.code.as_str()));
     out.push(b'}');
+}
+
+/// Appends what is written a piece at a time.
+fn shown(out: &mut Vec<u8>, text: impl fmt::Display) {
+    out.push(b'"');
+    let mut inside = Inside(out);
+    // a buffer takes all
+    let _ = write!(inside, "{text}");
+    out.push(b'"');
+}
+
+/// The inside of a string.
+struct Inside<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Inside<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        write_inside(self.0, text.as_bytes());
+        Ok(())
+    }
 }
 
 fn texts<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {

@@ -2,6 +2,7 @@
 
 use crate::bytes::{Cursor, Numbers, put_bytes, put_number, put_numbers};
 use crate::entry::Entry;
+use std::fmt::{self, Write};
 
 /// What only some of the forms and senses have, by bits before them.
 const COMMON: u8 = 1;
@@ -15,6 +16,9 @@ const OF_READINGS: u8 = 1 << 3;
 const REMARK: u8 = 1 << 4;
 /// Of a name's reading: its one gloss is the reading in Latin letters.
 const ROMANIZED: u8 = 1;
+/// It is in hiragana, or in katakana, of which each character has a byte here: how far it is behind the first.
+const HIRAGANA: u8 = 1 << 1;
+const KATAKANA: u8 = 1 << 2;
 
 /// A word, read in place.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +189,7 @@ pub(crate) struct NameRecord<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamedRecord<'a> {
     /// Nothing where the headword is in kana.
-    pub(crate) reading: &'a str,
+    pub(crate) reading: Kana<'a>,
     pub(crate) notes: Numbers<'a>,
     /// None where it is the reading in Latin letters.
     glosses: Option<Cursor<'a>>,
@@ -200,9 +204,14 @@ impl<'a> NameRecord<'a> {
     pub(crate) fn named(self) -> impl Iterator<Item = NamedRecord<'a>> {
         let mut cursor = self.readings;
         std::iter::from_fn(move || {
-            let is_romanized = cursor.byte()? & ROMANIZED != 0;
-            let (notes, reading) = (cursor.numbers()?, cursor.text()?);
-            let glosses = if is_romanized { None } else { Some(Cursor::new(cursor.bytes()?)) };
+            let has = cursor.byte()?;
+            let notes = cursor.numbers()?;
+            let reading = match has & (HIRAGANA | KATAKANA) {
+                0 => Kana::Text(cursor.text()?),
+                HIRAGANA => Kana::Bytes(cursor.bytes()?, FIRST_HIRAGANA),
+                _ => Kana::Bytes(cursor.bytes()?, FIRST_KATAKANA),
+            };
+            let glosses = if has & ROMANIZED != 0 { None } else { Some(Cursor::new(cursor.bytes()?)) };
             Some(NamedRecord { reading, notes, glosses })
         })
     }
@@ -212,6 +221,60 @@ impl<'a> NamedRecord<'a> {
     /// The glosses, unless it is the reading in Latin letters.
     pub(crate) fn glosses(self) -> Option<impl Iterator<Item = &'a str>> {
         self.glosses.map(texts)
+    }
+}
+
+/// Kana that may be kept as a byte each.
+#[derive(Debug, Clone, Copy)]
+pub enum Kana<'a> {
+    /// As they are.
+    Text(&'a str),
+    /// How far each is behind the first of its block.
+    Bytes(&'a [u8], char),
+}
+
+const FIRST_HIRAGANA: char = '\u{3040}';
+const FIRST_KATAKANA: char = '\u{30a0}';
+/// ー, which is in the block of katakana, among hiragana.
+const LONG: u8 = 0xfc;
+
+impl<'a> Kana<'a> {
+    fn put(text: &str, first: char) -> Option<Vec<u8>> {
+        let byte = |c: char| match c {
+            'ー' => Some(LONG),
+            _ => (c as u32).checked_sub(first as u32).filter(|behind| *behind < 0x60).map(|behind| behind as u8),
+        };
+        text.chars().map(byte).collect()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        match self {
+            Kana::Text(text) => text.is_empty(),
+            Kana::Bytes(bytes, _) => bytes.is_empty(),
+        }
+    }
+
+    /// The kana.
+    pub fn chars(self) -> impl Iterator<Item = char> + use<'a> {
+        let (text, bytes, first) = match self {
+            Kana::Text(text) => (text, &[][..], FIRST_HIRAGANA),
+            Kana::Bytes(bytes, first) => ("", bytes, first),
+        };
+        let kana = bytes.iter().filter_map(move |byte| match *byte {
+            LONG => Some('ー'),
+            behind => char::from_u32(first as u32 + u32::from(behind)),
+        });
+        text.chars().chain(kana)
+    }
+}
+
+impl fmt::Display for Kana<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kana::Text(text) => f.write_str(text),
+            Kana::Bytes(..) => self.chars().try_for_each(|c| f.write_char(c)),
+        }
     }
 }
 
@@ -232,9 +295,15 @@ pub(crate) fn put_names(out: &mut Vec<u8>, names: &[Named<'_>]) {
     for name in names {
         let read = if name.reading.is_empty() { name.headword } else { name.reading };
         let is_romanized = matches!(&name.glosses[..], [gloss] if *gloss == romanized(read));
-        part.push(bit(ROMANIZED, is_romanized));
+        let short = [(HIRAGANA, FIRST_HIRAGANA), (KATAKANA, FIRST_KATAKANA)];
+        let short = short.into_iter().find_map(|(has, first)| Some((has, Kana::put(name.reading, first)?)));
+        let (has, reading) = match &short {
+            Some((has, bytes)) if !name.reading.is_empty() => (*has, &bytes[..]),
+            _ => (0, name.reading.as_bytes()),
+        };
+        part.push(has | bit(ROMANIZED, is_romanized));
         put_numbers(&mut part, name.notes.iter().copied());
-        put_bytes(&mut part, name.reading.as_bytes());
+        put_bytes(&mut part, reading);
         if !is_romanized {
             let mut glosses = Vec::new();
             name.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
@@ -245,42 +314,54 @@ pub(crate) fn put_names(out: &mut Vec<u8>, names: &[Named<'_>]) {
 }
 
 /// Kana in Latin letters as dictionaries of names have them: Hepburn's, long vowels as they are in kana, the first letter large.
-pub(crate) fn romanized(kana: &str) -> String {
-    let mut out = String::with_capacity(kana.len());
-    let mut doubles = false;
-    let mut chars = kana.chars().map(crate::fold::fold).peekable();
-    while let Some(c) = chars.next() {
+pub(crate) fn romanize(kana: impl Iterator<Item = char>, out: &mut impl fmt::Write) -> fmt::Result {
+    let mut kana = kana.map(crate::fold::fold).peekable();
+    let (mut doubles, mut last, mut is_first) = (false, '-', true);
+    let mut put = |text: &str| {
+        text.chars().try_for_each(|c| {
+            last = c;
+            out.write_char(if std::mem::take(&mut is_first) { c.to_ascii_uppercase() } else { c })
+        })?;
+        Ok::<char, fmt::Error>(last)
+    };
+    let mut before = '-';
+    while let Some(c) = kana.next() {
         if c == 'っ' {
             doubles = true;
             continue;
         }
-        let small = chars.peek().and_then(|small| "ゃゅょ".find(*small)).map(|at| ["a", "u", "o"][at / 3]);
-        let row = TABLE.binary_search_by_key(&c, |row| row.0);
-        let plain = row.map_or("", |row| TABLE[row].1);
-        let (consonants, vowel) = match (small, plain.strip_suffix('i')) {
+        let small = kana.peek().and_then(|small| "ゃゅょ".find(*small)).map(|at| ["a", "u", "o"][at / 3]);
+        let plain = TABLE.binary_search_by_key(&c, |row| row.0).map_or("", |row| TABLE[row].1);
+        // きゃ is kya, しゃ is sha
+        let (consonants, glide, vowel) = match (small, plain.strip_suffix('i')) {
             (Some(vowel), Some(consonants)) if !consonants.is_empty() => {
-                chars.next();
+                kana.next();
                 let is_soft = matches!(consonants, "sh" | "ch" | "j");
-                (if is_soft { consonants.to_owned() } else { format!("{consonants}y") }, vowel)
+                (consonants, if is_soft { "" } else { "y" }, vowel)
             }
-            _ => (plain.to_owned(), ""),
+            _ => (plain, "", ""),
         };
         if std::mem::take(&mut doubles) {
-            out.push_str(if consonants.starts_with("ch") { "t" } else { consonants.get(..1).unwrap_or("") });
+            put(if consonants.starts_with("ch") { "t" } else { consonants.get(..1).unwrap_or("") })?;
         }
-        if c == 'ー' {
-            let long = out.chars().next_back().unwrap_or('-');
-            out.push(long);
-        } else if plain.is_empty() {
-            out.push(c);
+        let mut other = [0; 4];
+        let other = match c {
+            'ー' => before.encode_utf8(&mut other),
+            c if plain.is_empty() => c.encode_utf8(&mut other),
+            _ => "",
+        };
+        for part in [other, consonants, glide, vowel] {
+            before = put(part)?;
         }
-        out.push_str(&consonants);
-        out.push_str(vowel);
     }
-    match out.chars().next() {
-        Some(first) => first.to_uppercase().chain(out.chars().skip(1)).collect(),
-        None => out,
-    }
+    Ok(())
+}
+
+fn romanized(kana: &str) -> String {
+    let mut out = String::new();
+    // a string takes all
+    let _ = romanize(kana.chars(), &mut out);
+    out
 }
 
 /// Folded kana and their sounds, in order.
@@ -359,3 +440,40 @@ const TABLE: [(char, &str); 73] = [
     ('を', "wo"),
     ('ん', "n"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kana_are_written_in_latin_letters() {
+        for (kana, latin) in [
+            ("たなか", "Tanaka"),
+            ("しょういち", "Shouichi"),
+            ("きゅうしゅう", "Kyuushuu"),
+            ("ほっかいどう", "Hokkaidou"),
+            ("ざっちょう", "Zatchou"),
+            ("じゅんいち", "Junichi"),
+            ("オー", "Oo"),
+            ("シャー", "Shaa"),
+            ("ん", "N"),
+            ("ー", "-"),
+            ("漢", "漢"),
+        ] {
+            assert_eq!(romanized(kana), latin);
+        }
+    }
+
+    #[test]
+    fn kana_take_a_byte_each_and_are_the_same() {
+        for (kana, first) in
+            [("たなか", FIRST_HIRAGANA), ("らーめん", FIRST_HIRAGANA), ("ヴァン・ゴッホ", FIRST_KATAKANA)]
+        {
+            let bytes = Kana::put(kana, first).unwrap();
+            assert_eq!(bytes.len(), kana.chars().count());
+            assert_eq!(Kana::Bytes(&bytes, first).to_string(), kana);
+        }
+        assert_eq!(Kana::put("たナか", FIRST_HIRAGANA), None);
+        assert_eq!(Kana::put("漢", FIRST_HIRAGANA), None);
+    }
+}

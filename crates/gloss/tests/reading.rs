@@ -100,7 +100,7 @@ fn found(text: &str) -> Vec<String> {
                     span.text(),
                     name.headword(),
                     name.reading(),
-                    name.glosses().collect::<Vec<_>>()
+                    name.glosses().map(|gloss| gloss.to_string()).collect::<Vec<_>>()
                 ),
             });
         }

@@ -184,15 +184,17 @@ fn list(column: &'static str) -> impl Iterator<Item = &'static str> {
 /// A rule from which rules that consume nothing lead back to its own class.
 fn rule_of_a_circle(classes: &[Class], rules: &[Rule]) -> Option<usize> {
     let consumes_nothing = |rule: &Rule| rule.to == classes[rule.result].ending;
+    let empty: Vec<&Rule> = rules.iter().filter(|rule| consumes_nothing(rule)).collect();
     // Classes from which no such rule leads on but to classes that are done already; what never gets done leads into a circle.
     let mut is_done = vec![false; classes.len()];
-    for _ in classes {
-        for class in 0..classes.len() {
-            is_done[class] = rules
-                .iter()
-                .filter(|rule| rule.class == class && consumes_nothing(rule))
-                .all(|rule| is_done[rule.result]);
+    loop {
+        let mut leads_on = vec![false; classes.len()];
+        empty.iter().filter(|rule| !is_done[rule.result]).for_each(|rule| leads_on[rule.class] = true);
+        let done: Vec<bool> = leads_on.iter().map(|leads_on| !leads_on).collect();
+        if done == is_done {
+            break;
         }
+        is_done = done;
     }
     rules.iter().position(|rule| consumes_nothing(rule) && !is_done[rule.class] && !is_done[rule.result])
 }
