@@ -1,11 +1,12 @@
 //! Entries made into a dictionary's file.
 
-use crate::bytes::{put_bytes, put_number};
+use crate::bytes::{put_bytes, put_number, put_numbers};
 use crate::endings::classes_of_entries;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
 use crate::file;
 use crate::fold::{Script, fold, is_katakana, voiced};
+use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
 use crate::source::{Frequency, Level, Source};
 use crate::trie;
@@ -261,7 +262,7 @@ impl Builder {
         let trie = trie::build(&keys);
         let postings: Vec<u8> = postings.iter().flat_map(|number| number.to_le_bytes()).collect();
         Ok(file::write([
-            &self.sources_part(),
+            &self.sources_part(&text),
             &self.tags_part(),
             &alphabet.part(),
             &trie,
@@ -320,10 +321,17 @@ impl Builder {
         Ok(names)
     }
 
-    fn sources_part(&self) -> Vec<u8> {
+    /// Behind the classes that entries have those whose endings are words by themselves: する, いい.
+    fn sources_part(&self, text: &str) -> Vec<u8> {
         let mut out = Vec::new();
         put_number(&mut out, classes_of_entries().count() as u32);
         classes_of_entries().for_each(|class| put_bytes(&mut out, class.name.as_bytes()));
+        let is_word = |class: &Class| {
+            let key = |key: &Key| text[key.text.clone()].cmp(class.ending);
+            self.keys.binary_search_by(key).is_ok()
+        };
+        let words = grammar().classes().iter().enumerate().filter(|(_, class)| is_word(class));
+        put_numbers(&mut out, words.map(|(number, _)| number as u32));
         for (title, created, entries) in &self.sources {
             put_bytes(&mut out, title.as_bytes());
             put_bytes(&mut out, created.as_bytes());

@@ -9,7 +9,7 @@ use crate::file::{Layout, Part};
 use crate::grammar::{Class, grammar};
 use crate::record::{NameRecord, WordRecord};
 use crate::trie::Trie;
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 use std::fs::File;
 use std::path::Path;
 
@@ -88,6 +88,8 @@ impl Dictionary {
         // place meanwhile changes what is read, which is checked as what a damaged file says; who cuts it short ends the process, as with
         // any mapping, which is said above and why the build replaces files whole.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        // what is looked for stands anywhere: what stands around it is read from the disk for nothing
+        map.advise(Advice::Random).map_err(failed)?;
         Dictionary::of(Storage::Mapped(map)).map_err(|error| error.of_file(path))
     }
 
@@ -99,36 +101,37 @@ impl Dictionary {
     fn of(file: Storage) -> Result<Dictionary, Error> {
         let bytes = file.bytes();
         let layout = Layout::read(bytes)?;
-        let sources = sources(layout.part(bytes, Part::Sources))?;
+        let (sources, alone) = sources(layout.part(bytes, Part::Sources))?;
         let tags = tags(layout.part(bytes, Part::Tags));
         let mut dictionary = Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new() };
         let (kinds, _) = dictionary.part(Part::Kinds).as_chunks();
         dictionary.kinds = kinds.iter().map(|classes| u64::from_le_bytes(*classes)).collect();
-        dictionary.classes = dictionary.inflected();
+        dictionary.classes = dictionary.inflected(&alone);
         Ok(dictionary)
     }
 
-    fn inflected(&self) -> Vec<Inflected> {
+    fn inflected(&self, alone: &[u32]) -> Vec<Inflected> {
         let keys = self.keys();
         let classes = grammar().classes();
-        let class = |class: &Class| {
+        let class = |(number, class): (u32, &Class)| {
             let mut ending = [0; ENDING_CODES_MAX];
             ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = keys.code(c));
             let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
             let is_same = |other: &Class| other.ending == class.ending && other.after_kanji == class.after_kanji;
             let same = classes.iter().position(is_same).unwrap_or(0) as u16;
-            let mut inflected = Inflected { ending, ending_len, after_kanji: class.after_kanji, same, is_word: false };
-            let node = inflected.ending().iter().try_fold(keys.trie.root(), |node, code| keys.trie.step(node, *code));
-            let value = node.and_then(|node| keys.trie.value(node)).filter(|_| !class.after_kanji);
-            inflected.is_word = value.is_some();
-            inflected
+            let is_word = alone.contains(&number);
+            Inflected { ending, ending_len, after_kanji: class.after_kanji, same, is_word }
         };
-        classes.iter().map(class).collect()
+        (0..).zip(classes).map(class).collect()
     }
 
-    /// Reads the whole file and compares it with its checksums. Without it a damaged file is harmless too: what it says may be wrong, or
-    /// nothing.
+    /// Reads the whole file and compares it with its checksums; what is looked for afterwards need not be waited for. Without it a damaged
+    /// file is harmless too: what it says may be wrong, or nothing.
     pub fn verify(&self) -> Result<(), Error> {
+        if let Storage::Mapped(map) = &self.file {
+            // a hint: without it it takes longer
+            let _ = map.advise(Advice::WillNeed);
+        }
         self.layout.verify(self.file.bytes())
     }
 
@@ -256,19 +259,21 @@ impl Storage {
     }
 }
 
-/// The sources, behind the classes of the grammar that the file was built with: by another one its postings mean something else.
-fn sources(part: &[u8]) -> Result<Vec<Origin>, Error> {
+/// The sources, and the classes whose endings are words. Before them stand the classes of the grammar that the file was built with: by
+/// another one its postings mean something else.
+fn sources(part: &[u8]) -> Result<(Vec<Origin>, Vec<u32>), Error> {
     let mut cursor = Cursor::new(part);
     let classes = cursor.number().unwrap_or(0).min(CLASSES_MAX as u32);
     let names: Vec<_> = (0..classes).map_while(|_| cursor.text()).collect();
     if !names.iter().copied().eq(classes_of_entries().map(|class| class.name)) {
         return Err(Error::new(ErrorKind::Refused, "was built with another grammar: build it again"));
     }
+    let alone = cursor.numbers().map(|classes| classes.take(grammar().classes().len()).collect()).unwrap_or_default();
     let source = || {
         let (title, created) = (cursor.text()?, cursor.text()?);
         Some(Origin { title: title.to_owned(), created: created.to_owned(), entries: cursor.number()? })
     };
-    Ok(std::iter::from_fn(source).collect())
+    Ok((std::iter::from_fn(source).collect(), alone))
 }
 
 fn tags(part: &[u8]) -> Vec<Tag> {
