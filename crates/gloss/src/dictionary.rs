@@ -51,6 +51,7 @@ impl Inflected {
 enum Storage {
     Mapped(Mmap),
     Owned(Vec<u8>),
+    Static(&'static [u8]),
 }
 
 /// What a code of an entry means.
@@ -96,6 +97,11 @@ impl Dictionary {
     /// A dictionary that is in memory.
     pub fn from_bytes(file: Vec<u8>) -> Result<Dictionary, Error> {
         Dictionary::of(Storage::Owned(file))
+    }
+
+    /// A dictionary that is in memory, and stays there.
+    pub(crate) fn from_static(file: &'static [u8]) -> Result<Dictionary, Error> {
+        Dictionary::of(Storage::Static(file))
     }
 
     fn of(file: Storage) -> Result<Dictionary, Error> {
@@ -255,6 +261,7 @@ impl Storage {
         match self {
             Storage::Mapped(map) => map,
             Storage::Owned(bytes) => bytes,
+            Storage::Static(bytes) => bytes,
         }
     }
 }

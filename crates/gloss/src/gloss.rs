@@ -274,6 +274,16 @@ impl<'a> Word<'a> {
         self.record.headwords().map(|form| form.text).filter(move |text| *text != self.written.headword)
     }
 
+    /// As its source writes it first: with kanji, where it is ever written so.
+    pub fn first_headword(self) -> &'a str {
+        self.record.headwords().next().or_else(|| self.record.readings().next()).map_or("", |form| form.text)
+    }
+
+    /// All ways to read it, whichever way it is written.
+    pub fn readings(self) -> impl Iterator<Item = &'a str> {
+        self.record.readings().map(|form| form.text)
+    }
+
     /// Whether its source says that it is common, as it is written or read here.
     pub fn is_common(self) -> bool {
         self.form().is_some_and(|form| form.is_common)
