@@ -7,6 +7,7 @@ mod clients;
 mod crowd;
 mod demo;
 mod explain;
+mod gloss;
 mod handover;
 mod issuer;
 mod joined;

@@ -48,7 +48,8 @@ fn steps(mut form: String, rules: impl Iterator<Item = &'static Rule>) -> Vec<St
 /// A text that is longer comes from nothing.
 const TEXT_CHARS_MAX: usize = 64;
 
-/// What a text may come from by the grammar alone, the shortest word first: without a dictionary most of it is no word.
+/// What a text may come from by the grammar alone, the shortest word first: without a dictionary most of it is no word. Of a text that
+/// shows no ending, as an ichidan verb's stem does, nothing is told.
 pub fn possible(text: &str) -> Vec<Possible> {
     let chars: Vec<char> = text.chars().map(fold_but_kanji).take(TEXT_CHARS_MAX + 1).collect();
     let (mut chains, mut open, mut found) = (Chains::default(), Open::default(), Vec::new());
@@ -56,7 +57,7 @@ pub fn possible(text: &str) -> Vec<Possible> {
         return Vec::new();
     }
     for at in 1..=chars.len() {
-        let mut endings: Vec<_> = ENDINGS.empty(&mut chains).map(|empty| empty.at(at)).collect();
+        let mut endings = Vec::new();
         ENDINGS.at(&chars, at, &mut open, &mut chains, &mut endings);
         for ending in endings.iter().filter(|ending| ending.end as usize == chars.len()) {
             let class = &grammar().classes()[usize::from(ending.class)];

@@ -1,0 +1,203 @@
+//! `thalweg gloss`: dictionaries compiled, texts read, words explained.
+
+use crate::program::Program;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+/// A folder that is there for one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("thalweg-gloss-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn gloss(arguments: &[&str], input: &str) -> Output {
+    let arguments: Vec<_> = ["gloss"].iter().chain(arguments).copied().collect();
+    let mut process = Program::command(&arguments, &[]).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, text) = (process.stdin.take().unwrap(), input.to_owned());
+    let writer = std::thread::spawn(move || _ = stdin.write_all(text.as_bytes()));
+    let output = process.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn told(arguments: &[&str], input: &str) -> String {
+    let output = gloss(arguments, input);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str], input: &str) -> String {
+    let output = gloss(arguments, input);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+const WORDS: &str = "　？？？ /EDICT, EDICT_SUB(P), EDICT2 Japanese-English Electronic Dictionary Files/Created: 2026-11-01/\n\
+    食べる(P) [たべる] /(v1,vt) (1) to eat/(2) to live on/(P)/EntL1358280X/\n\
+    日本(P) [にほん(P);にっぽん] /(n) Japan/(P)/EntL1582710X/\n\
+    日本語(P) [にほんご] /(n) Japanese (language)/(P)/EntL1464530X/\n";
+const NAMES: &str =
+    "　？？？ /ENAMDICT - Japanese Proper Name Dictionary File/Created: 2026-11-02/\n田中 [たなか] /(s,p) Tanaka/\n";
+const LEVELS: &str = "word,reading,meanings,level\n食べる,たべる,to eat,N5\n";
+
+fn built(folder: &Folder) -> String {
+    let (words, names) = (folder.file("words", WORDS), folder.file("names", NAMES));
+    let (levels, out) = (folder.file("levels.csv", LEVELS), folder.path("built.dict"));
+    let said = told(&["build", "--words", &words, "--names", &names, "--levels", &levels, "--out", &out], "");
+    assert!(said.contains("words: Edict2, 3 words\n") && said.contains("names: Enamdict, 1 names\n"), "{said}");
+    out
+}
+
+#[test]
+fn a_dictionary_is_built_and_a_text_read_with_it() {
+    let folder = Folder::new("built");
+    let dict = built(&folder);
+    let again = std::fs::read(&dict).unwrap();
+    built(&folder);
+    assert_eq!(std::fs::read(&dict).unwrap(), again, "the same sources give the same file");
+
+    let told_json = told(&["text", "--dict", &dict, "-"], "田中は日本語を食べさせられた。\n");
+    let spans: Value = serde_json::from_str(&told_json).unwrap();
+    let spans = spans.as_array().unwrap();
+    let at = |start: u64, end: u64| spans.iter().find(|span| span["start"] == start && span["end"] == end).unwrap();
+    let eat = &at(7, 14)["entries"][0];
+    assert_eq!((&eat["headword"], &eat["reading"]), (&Value::from("食べる"), &Value::from("たべる")));
+    assert_eq!(eat["reasons"], serde_json::json!(["causative", "passive", "past"]));
+    assert_eq!(eat["glosses"], serde_json::json!(["to eat", "to live on"]));
+    assert_eq!((&eat["level"], &eat["common"], &eat["number"]), (&"N5".into(), &true.into(), &1_358_280.into()));
+    let name = &at(0, 2)["entries"][0];
+    assert_eq!((&name["name"], &name["glosses"][0]), (&true.into(), &"Tanaka".into()));
+    // the longest first
+    assert_eq!(
+        spans.iter().filter(|span| span["start"] == 3).map(|span| span["end"].as_u64()).collect::<Vec<_>>(),
+        [Some(6), Some(5)]
+    );
+
+    let file = folder.file("text", "日本語");
+    let columns = told(&["text", "--dict", &dict, "--format", "columns", &file], "");
+    let lines: Vec<_> = columns.lines().collect();
+    assert_eq!(lines[0], "start\tend\ttext\theadword\treading\treasons\tglosses");
+    assert_eq!(lines[1], "0\t3\t日本語\t日本語\tにほんご\t\tJapanese (language)");
+    let known = folder.file("known", "日本語\n");
+    let less = told(&["text", "--dict", &dict, "--format", "columns", "--known", &known, &file], "");
+    assert_eq!(less.lines().count(), lines.len() - 1);
+    assert_eq!(told(&["text", "--dict", &dict, "--no-names", "-"], "田中").trim(), "[]");
+    assert_eq!(told(&["text", "--dict", &dict, "-"], "").trim(), "[]");
+}
+
+#[test]
+fn a_word_is_explained_step_by_step() {
+    let text = told(&["explain", "食べさせられていた"], "");
+    for step in [
+        "食べる (たべる)",
+        "→ 食べさせる  causative",
+        "→ 食べさせられる  passive",
+        "→ 食べさせられている  progressive",
+        "past",
+    ] {
+        assert!(text.contains(step), "{step} of {text}");
+    }
+    // no dictionary has it
+    let text = told(&["explain", "ホゲりまくった"], "");
+    assert!(text.contains("By the grammar alone") && text.contains("ホゲりまくる"), "{text}");
+    assert!(refused(&["explain", "xyz"], "").contains("nothing is known of xyz"));
+}
+
+#[test]
+fn what_is_no_dictionary_and_no_text_is_refused() {
+    let folder = Folder::new("refused");
+    let dict = built(&folder);
+    let (text, nothing) = (folder.file("text", "日本"), folder.path("nothing"));
+    assert!(refused(&["text", "--dict", &text, "-"], "").contains("is too short to be a dictionary"));
+    assert!(refused(&["text", "--dict", &nothing, "-"], "").contains("cannot be opened"));
+    assert!(refused(&["text", "--dict", &folder.0.display().to_string(), "-"], "").contains("is no file"));
+    assert!(refused(&["text", "--dict", &dict, &nothing], "").contains("nothing"));
+    let latin = folder.file("latin", b"caf\xe9");
+    assert!(refused(&["text", "--dict", &dict, &latin], "").contains("not UTF-8 at byte 3"));
+    let names = folder.file("names", NAMES);
+    assert!(refused(&["build", "--words", &names, "--out", &nothing], "").contains("give it with --names"));
+    assert!(refused(&["build", "--words", &text, "--out", &nothing], "").contains("text: "));
+    assert!(!Path::new(&nothing).exists(), "nothing was written");
+    // what was there is there still
+    let before = std::fs::read(&dict).unwrap();
+    refused(&["build", "--words", &text, "--out", &dict], "");
+    assert_eq!(std::fs::read(&dict).unwrap(), before);
+    assert_eq!(
+        std::fs::read_dir(&folder.0)
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().to_string_lossy().ends_with(".new"))
+            .count(),
+        0
+    );
+}
+
+/// So much more may be taken for ten times the text.
+const GROWTH_KIB_MAX: u64 = 2048;
+
+#[test]
+fn a_long_text_takes_no_more_memory_than_a_short_one() {
+    let peak = |sentences: usize| {
+        let mut process = Program::command(&["gloss", "text", "--format", "columns", "-"], &[])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut stdin, mut stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || {
+            let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0_u64);
+            while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+                bytes += count as u64;
+            }
+            bytes
+        });
+        for _ in 0..sentences {
+            stdin.write_all("私は毎日日本語を勉強して、あの店でラーメンを食べさせられていた。".as_bytes()).unwrap();
+        }
+        // it still waits for more, with all but a piece of it read
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+            .unwrap();
+        drop(stdin);
+        assert!(process.wait().unwrap().success());
+        (peak, reader.join().unwrap())
+    };
+    let ((short, little), (long, much)) = (peak(1_000), peak(10_000));
+    assert!(much > little * 9, "{little} and {much} bytes came out");
+    assert!(long < short + GROWTH_KIB_MAX, "{short} KiB, {long} KiB");
+}
+
+#[test]
+fn who_has_seen_enough_may_close_what_is_printed() {
+    let mut process = Program::command(&["gloss", "text", "-"], &[]).stdin(Stdio::piped()).spawn().unwrap();
+    drop(process.stdout.take());
+    let mut stdin = process.stdin.take().unwrap();
+    while stdin.write_all("日本語を勉強する。".repeat(1000).as_bytes()).is_ok() {}
+    let output = process.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stderr, b"");
+}
