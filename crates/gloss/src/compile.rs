@@ -25,8 +25,6 @@ pub(crate) const LIKELIHOOD_SHIFT: u32 = 28;
 pub(crate) const LIKELIHOOD_BITS: u32 = 3;
 /// Its kind: which classes it has. Many words are of one kind.
 pub(crate) const KIND: u32 = 0xffff;
-/// Classes are the bits of a kind.
-pub(crate) const CLASSES_MAX: usize = 64;
 /// Of a key's value: it has one name, which stands there, and nothing else.
 pub(crate) const ONE_NAME: u32 = 1 << 30;
 /// Of a name's place in a posting: in which kana it is written, and must be to be found; 0 where it is not in kana alone.
@@ -240,9 +238,6 @@ impl Builder {
 
     /// The file.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
-        if classes_of_entries().count() > CLASSES_MAX {
-            return Err(Error::new(ErrorKind::TooLarge, "the grammar has too many classes"));
-        }
         let names = self.put_names()?;
         let text = std::mem::take(&mut self.text);
         let of = |key: &Key| &text[key.text.clone()];

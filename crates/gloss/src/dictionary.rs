@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::bytes::Cursor;
-use crate::compile::{CLASSES_MAX, KIND, ONE_NAME};
+use crate::compile::{KIND, ONE_NAME};
 use crate::endings::classes_of_entries;
 use crate::error::{Error, ErrorKind};
 use crate::file::{Layout, Part};
-use crate::grammar::{Class, grammar};
+use crate::grammar::{Class, ENDING_CHARS_MAX, ENTRY_CLASSES_MAX, grammar};
 use crate::record::{NameRecord, WordRecord};
 use crate::trie::Trie;
 use memmap2::{Advice, Mmap};
@@ -27,7 +27,7 @@ pub struct Dictionary {
 /// A class of the grammar, as it is looked for in this file.
 #[derive(Debug)]
 pub(crate) struct Inflected {
-    ending: [u32; ENDING_CODES_MAX],
+    ending: [u32; ENDING_CHARS_MAX],
     ending_len: u8,
     pub(crate) after_kanji: bool,
     /// The first class that has this ending, and stands behind the same.
@@ -35,9 +35,6 @@ pub(crate) struct Inflected {
     /// Whether the ending is a word by itself: する, いい.
     pub(crate) is_word: bool,
 }
-
-/// The ending of a dictionary form is no longer.
-const ENDING_CODES_MAX: usize = 4;
 
 impl Inflected {
     /// The codes of the ending of its dictionary form.
@@ -120,9 +117,9 @@ impl Dictionary {
         let keys = self.keys();
         let classes = grammar().classes();
         let class = |(number, class): (u32, &Class)| {
-            let mut ending = [0; ENDING_CODES_MAX];
+            let mut ending = [0; ENDING_CHARS_MAX];
             ending.iter_mut().zip(class.ending.chars()).for_each(|(code, c)| *code = keys.code(c));
-            let ending_len = class.ending.chars().count().min(ENDING_CODES_MAX) as u8;
+            let ending_len = class.ending.chars().count().min(ENDING_CHARS_MAX) as u8;
             let is_same = |other: &Class| other.ending == class.ending && other.after_kanji == class.after_kanji;
             let same = classes.iter().position(is_same).unwrap_or(0) as u16;
             let is_word = alone.contains(&number);
@@ -270,7 +267,7 @@ impl Storage {
 /// another one its postings mean something else.
 fn sources(part: &[u8]) -> Result<(Vec<Origin>, Vec<u32>), Error> {
     let mut cursor = Cursor::new(part);
-    let classes = cursor.number().unwrap_or(0).min(CLASSES_MAX as u32);
+    let classes = cursor.number().unwrap_or(0).min(ENTRY_CLASSES_MAX as u32);
     let names: Vec<_> = (0..classes).map_while(|_| cursor.text()).collect();
     if !names.iter().copied().eq(classes_of_entries().map(|class| class.name)) {
         return Err(Error::new(ErrorKind::Refused, "was built with another grammar: build it again"));

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 /// An ending is no longer than this.
 pub(crate) const ENDING_CHARS_MAX: usize = 32;
 /// So many arcs are followed from one place of a text: ambiguity that nobody writes ends there.
-const STEPS_MAX: usize = 2048;
+const ARCS_FOLLOWED_MAX: usize = 2048;
 
 /// An ending that begins at some place.
 #[derive(Debug, Clone, Copy)]
@@ -305,7 +305,7 @@ impl Endings {
         );
         while let Some((arc, begun)) = open.0.pop() {
             steps += 1;
-            if steps > STEPS_MAX {
+            if steps > ARCS_FOLLOWED_MAX {
                 return;
             }
             let arc = &self.arcs[arc as usize];

@@ -46,14 +46,14 @@ fn steps(mut form: String, rules: impl Iterator<Item = &'static Rule>) -> Vec<St
 }
 
 /// A text that is longer comes from nothing.
-const TEXT_CHARS_MAX: usize = 64;
+const EXPLAINED_CHARS_MAX: usize = 64;
 
 /// What a text may come from by the grammar alone, the shortest word first: without a dictionary most of it is no word. Of a text that
 /// shows no ending, as an ichidan verb's stem does, nothing is told.
 pub fn possible(text: &str) -> Vec<Possible> {
-    let chars: Vec<char> = text.chars().map(fold_but_kanji).take(TEXT_CHARS_MAX + 1).collect();
+    let chars: Vec<char> = text.chars().map(fold_but_kanji).take(EXPLAINED_CHARS_MAX + 1).collect();
     let (mut chains, mut open, mut found) = (Chains::default(), Open::default(), Vec::new());
-    if chars.len() > TEXT_CHARS_MAX {
+    if chars.len() > EXPLAINED_CHARS_MAX {
         return Vec::new();
     }
     for at in 1..=chars.len() {

@@ -313,9 +313,9 @@ impl<'a> Word<'a> {
     /// The steps from its dictionary form to what stands in the text.
     pub fn steps(self) -> impl DoubleEndedIterator<Item = &'static Rule> {
         // chains are kept from their end
-        let mut rules = [None; STEPS_MAX];
+        let mut rules = [None; CHAIN_STEPS_MAX];
         let mut count = 0;
-        for rule in self.gloss.reader.chains.rules(self.hit.chain).take(STEPS_MAX) {
+        for rule in self.gloss.reader.chains.rules(self.hit.chain).take(CHAIN_STEPS_MAX) {
             rules[count] = grammar().rules().get(rule);
             count += 1;
         }
@@ -356,7 +356,7 @@ impl<'a> Word<'a> {
 }
 
 /// A chain has no more steps: each is at least a character, but for a few that only rename.
-const STEPS_MAX: usize = 64;
+const CHAIN_STEPS_MAX: usize = 64;
 
 /// A meaning of a word.
 #[derive(Debug, Clone, Copy)]

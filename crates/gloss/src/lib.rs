@@ -1,4 +1,27 @@
 //! Every word of a Japanese text with its dictionary entries.
+//!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!    │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!    beside it: catalog (what the database holds), gauge (what it cost)
+//!  ► for the reader, an application of it: gloss (every word of a text)
+//!
+//!  JMdict, EDICT, ENAMDICT                          a text
+//!    │ source     bytes → Entry                         │
+//!    │ compile    entries → one file                    │
+//!    ▼ file       ── mapped ──► dictionary ──► reader   ▼ text → spans of keys
+//!                                 ▲              │ gloss   keys → words, names, reasons
+//!      grammar    table → endings ┘              ▼ json, html, columns
+//! ```
+//!
+//! Nothing here knows of a database or of HTTP; it reads files and writes one.
+#![doc = include_str!("../README.md")]
 
 mod bytes;
 mod columns;

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// What is found from a place depends on no more characters than these behind it.
 pub(crate) const AHEAD_CHARS_MAX: usize = KEY_CHARS_MAX + ENDING_CHARS_MAX;
 /// A key may be spelled in so many ways at once; more are not followed.
-const WALKS_MAX: usize = 4;
+const SPELLINGS_MAX: usize = 4;
 
 /// More words than these are never told of one span.
 pub const ENTRIES_PER_SPAN_MAX: usize = 64;
@@ -176,7 +176,7 @@ impl Reader {
     /// Follows all keys from a place on.
     fn walk(&mut self, start: Start<'_>, from: usize) {
         let root = (start.keys.trie.root(), false);
-        let (mut walks, mut count) = ([root; WALKS_MAX], 1);
+        let (mut walks, mut count) = ([root; SPELLINGS_MAX], 1);
         let mut script = Script::default();
         let to = self.chars.len().min(from + KEY_CHARS_MAX);
         for at in from..=to {
@@ -199,10 +199,10 @@ impl Reader {
                 walks[0].0 = next;
                 continue;
             }
-            let (mut next, mut found) = ([root; WALKS_MAX], 0);
+            let (mut next, mut found) = ([root; SPELLINGS_MAX], 0);
             for walk in &walks[..count] {
                 self.step(start.keys, at, *walk, |walk| {
-                    if found < WALKS_MAX && !next[..found].iter().any(|known| known.0 == walk.0) {
+                    if found < SPELLINGS_MAX && !next[..found].iter().any(|known| known.0 == walk.0) {
                         next[found] = walk;
                         found += 1;
                     }

@@ -5,10 +5,10 @@ use encoding_rs::{Decoder, DecoderResult, Encoding};
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The largest source that is read, unpacked; JMdict in all languages has 110 MB.
-const SOURCE_BYTES_MAX: u64 = 2 << 30;
+const SOURCE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 
 /// The largest line, entry or other thing that is read at once; the longest entry of JMdict has 20 KB, its document type 20 KB.
-const UNIT_BYTES_MAX: usize = 1 << 20;
+const UNIT_BYTES_MAX: usize = 1024 * 1024;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
