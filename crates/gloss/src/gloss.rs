@@ -8,6 +8,7 @@ use crate::grammar::{Rule, grammar};
 use crate::reader::{ENTRIES_PER_SPAN_MAX, Found, Hit, Options, Reader, Told};
 use crate::record::{FormRecord, Kana, NameRecord, NamedRecord, SenseRecord, WordRecord, romanize};
 use std::fmt;
+use std::ops::Range;
 
 /// What was found in a text.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct Gloss<'a> {
     dictionary: &'a Dictionary,
     reader: &'a Reader,
     text: &'a str,
+    /// What begins here was looked for, in bytes of the text.
+    part: (usize, usize),
     options: Options<'a>,
 }
 
@@ -69,14 +72,21 @@ impl<'a> Gloss<'a> {
         dictionary: &'a Dictionary,
         reader: &'a Reader,
         text: &'a str,
+        part: Range<usize>,
         options: Options<'a>,
     ) -> Gloss<'a> {
-        Gloss { dictionary, reader, text, options }
+        Gloss { dictionary, reader, text, part: (part.start, part.end), options }
     }
 
     /// The text.
     pub fn text(self) -> &'a str {
         self.text
+    }
+
+    /// Where in [`Gloss::text`] its spans begin, in bytes: all of it, but where a text is read a piece at a time. What is around it there was
+    /// told before, or will be.
+    pub fn part(self) -> Range<usize> {
+        self.part.0..self.part.1
     }
 
     /// What was found, by where it begins; at each place the longest first, and what is counted behind what is not.
@@ -294,6 +304,11 @@ impl<'a> Word<'a> {
         tags(self.gloss.dictionary, self.form().map_or(Numbers::NONE, |form| form.marks))
     }
 
+    /// The places of its headword and reading among those of its entry.
+    pub(crate) fn form_places(self) -> (Option<u32>, Option<u32>) {
+        (self.written.headword_at, self.written.reading_at)
+    }
+
     fn form(self) -> Option<FormRecord<'a>> {
         let at = |at: Option<u32>| at.map(|at| at as usize);
         let headword = at(self.written.headword_at).and_then(|at| self.record.headwords().nth(at));
@@ -312,14 +327,19 @@ impl<'a> Word<'a> {
 
     /// The steps from its dictionary form to what stands in the text.
     pub fn steps(self) -> impl DoubleEndedIterator<Item = &'static Rule> {
+        self.rules().filter_map(|rule| grammar().rules().get(rule))
+    }
+
+    /// The same by their numbers.
+    pub(crate) fn rules(self) -> impl DoubleEndedIterator<Item = usize> {
         // chains are kept from their end
-        let mut rules = [None; CHAIN_STEPS_MAX];
+        let mut rules = [0; CHAIN_STEPS_MAX];
         let mut count = 0;
         for rule in self.gloss.reader.chains.rules(self.hit.chain).take(CHAIN_STEPS_MAX) {
-            rules[count] = grammar().rules().get(rule);
+            rules[count] = rule;
             count += 1;
         }
-        rules.into_iter().take(count).rev().flatten()
+        rules.into_iter().take(count).rev()
     }
 
     /// Its dictionary form in the script of the text.

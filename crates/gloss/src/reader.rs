@@ -140,7 +140,7 @@ impl Reader {
             self.tell(start, None);
             self.count(start);
         }
-        Gloss::new(dictionary, self, text, *options)
+        Gloss::new(dictionary, self, text, part, *options)
     }
 
     /// Takes a text apart.

@@ -57,6 +57,41 @@ impl Reader {
     }
 }
 
+/// How far a text that is in memory has been read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// In bytes of the text.
+    to: usize,
+    /// What is before the next piece and kept with it begins here, and so many characters are before that.
+    kept_from: usize,
+    chars: u32,
+}
+
+impl Reader {
+    /// Reads the next piece of a text that is in memory, for those who have other things to do between. Nothing when all of it has been read. A text
+    /// of which a piece has been read must be the same for the next.
+    pub fn read_next<'a>(
+        &'a mut self,
+        dictionary: &'a Dictionary,
+        text: &'a str,
+        progress: &mut Progress,
+        options: &Options<'a>,
+    ) -> Option<Gloss<'a>> {
+        let Progress { to: from, kept_from, chars } = *progress;
+        let rest = text.get(kept_from..).filter(|_| from < text.len())?;
+        let to = boundary(text, text.len().min(from + NEXT_BYTES));
+        let ahead = boundary(text, text.len().min(to + AHEAD_CHARS_MAX * CHAR_BYTES_MAX));
+        let keep = boundary(text, to.saturating_sub(BEFORE_BYTES)).max(kept_from);
+        let passed = text.get(kept_from..keep)?.chars().count() as u32;
+        *progress = Progress { to, kept_from: keep, chars: chars.saturating_add(passed) };
+        let window = rest.get(..ahead - kept_from)?;
+        Some(self.read_part(dictionary, window, from - kept_from..to - kept_from, chars, options))
+    }
+}
+
+/// So much is read of a text in memory at once, so that whoever reads it is busy for a millisecond or two.
+const NEXT_BYTES: usize = 4 << 10;
+
 /// Where a character begins, there or before.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

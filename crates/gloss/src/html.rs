@@ -1,0 +1,402 @@
+//! What was found, as HTML: the text with a mark at each place where something begins, and each entry once.
+
+use crate::dictionary::Tag;
+use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
+use crate::grammar::grammar;
+use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
+
+/// Writes what was found in texts into one page, and remembers which entries the page has.
+///
+/// ```html
+/// <div class="text" lang="ja"><span class="g" data-e="w1358280,3,17.42">食</span>べた。</div>
+/// <div class="entries"><div id="w1358280" class="entry" data-word="食べる" data-reading="たべる">…</div>
+/// <div id="r42" class="reason"><b>past</b> <span>did</span></div></div>
+/// ```
+///
+/// A span of the class `g` goes from a place where something begins to the next one, so that what overlaps needs no nesting. Its `data-e` has what
+/// begins there, the longest first: an entry's `id`, its length in characters, the ids of its reasons without their `r` and parted by full
+/// stops, and the number that stands before what is counted. `+2,3` says that there are two words more of three characters.
+///
+/// An entry that is written or read in another way has another id there (`w1358280-h1r0`), since it then has other headings and may have other
+/// meanings.
+#[derive(Debug, Default)]
+pub struct Html {
+    words: HashSet<(u32, Forms)>,
+    names: HashSet<u32>,
+    rules: HashSet<usize>,
+    /// Which entry has a number of its source as its id.
+    numbers: HashMap<u32, u32>,
+    /// The entries that come behind the text at hand.
+    entries: Vec<u8>,
+}
+
+/// The places of a word's headword and reading among its entry's.
+type Forms = (Option<u32>, Option<u32>);
+
+impl Html {
+    /// For a page that has no entry yet.
+    pub fn new() -> Html {
+        Html::default()
+    }
+
+    /// Appends a text, or the piece of it that was read, and behind it the entries that the page does not have yet.
+    pub fn write(&mut self, out: &mut Vec<u8>, gloss: Gloss<'_>) {
+        let (text, part) = (gloss.text(), gloss.part());
+        let told = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+        put(out, "<div class=\"text\" lang=\"ja\">");
+        let (mut told_to, mut is_open) = (part.start, false);
+        let mut spans = gloss.spans().peekable();
+        while let Some(first) = spans.next() {
+            let start = first.bytes().start;
+            escape(out, told(told_to, start));
+            put(out, if is_open { "</span><span class=\"g\" data-e=\"" } else { "<span class=\"g\" data-e=\"" });
+            self.meanings(out, first);
+            while let Some(span) = spans.next_if(|span| span.bytes().start == start) {
+                out.push(b' ');
+                self.meanings(out, span);
+            }
+            put(out, "\">");
+            (told_to, is_open) = (start, true);
+        }
+        escape(out, told(told_to, part.end));
+        put(out, if is_open { "</span></div>\n" } else { "</div>\n" });
+        if !self.entries.is_empty() {
+            put(out, "<div class=\"entries\">\n");
+            out.append(&mut self.entries);
+            put(out, "</div>\n");
+        }
+    }
+
+    /// Tells what a span may be.
+    fn meanings(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
+        let chars = span.end() - span.start();
+        let mut before = None;
+        for (at, meaning) in span.meanings().enumerate() {
+            let space = if at > 0 { " " } else { "" };
+            match meaning {
+                Meaning::Word(word) => {
+                    let id = self.word(word);
+                    put_numbers(out, format_args!("{space}{id},{chars}"));
+                    self.reasons(out, word);
+                    if let Some(number) = span.number() {
+                        put_numbers(out, format_args!(",{number}"));
+                    }
+                }
+                // those that are written alike are one entry
+                Meaning::Name(name) if before == Some(name.key()) => {}
+                Meaning::Name(name) => {
+                    before = Some(name.key());
+                    self.name(name, span);
+                    put_numbers(out, format_args!("{space}n{},{chars},", name.key()));
+                }
+            }
+        }
+        if span.more() > 0 {
+            put_numbers(out, format_args!(" +{},{chars}", span.more()));
+        }
+    }
+
+    /// Refers to the reasons of a word, and writes those that the page does not have yet.
+    fn reasons(&mut self, out: &mut Vec<u8>, word: Word<'_>) {
+        out.push(b',');
+        let mut is_first = true;
+        for number in word.rules() {
+            let Some((rule, reason)) = grammar().rules().get(number).and_then(|rule| Some((rule, rule.reason?))) else {
+                continue;
+            };
+            put_numbers(out, format_args!("{}{number}", if is_first { "" } else { "." }));
+            is_first = false;
+            if self.rules.insert(number) {
+                let entries = &mut self.entries;
+                put_numbers(entries, format_args!("<div id=\"r{number}\" class=\"reason\">"));
+                element(entries, "<b>", reason, "</b>");
+                element(entries, " <span>", rule.words, "</span></div>\n");
+            }
+        }
+    }
+
+    /// Writes a word, unless the page has it. Gives its id.
+    fn word(&mut self, word: Word<'_>) -> String {
+        let (number, forms) = (word.number(), word.form_places());
+        let has_number = number > 0 && *self.numbers.entry(number).or_insert(word.key()) == word.key();
+        let mut id = if has_number { format!("w{number}") } else { format!("k{}", word.key()) };
+        let is_in_kana = forms.0.is_none() && word.other_headwords().next().is_none();
+        match forms {
+            (Some(0), Some(0)) => {}
+            (None, Some(0)) if is_in_kana => {}
+            (headword, reading) => {
+                let headword = headword.map_or(String::new(), |at| format!("h{at}"));
+                let reading = reading.map_or(String::new(), |at| format!("r{at}"));
+                id += &format!("-{headword}{reading}");
+            }
+        }
+        if !self.words.insert((word.key(), forms)) {
+            return id;
+        }
+        let out = &mut self.entries;
+        put_numbers(out, format_args!("<div id=\"{id}\" class=\"entry\""));
+        head(out, word.headword(), word.reading());
+        put(out, "<p class=\"headword\" lang=\"ja\">");
+        ruby(out, word.headword(), word.reading());
+        put(out, "</p>\n");
+        about(out, word);
+        if word.other_headwords().next().is_some() {
+            put(out, "<p class=\"others\" lang=\"ja\">");
+            for other in word.other_headwords() {
+                element(out, "<span>", other, "</span> ");
+            }
+            put(out, "</p>\n");
+        }
+        put(out, "<ol>");
+        let mut before: Option<Sense<'_>> = None;
+        for sense in word.senses() {
+            let is_same = before.is_some_and(|before| codes(before).eq(codes(sense)));
+            self::sense(out, sense, !is_same);
+            before = Some(sense);
+        }
+        put(out, "</ol></div>\n");
+        id
+    }
+
+    /// Writes the names of a span that are written like this one, unless the page has them.
+    fn name(&mut self, name: Name<'_>, span: Span<'_>) {
+        if !self.names.insert(name.key()) {
+            return;
+        }
+        let out = &mut self.entries;
+        put_numbers(out, format_args!("<div id=\"n{}\" class=\"entry name\"", name.key()));
+        head(out, name.headword(), "");
+        element(out, "<p class=\"headword\" lang=\"ja\">", name.headword(), "</p>\n<ul>");
+        let alike = span.meanings().filter_map(|meaning| match meaning {
+            Meaning::Name(other) if other.key() == name.key() => Some(other),
+            Meaning::Name(_) | Meaning::Word(_) => None,
+        });
+        for name in alike {
+            element(out, "<li><span lang=\"ja\">", &name.reading().to_string(), "</span>");
+            for (at, gloss) in name.glosses().enumerate() {
+                element(out, if at > 0 { "; " } else { " " }, &gloss.to_string(), "");
+            }
+            for note in name.notes() {
+                element(out, " <span class=\"note\">", words(note), "</span>");
+            }
+            put(out, "</li>");
+        }
+        put(out, "</ul></div>\n");
+    }
+}
+
+/// By which words a script knows an entry.
+fn head(out: &mut Vec<u8>, headword: &str, reading: &str) {
+    element(out, " data-word=\"", headword, "\"");
+    element(out, " data-reading=\"", reading, "\">\n");
+}
+
+fn ruby(out: &mut Vec<u8>, headword: &str, reading: &str) {
+    if reading.is_empty() || headword == reading {
+        return escape(out, headword);
+    }
+    element(out, "<ruby>", headword, "<rp>（</rp>");
+    element(out, "<rt>", reading, "</rt><rp>）</rp></ruby>");
+}
+
+/// A word's level, how frequent it is, and what is said of its form.
+fn about(out: &mut Vec<u8>, word: Word<'_>) {
+    if word.level().is_none() && word.frequency().is_none() && !word.is_common() && word.marks().next().is_none() {
+        return;
+    }
+    put(out, "<p class=\"about\">");
+    if let Some(level) = word.level() {
+        put_numbers(out, format_args!("<span class=\"level\">N{level}</span> "));
+    }
+    if let Some(band) = word.frequency() {
+        let most = u32::from(band) * BAND_WORDS;
+        put_numbers(out, format_args!("<span class=\"frequency\">among the {most} most frequent words</span> "));
+    } else if word.is_common() {
+        put(out, "<span class=\"frequency\">common</span> ");
+    }
+    for mark in word.marks() {
+        element(out, "<span class=\"note\">", words(mark), "</span> ");
+    }
+    put(out, "</p>\n");
+}
+
+/// So many words are in each band of frequencies.
+const BAND_WORDS: u32 = 500;
+
+fn sense(out: &mut Vec<u8>, sense: Sense<'_>, with_parts: bool) {
+    put(out, "<li>");
+    if with_parts {
+        for (at, part) in sense.parts_of_speech().enumerate() {
+            element(out, if at > 0 { ", " } else { "<span class=\"part\">" }, words(part), "");
+        }
+        put(out, if sense.parts_of_speech().next().is_some() { "</span> " } else { "" });
+    }
+    for (at, gloss) in sense.glosses().enumerate() {
+        element(out, if at > 0 { "; " } else { "" }, gloss, "");
+    }
+    for note in sense.notes() {
+        element(out, " <span class=\"note\">", words(note), "</span>");
+    }
+    if !sense.remark().is_empty() {
+        element(out, " <span class=\"note\">", sense.remark(), "</span>");
+    }
+    put(out, "</li>");
+}
+
+fn codes<'a>(sense: Sense<'a>) -> impl Iterator<Item = &'a str> {
+    sense.parts_of_speech().map(|part| part.code.as_str())
+}
+
+/// What a code means, or the code itself.
+fn words(tag: &Tag) -> &str {
+    if tag.words.is_empty() { &tag.code } else { &tag.words }
+}
+
+/// Appends a text between markup of ours.
+fn element(out: &mut Vec<u8>, before: &str, text: &str, behind: &str) {
+    put(out, before);
+    escape(out, text);
+    put(out, behind);
+}
+
+/// Appends what is somebody else's, so that it is text wherever it stands.
+fn escape(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0)) {
+        let (plain, special) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        put(
+            out,
+            match special[0] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                b'"' => "&quot;",
+                b'\'' => "&#39;",
+                // no page may hold a NUL
+                _ => "\u{fffd}",
+            },
+        );
+        rest = &special[1..];
+    }
+    out.extend_from_slice(rest);
+}
+
+fn put(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends numbers between markup of ours; a vector takes whatever is written into it.
+fn put_numbers(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Dictionary, Entry, Headword, Options, Progress, Reader, Reading};
+
+    fn entry(number: u32, headwords: &[&str], reading: &str, part: &str, gloss: &str) -> Entry {
+        let headword = |text: &&str| Headword { text: (*text).to_owned(), ..Headword::default() };
+        let sense =
+            crate::Sense { parts_of_speech: vec![part.into()], glosses: vec![gloss.into()], ..crate::Sense::default() };
+        let reading = Reading { text: reading.into(), ..Reading::default() };
+        let headwords = headwords.iter().map(headword).collect();
+        Entry { number, headwords, readings: vec![reading], senses: vec![sense], ..Entry::default() }
+    }
+
+    fn dictionary() -> Dictionary {
+        let mut builder = Builder::new();
+        for entry in [
+            entry(1, &["食べる", "喰べる"], "たべる", "v1", "to eat"),
+            entry(2, &["日本語"], "にほんご", "n", "Japanese <b>&\"'"),
+            entry(3, &["日本"], "にほん", "n", "Japan"),
+            entry(4, &["本"], "ほん", "n", "book"),
+            Entry { is_name: true, ..entry(0, &["田中"], "たなか", "n", "Tanaka") },
+            Entry { is_name: true, ..entry(0, &["田中"], "でんちゅう", "n", "Denchuu") },
+        ] {
+            builder.add(&entry).unwrap();
+        }
+        Dictionary::from_bytes(builder.finish().unwrap()).unwrap()
+    }
+
+    fn html(dictionary: &Dictionary, page: &mut Html, text: &str) -> String {
+        let (mut reader, mut out) = (Reader::new(), Vec::new());
+        page.write(&mut out, reader.read(dictionary, text, &Options::default()));
+        String::from_utf8(out).unwrap()
+    }
+
+    /// The text as a browser shows it.
+    fn shown(html: &str) -> String {
+        let texts =
+            html.split("<div class=\"text\" lang=\"ja\">").skip(1).map(|part| part.split("</div>").next().unwrap());
+        let tags = texts.flat_map(|text| text.split('<').map(|part| part.split_once('>').map_or(part, |part| part.1)));
+        let shown: String = tags.collect();
+        let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+        plain.iter().fold(shown, |shown, (from, to)| shown.replace(from, to))
+    }
+
+    #[test]
+    fn words_that_overlap_are_told_where_they_begin() {
+        let html = html(&dictionary(), &mut Html::new(), "日本語。");
+        let text = "<div class=\"text\" lang=\"ja\"><span class=\"g\" data-e=\"w2,3, w3,2,\">日</span>\
+                    <span class=\"g\" data-e=\"w4,1,\">本語。</span></div>\n";
+        assert!(html.starts_with(text), "{html}");
+    }
+
+    #[test]
+    fn an_entry_is_written_once_with_its_reasons_told_where_it_stands() {
+        let (dictionary, mut page) = (dictionary(), Html::new());
+        let first = html(&dictionary, &mut page, "食べさせられた。食べる");
+        assert_eq!(first.matches("<div id=\"w1\"").count(), 1, "{first}");
+        assert!(first.contains("<ruby>食べる<rp>（</rp><rt>たべる</rt><rp>）</rp></ruby>"), "{first}");
+        let place = first.split("data-e=\"w1,7,").nth(1).unwrap().split([' ', '"']).next().unwrap();
+        let reasons: Vec<&str> = place.split('.').collect();
+        let named = |id: &&str| first.split(&format!("<div id=\"r{id}\" class=\"reason\"><b>")).nth(1).unwrap();
+        let named: Vec<&str> = reasons.iter().map(|id| named(id).split('<').next().unwrap()).collect();
+        assert_eq!(named, ["causative", "passive", "past"]);
+        assert!(first.contains("data-e=\"w1,3, "), "{first}");
+        // another text on the same page
+        let again = html(&dictionary, &mut page, "食べた");
+        assert!(again.contains("data-e=\"w1,3,") && !again.contains("<div id="), "{again}");
+        // as it is written otherwise
+        assert!(
+            html(&dictionary, &mut page, "喰べる").contains("<div id=\"w1-h1r0\" class=\"entry\" data-word=\"喰べる\"")
+        );
+    }
+
+    #[test]
+    fn names_that_are_written_alike_are_one_entry() {
+        let html = html(&dictionary(), &mut Html::new(), "田中田中");
+        assert_eq!((html.matches("class=\"entry name\"").count(), html.matches("<li>").count()), (1, 2), "{html}");
+        assert!(html.contains("Denchuu") && html.contains("Tanaka"), "{html}");
+    }
+
+    #[test]
+    fn texts_and_entries_are_no_markup() {
+        let text = "<script>alert('日本語')</script>&amp;\"</div>\n\0";
+        let html = html(&dictionary(), &mut Html::new(), text);
+        assert!(!html.contains("<script") && !html.contains("<b>&") && !html.contains('\0'), "{html}");
+        assert!(html.contains("Japanese &lt;b&gt;&amp;&quot;&#39;"), "{html}");
+        assert_eq!(shown(&html), text.replace('\0', "\u{fffd}"));
+    }
+
+    #[test]
+    fn a_text_read_in_pieces_is_told_as_a_whole() {
+        let (dictionary, mut page) = (dictionary(), Html::new());
+        let text = "日本語を食べさせられた。<b>本</b>𠮟\n".repeat(1000);
+        let (mut reader, mut progress, mut out) = (Reader::new(), Progress::default(), Vec::new());
+        while let Some(gloss) = reader.read_next(&dictionary, &text, &mut progress, &Options::default()) {
+            page.write(&mut out, gloss);
+        }
+        let pieces = String::from_utf8(out).unwrap();
+        assert_eq!(shown(&pieces), text);
+        let whole = html(&dictionary, &mut Html::new(), &text);
+        let places = |html: &str| -> Vec<String> {
+            html.split("data-e=\"").skip(1).map(|place| place.split('"').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(places(&pieces), places(&whole));
+        assert_eq!(pieces.matches("<div id=").count(), whole.matches("<div id=").count());
+    }
+}
