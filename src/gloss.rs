@@ -2,11 +2,11 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
-use thalweg_gloss::{Builder, COLUMNS, Dictionary, Known, Meaning, Options, Reader, Span, Step};
+use thalweg_gloss::{Builder, COLUMNS, Dictionary, Html, Known, Meaning, Options, Reader, Span, Step};
 use thalweg_gloss::{possible, write_columns, write_json};
 
 #[derive(clap::Subcommand)]
@@ -72,6 +72,8 @@ pub(crate) struct Text {
 enum Format {
     /// An array of spans with their entries
     Json,
+    /// A page: the text with a mark at each place where something begins, and each entry once
+    Html,
     /// Columns between tabs, a line for each entry
     Columns,
 }
@@ -126,40 +128,79 @@ fn text(text: &Text) -> Result<(), Box<dyn Error>> {
     let options = Options { names: !text.no_names, entries_per_span_max: text.entries, known: known.as_ref() };
     let input: Box<dyn Read> =
         if text.file == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(opened(&text.file)?) };
-    let mut out = BufWriter::with_capacity(0, io::stdout().lock());
-    let (mut chunk, mut is_first) = (Vec::new(), true);
-    let mut put = |span: Span<'_>, chunk: &mut Vec<u8>| match text.format {
-        Format::Json => {
-            chunk.extend_from_slice(if std::mem::take(&mut is_first) { b"[" } else { b",\n" });
-            write_json(chunk, span);
-        }
-        Format::Columns => write_columns(chunk, span),
-    };
-    if let Format::Columns = text.format {
-        out.write_all(COLUMNS.as_bytes())?;
-    }
+    let mut printed = Printed { format: text.format, html: Html::new(), chunk: Vec::new(), has_spans: false };
+    printed.begin();
     let mut failed = None;
-    Reader::new()
-        .read_all(&dictionary, input, &options, &mut |gloss, _| {
-            for span in gloss.spans() {
-                put(span, &mut chunk);
-                if chunk.len() >= CHUNK_BYTES {
-                    if let Err(error) = out.write_all(&chunk) {
-                        failed = Some(error);
-                        return Err(thalweg_gloss::Error::stopped("nobody takes what is printed"));
-                    }
-                    chunk.clear();
-                }
-            }
-            Ok(())
+    let read = Reader::new().read_all(&dictionary, input, &options, &mut |gloss| {
+        printed.put(gloss).map_err(|error| {
+            failed = Some(error);
+            thalweg_gloss::Error::stopped("nobody takes what is printed")
         })
-        .or_else(|error| failed.take().map_or(Err(Box::<dyn Error>::from(error)), |error| Err(error.into())))?;
-    if let Format::Json = text.format {
-        chunk.extend_from_slice(if is_first { b"[]\n" } else { b"]\n" });
+    });
+    match (read, failed) {
+        (_, Some(error)) => Err(error.into()),
+        (Err(error), None) => Err(error.into()),
+        (Ok(()), None) => Ok(printed.end()?),
     }
-    out.write_all(&chunk)?;
-    Ok(out.flush()?)
 }
+
+/// What is printed of a text, as it comes.
+struct Printed {
+    format: Format,
+    html: Html,
+    chunk: Vec<u8>,
+    has_spans: bool,
+}
+
+impl Printed {
+    fn begin(&mut self) {
+        self.chunk.extend_from_slice(match self.format {
+            Format::Json => b"[",
+            Format::Html => HEAD.as_bytes(),
+            Format::Columns => COLUMNS.as_bytes(),
+        });
+    }
+
+    fn put(&mut self, gloss: thalweg_gloss::Gloss<'_>) -> io::Result<()> {
+        if let Format::Html = self.format {
+            self.html.write(&mut self.chunk, gloss);
+            return self.write(CHUNK_BYTES);
+        }
+        for span in gloss.spans() {
+            if let Format::Columns = self.format {
+                write_columns(&mut self.chunk, span);
+            } else {
+                self.chunk.extend_from_slice(if self.has_spans { b",\n" } else { b"" });
+                write_json(&mut self.chunk, span);
+            }
+            self.has_spans = true;
+            self.write(CHUNK_BYTES)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.chunk.extend_from_slice(match self.format {
+            Format::Json => b"]\n",
+            Format::Html | Format::Columns => b"",
+        });
+        self.write(0)?;
+        io::stdout().flush()
+    }
+
+    /// Writes what there is, if it is so much.
+    fn write(&mut self, bytes: usize) -> io::Result<()> {
+        if self.chunk.len() >= bytes {
+            io::stdout().write_all(&self.chunk)?;
+            self.chunk.clear();
+        }
+        Ok(())
+    }
+}
+
+/// What a page begins with.
+const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+    <title>Every word of a text</title>\n";
 
 /// So much is written at once.
 const CHUNK_BYTES: usize = 64 << 10;

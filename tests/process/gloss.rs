@@ -105,6 +105,11 @@ fn a_dictionary_is_built_and_a_text_read_with_it() {
     let known = folder.file("known", "日本語\n");
     let less = told(&["text", "--dict", &dict, "--format", "columns", "--known", &known, &file], "");
     assert_eq!(less.lines().count(), lines.len() - 1);
+    let html = told(&["text", "--dict", &dict, "--format", "html", "-"], "<b>日本語</b>");
+    assert!(
+        html.starts_with("<!doctype html>") && html.contains("&lt;b") && html.contains("id=\"w1464530\""),
+        "{html}"
+    );
     assert_eq!(told(&["text", "--dict", &dict, "--no-names", "-"], "田中").trim(), "[]");
     assert_eq!(told(&["text", "--dict", &dict, "-"], "").trim(), "[]");
 }

@@ -21,7 +21,7 @@ impl Reader {
         dictionary: &Dictionary,
         mut input: impl Read,
         options: &Options<'_>,
-        tell: &mut dyn FnMut(Gloss<'_>, &str) -> Result<(), Error>,
+        tell: &mut dyn FnMut(Gloss<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // before `from` stands what has been told; `chars` is where the text of `bytes` begins
         let (mut bytes, mut from, mut chars, mut read) = (Vec::new(), 0, 0_u32, 0_u64);
@@ -44,7 +44,7 @@ impl Reader {
             };
             let to = if is_end { text.len() } else { boundary(text, from + PIECE_BYTES) };
             let gloss = self.read_part(dictionary, text, from..to, chars, options);
-            tell(gloss, &text[from..to])?;
+            tell(gloss)?;
             if is_end {
                 return Ok(());
             }
