@@ -128,6 +128,8 @@ impl State {
 /// An ending of no text.
 #[derive(Debug, Clone)]
 struct Empty {
+    /// Where one of these follows, it is no ending.
+    not_before: &'static str,
     class: u16,
     classes: u64,
     rules: Range<u32>,
@@ -177,7 +179,13 @@ impl Endings {
             if this.stands && !(is_start && rules.is_empty()) {
                 let (range, reasons) = self.rules(grammar, &rules);
                 if this.ending.is_empty() {
-                    empty.push(Empty { class: class as u16, classes: bit(grammar, class), rules: range, reasons });
+                    empty.push(Empty {
+                        not_before: this.not_before,
+                        class: class as u16,
+                        classes: bit(grammar, class),
+                        rules: range,
+                        reasons,
+                    });
                 } else {
                     arcs.extend(self.arc(this.ending, None, (class, bit(grammar, class)), range, reasons));
                 }
@@ -319,6 +327,10 @@ impl Endings {
                 continue;
             };
             for empty in &self.states[usize::from(state)].empty {
+                let follows = |c: char| text.get(at as usize) == Some(&c);
+                if empty.not_before.chars().any(follows) {
+                    continue;
+                }
                 let chain = if empty.rules.is_empty() { chain } else { chains.add(chain, &empty.rules) };
                 out.push(Ending { class, classes, reasons: begun.reasons + empty.reasons, end: at, chain });
             }

@@ -44,6 +44,8 @@ pub struct Class {
     pub stands: bool,
     /// Whether what is before the ending must end in a kanji.
     pub after_kanji: bool,
+    /// Characters before which a word does not stand here, though its text is there: those that make another word of its end.
+    pub not_before: &'static str,
     /// What it is, in words.
     pub words: &'static str,
 }

@@ -26,7 +26,7 @@ pub enum GrammarErrorKind {
     Arrow,
     /// An ending or a form has a space, a character that no Japanese word has, or more than [`ENDING_CHARS_MAX`] characters.
     Ending,
-    /// A flag is neither `stands` nor `after-kanji`.
+    /// A flag is none of `stands`, `after-kanji` and `not-before:`.
     UnknownFlag,
     /// A class of this name was there before.
     ClassTwice,
@@ -140,16 +140,20 @@ fn read_class(line: &Line) -> Result<Class, GrammarError> {
     let &[name, ending, parts_of_speech, flags, words] = line.columns.as_slice() else {
         return Err(line.error(GrammarErrorKind::Columns));
     };
-    let (mut stands, mut after_kanji) = (false, false);
+    let (mut stands, mut after_kanji, mut not_before) = (false, false, "");
     for flag in list(flags) {
         match flag {
             "stands" => stands = true,
             "after-kanji" => after_kanji = true,
-            _ => return Err(line.error(GrammarErrorKind::UnknownFlag)),
+            _ => match flag.strip_prefix("not-before:") {
+                Some(characters) => not_before = characters,
+                None => return Err(line.error(GrammarErrorKind::UnknownFlag)),
+            },
         }
     }
     let ending = line.ending(ending)?;
-    Ok(Class { name, ending, parts_of_speech: list(parts_of_speech).collect(), stands, after_kanji, words })
+    let parts_of_speech = list(parts_of_speech).collect();
+    Ok(Class { name, ending, parts_of_speech, stands, after_kanji, not_before, words })
 }
 
 fn read_rule(line: &Line, classes: &[Class]) -> Result<Rule, GrammarError> {
@@ -254,7 +258,7 @@ impl fmt::Display for GrammarErrorKind {
             GrammarErrorKind::Columns => "a class has 5 columns, a rule 6, and none is empty",
             GrammarErrorKind::Arrow => "an arrow or what is beside it is missing",
             GrammarErrorKind::Ending => "an ending is up to 8 hiragana or kanji, or \"\"",
-            GrammarErrorKind::UnknownFlag => "a flag is stands or after-kanji",
+            GrammarErrorKind::UnknownFlag => "a flag is stands, after-kanji or not-before:",
             GrammarErrorKind::ClassTwice => "a class of this name was there before",
             GrammarErrorKind::UnknownClass => "no class has this name",
             GrammarErrorKind::EndingOfAnother => "what the rule replaces is not the ending of its class",
