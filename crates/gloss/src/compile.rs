@@ -20,9 +20,12 @@ use std::path::Path;
 pub(crate) const COUNTS: u32 = 1 << 30;
 /// The key is the word as it is written in katakana.
 pub(crate) const IN_KATAKANA: u32 = 1 << 31;
-/// How likely it is that the key is meant so, 0 the likeliest.
-pub(crate) const LIKELIHOOD_SHIFT: u32 = 28;
-pub(crate) const LIKELIHOOD_BITS: u32 = 3;
+/// How unlikely it is that the key is meant so, 0 the likeliest; a reason for an inflected form counts 2.
+pub(crate) const COST_SHIFT: u32 = 25;
+pub(crate) const COST_BITS: u32 = 0x1f;
+/// How frequent it is, by its level and its band, 0 the most frequent.
+pub(crate) const FREQUENCY_SHIFT: u32 = 16;
+pub(crate) const FREQUENCY_BITS: u32 = 0x1ff;
 /// Its kind: which classes it has. Many words are of one kind.
 pub(crate) const KIND: u32 = 0xffff;
 /// Of a key's value: it has one name, which stands there, and nothing else.
@@ -93,6 +96,10 @@ struct NameRow {
 /// So many words are as frequent as each other, in JMdict's bands; and so many bands there are.
 const BAND: u32 = 500;
 const BAND_MAX: u32 = 60;
+
+/// Levels of the JLPT, the last the one at which a learner knows a word first; 0 where none is known.
+const LEVELS: u8 = 5;
+const LEVEL_OF_BEGINNERS: u8 = 4;
 
 /// Stands between the glosses of a name, none of which has it.
 const BETWEEN: char = '\n';
@@ -175,10 +182,17 @@ impl Builder {
                 + 2 * u32::from(is_odd)
                 + 3 * u32::from(!marks.is_empty())
                 + 8 * u32::from(is_rare);
-            let likelihood = u32::from(!priority.is_common || is_rare) + 2 * u32::from(is_odd);
-            let rank = (score << 16) | (u32::from(if band == 0 { 63 } else { band }) << 8) | at.min(255) as u32;
+            let is_uncommon = !priority.is_common || is_rare || !marks.is_empty();
+            // what is said of an entry is not said of each way to write it: 本 is no usual もと
+            let (level, band) =
+                if is_reading || at == 0 { (level, band) } else { (self.level_of_form(entry, text), priority.band) };
+            let frequency = u32::from(LEVELS - level) << 6 | u32::from(if band == 0 { 63 } else { band });
+            // した is する in its past before 下, むこう is 向こう before 剥く
+            let cost = 3 * u32::from(is_uncommon) + 3 * u32::from(is_odd) + u32::from(level < LEVEL_OF_BEGINNERS);
+            let rank = score << 18 | frequency << 8 | at.min(255) as u32;
             let katakana = text.chars().all(|c| is_katakana(c) || c == 'ー' || c == '・');
-            let said = said | likelihood << LIKELIHOOD_SHIFT | if katakana { IN_KATAKANA } else { 0 };
+            let said = said | cost << COST_SHIFT | frequency << FREQUENCY_SHIFT;
+            let said = said | if katakana { IN_KATAKANA } else { 0 };
             self.add_key(text, Key { text: 0..0, reference, said, rank, is_name: false });
         }
         Ok(())
@@ -186,9 +200,13 @@ impl Builder {
 
     fn level_of(&self, entry: &Entry) -> u8 {
         let written = entry.headwords.iter().map(|form| &form.text).chain(entry.readings.iter().map(|form| &form.text));
+        written.map(|text| self.level_of_form(entry, text)).max().unwrap_or(0)
+    }
+
+    fn level_of_form(&self, entry: &Entry, text: &str) -> u8 {
         let has = |reading: &String| entry.readings.iter().any(|form| form.text == *reading);
         let is_read = |reading: &Option<String>| reading.as_ref().is_none_or(has);
-        let said = written.filter_map(|text| self.levels.get(text)).flatten();
+        let said = self.levels.get(text).into_iter().flatten();
         said.filter(|(reading, _)| is_read(reading)).map(|(_, level)| *level).max().unwrap_or(0)
     }
 

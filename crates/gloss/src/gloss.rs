@@ -1,7 +1,7 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
-use crate::compile::{IN_KATAKANA, LIKELIHOOD_BITS, LIKELIHOOD_SHIFT};
+use crate::compile::{COST_BITS, COST_SHIFT, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA};
 use crate::dictionary::{Dictionary, Tag};
 use crate::fold::fold;
 use crate::grammar::{Rule, grammar};
@@ -160,8 +160,11 @@ impl<'a> Span<'a> {
         let mut likeliest = Likeliest { words: [Likely::default(); ENTRIES_PER_SPAN_MAX], count: 0, more: 0 };
         let (told, several) = (self.told(), self.hits().len() > 1);
         for (hit_at, hit) in self.hits().iter().enumerate() {
+            // 分かり合う is a word sooner than a form of 分かる
+            let reasons =
+                u32::from(hit.reasons) + 2 * u32::from(self.gloss.reader.has_kanji_behind_stem(self.found, hit));
             for (reference, said) in told.words(hit) {
-                let order = order(hit, said);
+                let order = order(hit, reasons, said);
                 likeliest.add(Likely { order, hit: hit_at as u32, reference }, several, max);
             }
         }
@@ -178,12 +181,18 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What comes before what else among the words of a span: spelled as the key, in its script, likely, by few reasons.
-fn order(hit: &Hit, said: u32) -> u32 {
+/// What comes before what else among the words of a span: spelled as the key, in its script; likely and inflected by few reasons, so that
+/// 話せる is 話す in its potential before the less common 話せる, but しあい is 試合 before a form of する; frequent, so that 行った is 行く before 行う.
+fn order(hit: &Hit, reasons: u32, said: u32) -> u32 {
     let is_other_script = hit.script.has_katakana() != (said & IN_KATAKANA != 0);
-    let likelihood = said >> LIKELIHOOD_SHIFT & LIKELIHOOD_BITS;
-    u32::from(hit.is_respelled) << 31 | u32::from(is_other_script) << 30 | likelihood << 16 | u32::from(hit.reasons)
+    let cost = (said >> COST_SHIFT & COST_BITS) + COST_OF_REASON * reasons;
+    let frequency = said >> FREQUENCY_SHIFT & FREQUENCY_BITS;
+    u32::from(hit.is_respelled) << 31 | u32::from(is_other_script) << 30 | cost.min(COST_MAX) << 16 | frequency
 }
+
+/// Beside [`COST_SHIFT`].
+const COST_OF_REASON: u32 = 2;
+const COST_MAX: u32 = 0x3fff;
 
 /// The likeliest words of a span.
 #[derive(Debug)]

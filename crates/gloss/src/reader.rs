@@ -378,6 +378,12 @@ impl Reader {
         self.chars.get(from..from + usize::from(hit.stem_chars)).unwrap_or_default()
     }
 
+    /// Whether the ending of a hit has a kanji, but for one with which the word begins: 来 of 来た.
+    pub(crate) fn has_kanji_behind_stem(&self, span: &Found, hit: &Hit) -> bool {
+        let from = span.unit as usize + usize::from(hit.stem_chars).max(1);
+        self.chars.get(from..hit.end as usize).unwrap_or_default().iter().any(|c| is_kanji(*c))
+    }
+
     /// The same, in bytes of the text.
     pub(crate) fn stem_bytes(&self, span: &Found, hit: &Hit) -> Range<usize> {
         let end = self.units.get(span.unit as usize + usize::from(hit.stem_chars));

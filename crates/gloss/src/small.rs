@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::source::{DEFAULT_LANGUAGE, read, read_levels};
 use std::sync::OnceLock;
 
-/// A dictionary of some 2,900 words, with their levels of the JLPT, and some 60 names: what the reader's stories and the golden sentences
+/// A dictionary of some 2,800 words, with their levels of the JLPT, and some 60 names: what the reader's stories and the golden sentences
 /// are made of, with particles, auxiliaries and counters. It is part of JMdict and ENAMDICT by the Electronic Dictionary Research and
 /// Development Group, under CC BY-SA 4.0, which wants to be shown where entries are: `dictionary/README.md` says how.
 ///
