@@ -56,7 +56,7 @@ struct AsPostgrest {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start a private PostgreSQL with a paragliding flight book in it, and serve it
+    /// Start a private PostgreSQL with an application in it, a paragliding flight book or a reader of Japanese, and serve it
     Demo(demo::Options),
     /// Write a small site to start from into a new folder
     New {

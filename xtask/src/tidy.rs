@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("json", &[]),
     ("gloss", &["json"]),
     ("rows", &[]),
@@ -33,6 +33,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
         ],
     ),
     ("flightbook", &["decode", "embedded-postgres", "files", "gauge", "migrations", "server", "wire"]),
+    ("reader", &["gloss", "migrations", "server", "wire"]),
     ("byhand", &[]),
     ("pages-byhand", &[]),
     ("stories", &["gauge", "testkit"]),

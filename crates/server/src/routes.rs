@@ -76,6 +76,10 @@ impl Routes {
     pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
         let of_site =
             config.pages_dir.as_ref().map(|_| [config.pages_api_prefix.clone(), format!("/{}", site::STATIC)]);
+        let is_function = |prefix: &str| {
+            let name = below(prefix, &config.pages_api_prefix).and_then(|rest| rest.strip_prefix("/rpc/"));
+            config.pages_dir.is_some() && name.is_some_and(|name| !name.contains('/'))
+        };
         for (number, Mount { prefix, .. }) in self.mounts.iter().enumerate() {
             let wrong = |why: &str| Err(format!("routes cannot be below {prefix:?}: {why}"));
             let parts = prefix.strip_prefix('/').map(|rest| rest.split('/'));
@@ -86,7 +90,8 @@ impl Routes {
                 return wrong("others are");
             }
             let is_within = |one: &str, other: &str| below(one, other).is_some();
-            if of_site.iter().flatten().any(|taken| is_within(prefix, taken) || is_within(taken, prefix)) {
+            let is_taken = |taken: &String| is_within(prefix, taken) || is_within(taken, prefix);
+            if !is_function(prefix) && of_site.iter().flatten().any(is_taken) {
                 return wrong("the API of a site is, or its files");
             }
         }
@@ -223,14 +228,14 @@ mod tests {
     #[test]
     fn a_prefix_is_a_path_of_its_own() {
         let site = Config { pages_dir: Some(PathBuf::from("pages")), ..Config::default() };
-        for prefixes in [&["/hooks"][..], &["/hooks", "/hooks/paid"], &["/apis", "/.well-known/x"]] {
+        for prefixes in [&["/hooks"][..], &["/hooks", "/hooks/paid"], &["/apis", "/.well-known/x"], &["/api/rpc/own"]] {
             assert_eq!(routes(prefixes).check(&site), Ok(()), "{prefixes:?}");
         }
         for prefix in ["", "/", "hooks", "/hooks/", "//hooks", "/a/../b", "/a b", "/%61", "/a?b", "/{id}"] {
             assert!(routes(&[prefix]).check(&Config::default()).is_err(), "{prefix}");
         }
         assert!(routes(&["/hooks", "/hooks"]).check(&site).is_err());
-        for prefix in ["/api", "/api/hooks", "/static"] {
+        for prefix in ["/api", "/api/hooks", "/api/rpc", "/api/rpc/own/more", "/static"] {
             assert!(routes(&[prefix]).check(&site).is_err(), "{prefix}");
             assert_eq!(routes(&[prefix]).check(&Config::default()), Ok(()), "{prefix}");
         }

@@ -1,0 +1,177 @@
+//! What somebody asks of `/rpc/gloss`: a text, and how it is to be read.
+
+use axum::extract::{Query, Request};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body::Body as _;
+use serde::Deserialize;
+use std::future::poll_fn;
+use std::pin::Pin;
+use thalweg_server::ApiFailure;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::reading::Shared;
+
+/// A body is no larger, and so no text.
+const BODY_BYTES_MAX: usize = 2 << 20;
+/// A person's list of words that they know has no more.
+const KNOWN_WORDS_MAX: usize = 10_000;
+
+/// What is asked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    pub(super) text: String,
+    /// Words that are left out, in dictionary form.
+    #[serde(default)]
+    pub(super) known: Vec<String>,
+    /// Whether names are told.
+    #[serde(default = "told")]
+    pub(super) names: bool,
+}
+
+fn told() -> bool {
+    true
+}
+
+/// In which form the answer is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Html,
+}
+
+impl Form {
+    /// HTML for who names it before JSON, JSON for all others.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        match (accepted.find("text/html"), accepted.find("application/json")) {
+            (Some(html), json) if json.is_none_or(|json| html < json) => Self::Html,
+            (Some(_) | None, _) => Self::Json,
+        }
+    }
+}
+
+/// Reads a request. What it takes in memory is kept room for as long as the second is kept.
+pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, OwnedSemaphorePermit), Failure> {
+    let asked = match *request.method() {
+        Method::GET | Method::HEAD => {
+            let room = shared.room(request.uri().query().map_or(0, str::len)).ok_or(Failure::Busy)?;
+            let asked =
+                Query::<Asked>::try_from_uri(request.uri()).map_err(|refused| Failure::Query(refused.body_text()))?;
+            (asked.0, room)
+        }
+        Method::POST => {
+            let kind = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or(b"application/json");
+            let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+            if !kind.eq_ignore_ascii_case(b"application/json") {
+                return Err(Failure::Type(String::from_utf8_lossy(kind).into_owned()));
+            }
+            let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+            let length = length.unwrap_or(BODY_BYTES_MAX);
+            if length > BODY_BYTES_MAX {
+                return Err(Failure::TooLarge);
+            }
+            let room = shared.room(length).ok_or(Failure::Busy)?;
+            let body = collected(request.into_body()).await?;
+            (serde_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?, room)
+        }
+        _ => return Err(Failure::Method),
+    };
+    if asked.0.known.len() > KNOWN_WORDS_MAX {
+        return Err(Failure::TooManyWords);
+    }
+    Ok(asked)
+}
+
+/// All of a body, within its bound.
+async fn collected(mut body: axum::body::Body) -> Result<Vec<u8>, Failure> {
+    let mut all = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let data = frame.map_err(Failure::of_body)?.into_data().unwrap_or_else(|_| Bytes::new());
+        if all.len() + data.len() > BODY_BYTES_MAX {
+            return Err(Failure::TooLarge);
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(all)
+}
+
+/// Why a text is not read.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Method,
+    /// The parameters of the address are not those of the function.
+    Query(String),
+    /// The body is no JSON, or has not the arguments of the function.
+    Body(String),
+    /// Its media type is another one.
+    Type(String),
+    TooLarge,
+    TooManyWords,
+    /// Others are being read, and there is no room for more.
+    Busy,
+    /// The body did not arrive, or the server does not take it.
+    Api(Box<ApiFailure>),
+    /// The client has broken off.
+    Lost,
+}
+
+impl Failure {
+    fn of_body(error: axum::Error) -> Self {
+        match error.into_inner().downcast::<ApiFailure>() {
+            Ok(failure) => Self::Api(failure),
+            Err(_) => Self::Lost,
+        }
+    }
+}
+
+/// After how many seconds somebody may try again for whom there was no room.
+const RETRY_S: HeaderValue = HeaderValue::from_static("1");
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true}, or GET ?text=…; known and names may be left out.";
+        let (status, code, message, details, hint) = match self {
+            Self::Api(failure) => return failure.into_response(),
+            Self::Method => {
+                (StatusCode::METHOD_NOT_ALLOWED, "PGRST101", "Only GET, HEAD and POST are for functions", None, None)
+            }
+            Self::Query(why) => {
+                (StatusCode::BAD_REQUEST, "PGRST100", "The parameters are not those of gloss", Some(why), Some(hint))
+            }
+            Self::Body(why) => {
+                (StatusCode::BAD_REQUEST, "PGRST102", "The body is not what gloss takes", Some(why), Some(hint))
+            }
+            Self::Type(kind) => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "PGRST102", "Content-Type not acceptable", Some(kind), Some(hint))
+            }
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PGRST102",
+                "The body is too large",
+                Some(format!("It may have {BODY_BYTES_MAX} bytes.")),
+                None,
+            ),
+            Self::TooManyWords => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PGRST102",
+                "The list of known words is too long",
+                Some(format!("It may have {KNOWN_WORDS_MAX} words.")),
+                None,
+            ),
+            Self::Busy => {
+                (StatusCode::SERVICE_UNAVAILABLE, "TWG20", "Too many texts are being read at once", None, None)
+            }
+            Self::Lost => (StatusCode::BAD_REQUEST, "PGRST102", "The body broke off", None, None),
+        };
+        let body = serde_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
+        let mut response = (status, axum::Json(body)).into_response();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, RETRY_S);
+        }
+        response
+    }
+}

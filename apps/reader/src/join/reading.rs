@@ -1,0 +1,59 @@
+//! Texts read along the one dictionary that all share, each thread with a reader of its own.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use thalweg_gloss::{Dictionary, Gloss, Known, Options, Progress, Reader};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// So many words of a span are told on pages, the likeliest, and of how many there are more.
+pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
+/// The texts that are being read may be so large together, each counted as no less than a kibibyte.
+const TEXTS_KIB_MAX: usize = 256 << 10;
+
+thread_local! {
+    /// What it needs for one text it keeps for the next. It is used between two awaits only, and by one at a time.
+    static READER: RefCell<Reader> = RefCell::default();
+}
+
+/// What all requests share.
+pub(super) struct Shared {
+    pub(super) dictionary: Dictionary,
+    room: Arc<Semaphore>,
+}
+
+impl Shared {
+    pub(super) fn new(dictionary: Dictionary) -> Self {
+        Shared { dictionary, room: Arc::new(Semaphore::new(TEXTS_KIB_MAX)) }
+    }
+
+    /// Room for so much of a text, or nothing if others have it all.
+    pub(super) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes.div_ceil(1 << 10).max(1)).ok()?;
+        self.room.clone().try_acquire_many_owned(kib).ok()
+    }
+}
+
+/// How a text is read.
+pub(super) struct Manner {
+    pub(super) names: bool,
+    pub(super) entries_per_span_max: usize,
+    pub(super) known: Option<Known>,
+}
+
+impl Manner {
+    /// Reads the next piece of a text, and tells what is found of it; whether there was one.
+    pub(super) fn read_next(
+        &self,
+        dictionary: &Dictionary,
+        text: &str,
+        progress: &mut Progress,
+        tell: impl FnOnce(Gloss<'_>),
+    ) -> bool {
+        let Manner { names, entries_per_span_max, known } = self;
+        let options = Options { names: *names, entries_per_span_max: *entries_per_span_max, known: known.as_ref() };
+        READER.with_borrow_mut(|reader| {
+            let gloss = reader.read_next(dictionary, text, progress, &options);
+            gloss.map(tell).is_some()
+        })
+    }
+}
