@@ -78,9 +78,14 @@ impl Layout {
         file.get(self.parts[part as usize].clone()).unwrap_or_default()
     }
 
-    /// Reads all of the file, and compares it with its checksums.
+    /// Reads all of the file, and compares it with its checksums. Between the parts nothing stands.
     pub(crate) fn verify(&self, file: &[u8]) -> Result<(), Error> {
+        let mut behind = HEADER_BYTES;
         for (range, checksum) in self.parts.iter().zip(&self.checksums) {
+            if file.get(behind..range.start).is_none_or(|between| between.iter().any(|byte| *byte != 0)) {
+                return Err(refused(&format!("is damaged between the bytes {behind} and {}", range.start)));
+            }
+            behind = range.end;
             if file.get(range.clone()).map(xxh3_64) != Some(*checksum) {
                 return Err(refused(&format!("is damaged between the bytes {} and {}", range.start, range.end)));
             }

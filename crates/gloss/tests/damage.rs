@@ -1,0 +1,140 @@
+//! Files that are damaged: refused where the header is, and elsewhere harmless; `verify` finds all of it.
+
+use std::fs::{self, File};
+use std::time::{Duration, Instant};
+use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
+use thalweg_gloss::{Builder, Dictionary, ErrorKind, Html, Options, Reader, write_columns, write_json};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// As `src/file.rs` lays it out.
+const HEADER_BYTES: usize = 320;
+const VERSION_AT: usize = 16;
+const CHECKSUM_AT: usize = HEADER_BYTES - 8;
+
+/// How many files are damaged somewhere behind the header, and what one of them may take to be read.
+const FLIPS: usize = 10_000;
+const READ_MAX: Duration = Duration::from_secs(5);
+
+const TEXT: &str = "私は毎日日本語を勉強しています。田中さんは食べさせられていた。三十五人が利根川で、コーヒーを飲みすぎちゃった。\
+    ﾗｰﾒﾝと人人と佐々木、美しゅうございました。10月3日、すごーい雪が降り始めたら、バスをおりて待っといて。";
+
+fn built() -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.levels(&source::read_levels(include_bytes!("../dictionary/levels.csv").as_slice()).unwrap());
+    for file in [include_str!("../dictionary/words.xml"), include_str!("../dictionary/names.txt")] {
+        let source = source::read(file.as_bytes(), DEFAULT_LANGUAGE, &mut |entry| builder.add(&entry)).unwrap();
+        builder.source(&source);
+    }
+    builder.finish().unwrap()
+}
+
+/// Numbers that look random and are the same in every run (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).unwrap()
+    }
+}
+
+fn refused(file: Vec<u8>) -> String {
+    let error = Dictionary::from_bytes(file).expect_err("it is refused");
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_build_is_the_same_each_time() {
+    assert!(built() == built());
+}
+
+#[test]
+fn each_byte_of_the_header_counts() {
+    let file = built();
+    for at in 0..HEADER_BYTES {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= flip;
+            refused(damaged);
+        }
+    }
+}
+
+#[test]
+fn another_version_is_refused_by_its_number() {
+    let mut file = built();
+    file[VERSION_AT] += 1;
+    let checksum = xxh3_64(&file[..CHECKSUM_AT]).to_le_bytes();
+    file[CHECKSUM_AT..HEADER_BYTES].copy_from_slice(&checksum);
+    let message = refused(file);
+    assert!(message.contains("version") && message.contains("build it again"), "{message}");
+}
+
+#[test]
+fn a_file_is_refused_wherever_it_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut");
+    let bytes = Builder::new().finish().unwrap();
+    fs::write(&path, &bytes).unwrap();
+    assert!(Dictionary::open(&path).is_ok());
+    let file = File::options().write(true).open(&path).unwrap();
+    for len in (0..bytes.len()).rev() {
+        file.set_len(len as u64).unwrap();
+        let error = Dictionary::open(&path).expect_err("it is refused");
+        assert_eq!(error.kind(), ErrorKind::Refused, "{len} bytes: {error}");
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    refused(longer);
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(Dictionary::open(folder.path()).unwrap_err().kind(), ErrorKind::Refused);
+    assert_eq!(Dictionary::open(&folder.path().join("none")).unwrap_err().kind(), ErrorKind::Input);
+    assert!(refused(Vec::new()).contains("too short"));
+    assert!(refused(vec![0; 4096]).contains("no dictionary"));
+}
+
+#[test]
+fn damage_behind_the_header_is_harmless_and_is_found() {
+    let (file, mut numbers) = (built(), Numbers(0x9e37_79b9_7f4a_7c15));
+    let (mut reader, mut refused, mut slowest) = (Reader::new(), 0, Duration::ZERO);
+    for round in 0..FLIPS {
+        let mut damaged = file.clone();
+        // most files have one wrong byte, some many
+        for _ in 0..if round % 10 == 0 { 64 } else { 1 } {
+            let at = HEADER_BYTES + numbers.below(file.len() - HEADER_BYTES);
+            damaged[at] ^= 1 + numbers.below(255) as u8;
+        }
+        if damaged == file {
+            continue;
+        }
+        let Ok(dictionary) = Dictionary::from_bytes(damaged) else {
+            refused += 1;
+            continue;
+        };
+        assert!(dictionary.verify().is_err(), "round {round} is not found");
+        let started = Instant::now();
+        told(&mut reader, &dictionary);
+        slowest = slowest.max(started.elapsed());
+        assert!(slowest < READ_MAX, "round {round} took {slowest:?}");
+    }
+    println!("{FLIPS} files, {refused} of them refused, the slowest read in {slowest:?}");
+}
+
+/// All of what is found, in every format.
+fn told(reader: &mut Reader, dictionary: &Dictionary) -> Vec<u8> {
+    let gloss = reader.read(dictionary, TEXT, &Options::default());
+    let mut out = Vec::new();
+    for span in gloss.spans() {
+        write_json(&mut out, span);
+        write_columns(&mut out, span);
+    }
+    Html::new().write(&mut out, gloss);
+    out
+}
