@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use thalweg_gloss::grammar::{CHAIN_RULES_MAX, Grammar, grammar};
+use thalweg_gloss::grammar::{CHAIN_RULES_MAX, Class, Grammar, grammar};
+use thalweg_gloss::{Builder, Dictionary, Entry, Headword, Options, Reader, Reading, Sense, small};
 
 /// A spread of words: each class of a dictionary's words has one at least.
 const WORDS: &[(&str, &str)] = &[
@@ -160,9 +161,8 @@ fn every_class_of_a_dictionary_has_a_word_here() {
     }
 }
 
-#[test]
-fn ten_thousand_forms_are_found_again() {
-    let grammar = grammar();
+/// The forms of all words, a spread of those that the rules make.
+fn ten_thousand(grammar: &Grammar) -> Vec<(String, Source)> {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut forms = BTreeSet::new();
     let mut share = FORMS / WORDS.len();
@@ -173,11 +173,15 @@ fn ten_thousand_forms_are_found_again() {
         }
         share = share * 3 / 2;
     }
-    let forms: Vec<(String, Source)> = {
-        let step = forms.len() as f64 / FORMS as f64;
-        let all: Vec<_> = forms.into_iter().collect();
-        (0..FORMS).map(|place| all[(place as f64 * step) as usize].clone()).collect()
-    };
+    let step = forms.len() as f64 / FORMS as f64;
+    let all: Vec<_> = forms.into_iter().collect();
+    (0..FORMS).map(|place| all[(place as f64 * step) as usize].clone()).collect()
+}
+
+#[test]
+fn ten_thousand_forms_are_found_again() {
+    let grammar = grammar();
+    let forms = ten_thousand(grammar);
     let (mut missed, mut chains, mut false_words) = (Vec::new(), 0, 0);
     let mut false_words_most = (0, String::new());
     let mut false_by_class: BTreeMap<&str, usize> = BTreeMap::new();
@@ -240,4 +244,82 @@ fn the_conjugation_is_lazy_and_bounded() {
         assert!(forms.iter().any(|form| form.text == text), "{text}");
     }
     println!("食べる: {} forms within 5 rules", forms.len());
+}
+
+/// A dictionary of words of these classes, each numbered by its place from 1 on.
+fn dictionary_of<'w>(words: impl IntoIterator<Item = (&'w Class, &'w str)>) -> Dictionary {
+    let mut builder = Builder::new();
+    for (number, (class, word)) in (1..).zip(words) {
+        let is_kana = word.chars().all(|c| matches!(c, 'ぁ'..='ゖ'));
+        let reading = if is_kana { word } else { "よみ" };
+        let headwords = [word].into_iter().filter(|_| !is_kana);
+        let sense = Sense {
+            parts_of_speech: class.parts_of_speech.first().map(|part| (*part).to_owned()).into_iter().collect(),
+            glosses: vec![word.to_owned()],
+            ..Sense::default()
+        };
+        let entry = Entry {
+            number,
+            headwords: headwords.map(|text| Headword { text: text.to_owned(), ..Headword::default() }).collect(),
+            readings: vec![Reading { text: reading.to_owned(), ..Reading::default() }],
+            senses: vec![sense],
+            ..Entry::default()
+        };
+        builder.add(&entry).expect("it is small");
+    }
+    Dictionary::from_bytes(builder.finish().expect("it is small")).expect("it is whole")
+}
+
+/// The words that a whole text may be a form of: their numbers, and how they are written first.
+fn words_of_whole<'t>(reader: &'t mut Reader, dictionary: &'t Dictionary, text: &'t str) -> Vec<(u32, String)> {
+    let gloss = reader.read(dictionary, text, &Options { names: false, ..Options::default() });
+    let whole = gloss.spans().filter(|span| span.text() == text && span.number().is_none());
+    whole.flat_map(|span| span.words()).map(|word| (word.number(), word.first_headword().to_owned())).collect()
+}
+
+#[test]
+fn the_reader_finds_ten_thousand_forms() {
+    let grammar = grammar();
+    let class = |name| &grammar.classes()[grammar.class_named(name).expect("the table has the class")];
+    let dictionary = dictionary_of(WORDS.iter().map(|(name, word)| (class(name), *word)));
+    let (small, mut reader) = (small().expect("it is whole"), Reader::new());
+    let forms = ten_thousand(grammar);
+    let (mut missed, mut false_bases, mut most) = (Vec::new(), 0, (0, String::new()));
+    for (text, source) in &forms {
+        let found = words_of_whole(&mut reader, &dictionary, text);
+        // a word that is of several classes here, as 良い is, is one word to a reader
+        if !found.iter().any(|(number, _)| WORDS[*number as usize - 1].1 == source.word) {
+            missed.push((text, source));
+        }
+        let others = words_of_whole(&mut reader, &small, text);
+        let others = others.iter().filter(|(_, headword)| *headword != source.word).count();
+        false_bases += others;
+        most = most.max((others, text.clone()));
+    }
+    let found = forms.len() - missed.len();
+    println!("{} forms, {found} found; {false_bases} other words of the small dictionary, most {most:?}", forms.len());
+    assert!(missed.is_empty(), "{} missed: {:#?}", missed.len(), &missed[..missed.len().min(20)]);
+}
+
+#[test]
+fn the_reader_finds_the_example_of_each_rule() {
+    let grammar = grammar();
+    let (mut reader, mut stems, mut found, mut missed) = (Reader::new(), 0, 0, Vec::new());
+    for rule in grammar.rules() {
+        let (form, word) = rule.example;
+        // what ends on a stem is no word yet
+        if !grammar.classes()[rule.result].stands {
+            stems += 1;
+            continue;
+        }
+        let classes = grammar.classes().iter().filter(|class| !class.parts_of_speech.is_empty() && class.takes(word));
+        let dictionary = dictionary_of(classes.map(|class| (class, word)));
+        if words_of_whole(&mut reader, &dictionary, form).is_empty() {
+            missed.push((form, word));
+        } else {
+            found += 1;
+        }
+    }
+    println!("{found} examples found, {stems} end on a stem");
+    assert!(missed.is_empty(), "{missed:#?}");
 }
