@@ -71,7 +71,8 @@ pub(crate) struct Found {
     pub(crate) chars: Range<u32>,
     pub(crate) bytes: Range<u32>,
     pub(crate) hits: Range<u32>,
-    unit: u32,
+    /// Where the key begins, in units.
+    keys_from: u32,
     /// The number that stands before what it is counted by.
     pub(crate) number: Option<u64>,
 }
@@ -104,9 +105,15 @@ struct Start<'a> {
     keys: Keys<'a>,
     options: Options<'a>,
     at: usize,
+    /// Where keys begin: there, or behind a number, which only what counts it is looked for behind.
+    keys_from: usize,
     hits_from: usize,
-    /// Whether it is a number, and what counts it is looked for from behind it on.
-    is_number: bool,
+}
+
+impl Start<'_> {
+    fn is_number(&self) -> bool {
+        self.keys_from > self.at
+    }
 }
 
 impl Reader {
@@ -135,8 +142,8 @@ impl Reader {
         let from = units.partition_point(|unit| (unit.byte as usize) < part.start);
         let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
         for at in from..to {
-            let start = Start { keys, options: *options, at, hits_from: self.hits.len(), is_number: false };
-            self.walk(start, at);
+            let start = Start { keys, options: *options, at, keys_from: at, hits_from: self.hits.len() };
+            self.walk(start);
             self.tell(start, None);
             self.count(start);
         }
@@ -168,13 +175,15 @@ impl Reader {
             }
             at = at.saturating_add(1);
         }
-        self.units.push(Unit { code: 0, byte: text.len() as u32, char: at, script: Script::default(), is_plain: true });
+        let end = text.len().min(u32::MAX as usize) as u32;
+        self.units.push(Unit { code: 0, byte: end, char: at, script: Script::default(), is_plain: true });
         self.endings_at.clear();
         self.endings_at.resize(self.units.len(), None);
     }
 
     /// Follows all keys from a place on.
-    fn walk(&mut self, start: Start<'_>, from: usize) {
+    fn walk(&mut self, start: Start<'_>) {
+        let from = start.keys_from;
         let root = (start.keys.trie.root(), false);
         let (mut walks, mut count) = ([root; SPELLINGS_MAX], 1);
         let mut script = Script::default();
@@ -186,7 +195,7 @@ impl Reader {
                 {
                     self.found(start, at, *walk, value, script);
                 }
-                if !start.is_number {
+                if !start.is_number() {
                     self.inflected(start, at, *walk);
                 }
             }
@@ -258,11 +267,11 @@ impl Reader {
             class: 0,
             classes: u64::MAX,
             reasons: 0,
-            stem_chars: (end - start.at).min(u8::MAX.into()) as u8,
+            stem_chars: (end - start.keys_from).min(u8::MAX.into()) as u8,
             is_respelled: walk.1,
             script,
         };
-        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number };
+        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
         if told.words(&hit).next().is_some() || told.names(&hit).next().is_some() {
             self.hits.push(hit);
         }
@@ -326,7 +335,7 @@ impl Reader {
             class: ending.class,
             classes: ending.classes,
             reasons: ending.reasons,
-            stem_chars: (at - start.at).min(u8::MAX.into()) as u8,
+            stem_chars: (at - start.keys_from).min(u8::MAX.into()) as u8,
             is_respelled: walk.1,
             script: self.units[start.at].script,
         };
@@ -344,8 +353,8 @@ impl Reader {
             return;
         }
         let Some((end, value)) = number::number(&self.chars, at) else { return };
-        let start = Start { hits_from: self.hits.len(), is_number: true, ..start };
-        self.walk(start, end);
+        let start = Start { hits_from: self.hits.len(), keys_from: end, ..start };
+        self.walk(start);
         self.tell(start, value);
     }
 
@@ -365,7 +374,7 @@ impl Reader {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
                 hits: from..to,
-                unit: start.at as u32,
+                keys_from: start.keys_from as u32,
                 number,
             });
             to = from;
@@ -374,20 +383,21 @@ impl Reader {
 
     /// What of the dictionary form of a hit stands in the text. Behind that comes the ending of its class.
     pub(crate) fn stem(&self, span: &Found, hit: &Hit) -> &[char] {
-        let from = span.unit as usize;
+        let from = span.keys_from as usize;
         self.chars.get(from..from + usize::from(hit.stem_chars)).unwrap_or_default()
     }
 
     /// Whether the ending of a hit has a kanji, but for one with which the word begins: 来 of 来た.
     pub(crate) fn has_kanji_behind_stem(&self, span: &Found, hit: &Hit) -> bool {
-        let from = span.unit as usize + usize::from(hit.stem_chars).max(1);
+        let from = span.keys_from as usize + usize::from(hit.stem_chars).max(1);
         self.chars.get(from..hit.end as usize).unwrap_or_default().iter().any(|c| is_kanji(*c))
     }
 
     /// The same, in bytes of the text.
     pub(crate) fn stem_bytes(&self, span: &Found, hit: &Hit) -> Range<usize> {
-        let end = self.units.get(span.unit as usize + usize::from(hit.stem_chars));
-        span.bytes.start as usize..end.map_or(span.bytes.start, |unit| unit.byte) as usize
+        let byte = |unit: usize| self.units.get(unit).map_or(0, |unit| unit.byte as usize);
+        let from = span.keys_from as usize;
+        byte(from)..byte(from + usize::from(hit.stem_chars))
     }
 }
 

@@ -165,6 +165,7 @@ fn names_stand_apart() {
 fn numbers_are_counted() {
     assert!(found("三十五人").contains(&"三十五人 = 人 にん (35)".to_owned()));
     assert!(found("１２人").contains(&"１２人 = 人 にん (12)".to_owned()));
+    assert!(found("三十五にん").contains(&"三十五にん = 人 にん (35)".to_owned()));
     // from its beginning on only
     assert_eq!(found("１２人").iter().filter(|line| line.contains('(')).count(), 1);
 }
