@@ -5,6 +5,7 @@ mod ci;
 mod fast;
 mod flightbook;
 mod gauge;
+mod gloss;
 mod limits;
 mod measure;
 mod pages;
@@ -38,6 +39,8 @@ enum Chore {
     BenchFlightbook(flightbook::Options),
     /// Measure what the gauge costs, beside hotpath and beside nothing, and write the run to bench/runs
     BenchGauge(gauge::Options),
+    /// Measure what it takes to find every word of a text, and write the run to bench/runs
+    BenchGloss(gloss::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Chore::BenchPages(options) => pages::run(&options),
         Chore::BenchFlightbook(options) => flightbook::run(&options),
         Chore::BenchGauge(options) => gauge::run(&options),
+        Chore::BenchGloss(options) => gloss::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };
