@@ -43,7 +43,9 @@ impl Prepared {
             lines.clear();
             source::read(File::open(from)?, DEFAULT_LANGUAGE, &mut |entry| {
                 put_line(&mut lines, &entry);
-                keys.extend(forms(&entry).map(folded));
+                // a name is looked for as it is written
+                let is_written = entry.is_name && !entry.headwords.is_empty();
+                keys.extend(forms(&entry).take(if is_written { entry.headwords.len() } else { usize::MAX }).map(folded));
                 Ok(())
             })?;
             fs::write(to, &lines)?;
