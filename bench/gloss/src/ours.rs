@@ -1,6 +1,6 @@
 //! Ours, as a server would read a text.
 
-use thalweg_gloss::{Dictionary, Options, Reader, write_columns, write_json};
+use thalweg_gloss::{Dictionary, Gloss, Options, Reader, write_columns, write_json};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,4 +41,21 @@ impl Job {
         }
         out.len()
     }
+}
+
+/// A response is handed on whenever so much of it is there.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Writes what was found as JSON as a server does, which keeps only what it has not handed on yet; returns how many bytes it was.
+pub fn stream_json(gloss: Gloss<'_>, out: &mut Vec<u8>) -> usize {
+    let mut bytes = 0;
+    out.clear();
+    for span in gloss.spans() {
+        write_json(out, span);
+        if out.len() >= CHUNK_BYTES {
+            bytes += out.len();
+            out.clear();
+        }
+    }
+    bytes + out.len()
 }

@@ -45,7 +45,9 @@ impl Prepared {
                 put_line(&mut lines, &entry);
                 // a name is looked for as it is written
                 let is_written = entry.is_name && !entry.headwords.is_empty();
-                keys.extend(forms(&entry).take(if is_written { entry.headwords.len() } else { usize::MAX }).map(folded));
+                keys.extend(
+                    forms(&entry).take(if is_written { entry.headwords.len() } else { usize::MAX }).map(folded),
+                );
                 Ok(())
             })?;
             fs::write(to, &lines)?;

@@ -9,6 +9,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 pub fn text(figures: &Value) -> String {
     let mut out = String::new();
     times(&mut out, figures);
+    counted(&mut out, figures);
     found(&mut out, &figures["found"]);
     novel(&mut out, &figures["novel"]);
     structures(&mut out, &figures["structures"]);
@@ -66,6 +67,15 @@ fn times(out: &mut String, figures: &Value) {
             times("stories_us"),
         );
     }
+}
+
+fn counted(out: &mut String, figures: &Value) {
+    let (entries, stories) = (&figures["entries_one"], &figures["instructions"]["stories"]);
+    let _ = write!(
+        out,
+        "\nThe story's spans tell {} entries; each told once would be {}. All stories with names take {stories} instructions.\n",
+        entries["told"], entries["once"],
+    );
 }
 
 fn found(out: &mut String, found: &Value) {

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 use thalweg_bench_gloss::ancestor::Ancestor;
 use thalweg_bench_gloss::figures::{Figures, median};
-use thalweg_bench_gloss::ours::Job;
+use thalweg_bench_gloss::ours::{Job, stream_json};
 use thalweg_bench_gloss::prepare::Prepared;
 use thalweg_bench_gloss::{Outcome, process, report, structures, texts};
 use thalweg_gloss::{COLUMNS, Dictionary, Meaning, Options, Reader};
@@ -53,7 +53,7 @@ enum Part {
     Once {
         #[command(flatten)]
         of: Of,
-        /// `ancestor`, `ancestor-names`, `words`, `names`, `json` or `columns`
+        /// `ancestor`, `ancestor-names`, `words`, `names`, `json`, `columns`, or of all stories `stories`
         #[arg(long)]
         job: String,
         #[arg(long)]
@@ -188,8 +188,22 @@ fn compare(prepared: &Prepared, stories: &[String], one: &[String], rounds: usiz
     };
     figures.put("json_bytes_one", json!(out_bytes(Job::Json)));
     figures.put("spans_one", json!({"words": out_bytes(Job::Words), "words_and_names": out_bytes(Job::Names)}));
+    figures.put("entries_one", entries(&dictionary, &one[0]));
     figures.put("times", json!(jobs));
     Ok(())
+}
+
+/// How often entries are told in a text, and how many there are if each is told once.
+fn entries(dictionary: &Dictionary, text: &str) -> Value {
+    let (mut reader, mut told, mut once) = (Reader::new(), 0, BTreeSet::new());
+    for meaning in reader.read(dictionary, text, &Options::default()).spans().flat_map(|span| span.meanings()) {
+        told += 1;
+        once.insert(match meaning {
+            Meaning::Word(word) => (false, word.key()),
+            Meaning::Name(name) => (true, name.key()),
+        });
+    }
+    json!({"told": told, "once": once.len()})
 }
 
 /// A place and what stands there: a word's number, or how a name is written.
@@ -284,20 +298,19 @@ fn memory(of: &Of, cold: bool) -> Outcome {
     Job::Names.read(&mut reader, &dictionary, &stories[0], &mut out);
     let first_story_us = started.elapsed().as_secs_f64() * 1e6;
     let after_first = resident();
-    Job::Json.read(&mut reader, &dictionary, &stories[0], &mut out);
+    stream_json(reader.read(&dictionary, &stories[0], &Options::default()), &mut out);
     let after_first_json = resident();
     stories.iter().for_each(|story| {
         Job::Names.read(&mut reader, &dictionary, story, &mut out);
     });
     let after_stories = resident();
-    stories.iter().for_each(|story| {
-        Job::Json.read(&mut reader, &dictionary, story, &mut out);
-    });
+    for story in &stories {
+        stream_json(reader.read(&dictionary, story, &Options::default()), &mut out);
+    }
     let after_stories_json = resident();
     let novel = texts::Novel::new(&stories, 1_000_000);
     reader.read_all(&dictionary, novel, &Options::default(), &mut |gloss, _| {
-        out.clear();
-        gloss.spans().for_each(|span| thalweg_gloss::write_json(&mut out, span));
+        stream_json(gloss, &mut out);
         Ok(())
     })?;
     let after_novel = resident();
@@ -380,7 +393,7 @@ fn contention(of: &Of) -> Outcome<Value> {
     Ok(json!(all))
 }
 
-const COUNTED_JOBS: [&str; 6] = ["ancestor", "ancestor-names", "words", "names", "json", "columns"];
+const COUNTED_JOBS: [&str; 7] = ["ancestor", "ancestor-names", "words", "names", "json", "columns", "stories"];
 
 fn once(of: &Of, job: &str, times: usize) -> Outcome {
     let prepared = Prepared::at(&of.made);
@@ -397,8 +410,16 @@ fn once(of: &Of, job: &str, times: usize) -> Outcome {
         return Ok(());
     }
     let dictionary = Dictionary::open(&prepared.dictionary)?;
-    let at = COUNTED_JOBS[2..].iter().position(|known| *known == job).ok_or("there is no such job")?;
     let (mut reader, mut out) = (Reader::new(), Vec::new());
+    if job == "stories" {
+        let stories = texts::stories(&of.stories)?;
+        for story in (0..times).flat_map(|_| &stories) {
+            black_box(Job::Names.read(&mut reader, &dictionary, black_box(story), &mut out));
+        }
+        return Ok(());
+    }
+    let at = COUNTED_JOBS[2..].iter().position(|known| *known == job).filter(|at| *at < Job::ALL.len());
+    let at = at.ok_or("there is no such job")?;
     for _ in 0..times {
         black_box(Job::ALL[at].read(&mut reader, &dictionary, black_box(&text), &mut out));
     }

@@ -6,7 +6,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::path::PathBuf;
 use std::time::Instant;
-use thalweg_bench_gloss::ours::Job;
+use thalweg_bench_gloss::ours::{Job, stream_json};
 use thalweg_bench_gloss::prepare::Prepared;
 use thalweg_bench_gloss::{Outcome, process, texts};
 use thalweg_gloss::{Dictionary, Options, Reader};
@@ -96,12 +96,8 @@ fn novel(options: &Arguments, chars: usize) -> Outcome {
     let region = Region::new(ALLOCATOR);
     let started = Instant::now();
     reader.read_all(&dictionary, texts::Novel::new(&stories, chars), &Options::default(), &mut |gloss, _| {
-        out.clear();
-        for span in gloss.spans() {
-            spans += 1;
-            thalweg_gloss::write_json(&mut out, span);
-        }
-        bytes += out.len() as u64;
+        spans += gloss.spans().len() as u64;
+        bytes += stream_json(gloss, &mut out) as u64;
         let change = region.change();
         heap = heap.max(change.bytes_allocated.saturating_sub(change.bytes_deallocated));
         Ok(())
