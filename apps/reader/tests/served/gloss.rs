@@ -1,0 +1,167 @@
+//! `/rpc/gloss`, as programs ask it.
+
+use crate::site::{Site, encoded};
+use serde_json::{Value, json};
+use thalweg_testkit::{Client, Response};
+
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+const PATHS: [&str; 2] = ["/rpc/gloss", "/api/rpc/gloss"];
+
+fn asked(site: &Site, body: &Value) -> Response {
+    site.post("/rpc/gloss", &JSON, body.to_string().as_bytes())
+}
+
+fn headwords(spans: &Value) -> Vec<&str> {
+    let entries = spans.as_array().unwrap().iter().flat_map(|span| span["entries"].as_array().unwrap());
+    entries.map(|entry| entry["headword"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_text_is_told_as_json() {
+    let site = Site::start();
+    let text = "食べさせられていた";
+    for path in PATHS {
+        let posted = site.post(path, &JSON, json!({ "text": text }).to_string().as_bytes());
+        assert_eq!((posted.status, posted.header("content-type")), (200, Some("application/json; charset=utf-8")));
+        let spans = posted.json();
+        assert_eq!((&spans[0]["start"], &spans[0]["end"]), (&json!(0), &json!(9)));
+        let entry = &spans[0]["entries"][0];
+        assert_eq!((&entry["headword"], &entry["reading"]), (&json!("食べる"), &json!("たべる")));
+        assert_eq!(entry["reasons"], json!(["causative", "passive", "progressive", "past"]));
+        let got = site.get(&format!("{path}?text={}", encoded(text)));
+        assert_eq!((got.status, got.json()), (200, spans));
+    }
+    assert_eq!(asked(&site, &json!({ "text": "" })).json(), json!([]));
+    let head = Client::connect(site.address).request("HEAD", "/rpc/gloss?text=a", &[]);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    // beside what the database has
+    assert_eq!(site.get("/api/stories?select=number&limit=1").status, 200);
+}
+
+#[test]
+fn known_words_and_names_are_left_out() {
+    let site = Site::start();
+    let text = "田中さんは猫を見た。";
+    let all = asked(&site, &json!({ "text": text })).json();
+    assert!(headwords(&all).contains(&"猫") && headwords(&all).contains(&"見る"), "{all}");
+    let some = asked(&site, &json!({ "text": text, "known": ["猫"], "names": false })).json();
+    assert!(!headwords(&some).contains(&"猫") && headwords(&some).contains(&"見る"), "{some}");
+    let is_name = |spans: &Value| spans.to_string().contains("\"name\":true");
+    assert!(is_name(&all) && !is_name(&some), "{all}");
+    let unnamed = site.get(&format!("/rpc/gloss?names=false&text={}", encoded(text))).json();
+    assert!(!is_name(&unnamed) && headwords(&unnamed).contains(&"猫"));
+}
+
+#[test]
+fn what_is_no_request_is_an_error_in_the_protocols_form() {
+    let site = Site::start();
+    let post = |headers: &[(&str, &str)], body: &[u8]| site.post("/rpc/gloss", headers, body);
+    let large = json!({ "text": "猫".repeat(1 << 20) }).to_string();
+    let words: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
+    let many = json!({ "text": "猫", "known": words }).to_string();
+    let chunked = [JSON[0], ("transfer-encoding", "chunked")];
+    let refused = [
+        (post(&JSON, b""), 400),
+        (post(&JSON, b"{"), 400),
+        (post(&JSON, b"[]"), 400),
+        (post(&JSON, b"{}"), 400),
+        (post(&JSON, br#"{"text": 1}"#), 400),
+        (post(&JSON, br#"{"text": "a", "more": 1}"#), 400),
+        (post(&JSON, b"{\"text\": \"\xff\"}"), 400),
+        (post(&JSON, br#"{"text": "\ud800"}"#), 400),
+        (post(&[("content-type", "text/csv")], b"text"), 415),
+        (post(&JSON, large.as_bytes()), 413),
+        (post(&JSON, many.as_bytes()), 413),
+        (site.get("/rpc/gloss"), 400),
+        (site.get("/rpc/gloss?text=a&text=b"), 400),
+        (site.get("/rpc/gloss?text=a&names=perhaps"), 400),
+        (Client::connect(site.address).request("DELETE", "/rpc/gloss?text=a", &[]), 405),
+        (Client::connect(site.address).request("PUT", "/api/rpc/gloss", &[]), 405),
+    ];
+    for (number, (answer, status)) in refused.iter().enumerate() {
+        assert_eq!(answer.status, *status, "{number}: {}", answer.text());
+        let error = answer.json();
+        for part in ["code", "message"] {
+            assert!(error[part].is_string(), "{number}: {error}");
+        }
+        assert!(error.get("details").is_some() && error.get("hint").is_some(), "{number}: {error}");
+    }
+    // a body whose length nobody has said
+    let mut client = Client::connect(site.address);
+    client.send("POST", "/rpc/gloss", &chunked);
+    let piece = vec![b' '; 64 << 10];
+    for _ in 0..40 {
+        client.send_bytes(format!("{:x}\r\n", piece.len()).as_bytes());
+        client.send_bytes(&piece);
+        client.send_bytes(b"\r\n");
+    }
+    client.send_bytes(b"0\r\n\r\n");
+    assert_eq!(client.receive(false).status, 413);
+}
+
+#[test]
+fn markup_in_a_text_stays_text() {
+    let site = Site::start();
+    let text = "</div><script>alert('猫')</script><img src=x onerror=\"猫\">&lt;\0";
+    let body = json!({ "text": text }).to_string();
+    let told = site.post("/rpc/gloss", &[JSON[0], ("accept", "text/html")], body.as_bytes());
+    assert_eq!((told.status, told.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let html = told.text();
+    assert!(!html.contains("<script") && !html.contains("<img") && !html.contains('\0'), "{html}");
+    assert!(html.contains("data-word=\"猫\"") && html.contains("&amp;lt;"), "{html}");
+    // a browser that takes both, JSON more gladly, and one that is sent there
+    for (accept, kind) in [
+        ("application/json, text/html", "application/json; charset=utf-8"),
+        ("*/*", "application/json; charset=utf-8"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"),
+    ] {
+        let told = site.post("/rpc/gloss", &[JSON[0], ("accept", accept)], body.as_bytes());
+        assert_eq!(told.header("content-type"), Some(kind), "{accept}");
+    }
+    let spans = asked(&site, &json!({ "text": text })).json();
+    let cat = spans.as_array().unwrap().iter().find(|span| span["text"] == "猫").unwrap();
+    assert_eq!(cat["start"], text.chars().position(|c| c == '猫').unwrap());
+}
+
+#[test]
+fn a_text_of_a_megabyte_is_told_while_it_is_read() {
+    let site = Site::start();
+    let story = site.database.value("select text from reader.stories where number = 1");
+    let sentences = 1_000_000 / story.len() + 1;
+    let text = story.repeat(sentences);
+    let told = asked(&site, &json!({ "text": text }));
+    assert!(told.status == 200 && told.whole, "{}", told.status);
+    let (all, one) = (told.json(), asked(&site, &json!({ "text": story })).json());
+    let (all, one) = (all.as_array().unwrap(), one.as_array().unwrap());
+    let chars = story.chars().count() as u64;
+    // a story in the middle is told as one that stands alone, but for where it begins and what goes over its end
+    let from = chars * (sentences as u64 / 2);
+    let within = |span: &&Value| span["end"].as_u64().unwrap() <= chars;
+    let shifted: Vec<(u64, u64)> = all
+        .iter()
+        .filter(|span| span["start"].as_u64().unwrap() >= from && span["end"].as_u64().unwrap() <= from + chars)
+        .map(|span| (span["start"].as_u64().unwrap() - from, span["end"].as_u64().unwrap() - from))
+        .collect();
+    let alone: Vec<(u64, u64)> = one
+        .iter()
+        .filter(within)
+        .map(|span| (span["start"].as_u64().unwrap(), span["end"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(shifted, alone);
+}
+
+#[test]
+fn a_hundred_ask_at_once() {
+    let site = Site::start();
+    let story = site.database.value("select text from reader.stories where number = 9");
+    let body = json!({ "text": story }).to_string();
+    let first = site.post("/rpc/gloss", &JSON, body.as_bytes());
+    std::thread::scope(|scope| {
+        let asking = || scope.spawn(|| site.post("/rpc/gloss", &JSON, body.as_bytes()));
+        let asked: Vec<_> = (0..100).map(|_| asking()).collect();
+        for answer in asked {
+            let answer = answer.join().unwrap();
+            assert!(answer.status == 200 && answer.body == first.body, "{}", answer.status);
+        }
+    });
+}

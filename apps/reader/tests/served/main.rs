@@ -1,0 +1,6 @@
+//! The reader as it is served: its pages, its API and `/rpc/gloss`, over HTTP and in a browser.
+
+mod browser;
+mod gloss;
+mod pages;
+mod site;
