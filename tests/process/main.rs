@@ -15,6 +15,7 @@ mod kills;
 mod log;
 mod memory;
 mod program;
+mod reader;
 mod sites;
 mod starting;
 mod stopping;

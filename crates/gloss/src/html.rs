@@ -210,7 +210,7 @@ fn about(out: &mut Vec<u8>, word: Word<'_>) {
         put_numbers(out, format_args!("<span class=\"level\">N{level}</span> "));
     }
     if let Some(band) = word.frequency() {
-        let most = u32::from(band) * BAND_WORDS;
+        let most = thousands(u32::from(band) * BAND_WORDS);
         put_numbers(out, format_args!("<span class=\"frequency\">among the {most} most frequent words</span> "));
     } else if word.is_common() {
         put(out, "<span class=\"frequency\">common</span> ");
@@ -219,6 +219,14 @@ fn about(out: &mut Vec<u8>, word: Word<'_>) {
         element(out, "<span class=\"note\">", words(mark), "</span> ");
     }
     put(out, "</p>\n");
+}
+
+/// A number below a million as it is read.
+fn thousands(number: u32) -> String {
+    match (number / 1000, number % 1000) {
+        (0, rest) => rest.to_string(),
+        (thousands, rest) => format!("{thousands},{rest:03}"),
+    }
 }
 
 /// So many words are in each band of frequencies.

@@ -186,11 +186,12 @@ function show(word, place) {
   highlight(word);
 }
 
-/** All that begins at a place. */
+/** All that begins at a place, each entry where it is longest. */
 function told(place) {
   const words = make("div", { className: "words" });
   const names = make("div", { className: "names" });
   const left = make("p", { className: "quiet left" });
+  const told = new Set();
   let length = place.meanings[0].length;
   for (const meaning of place.meanings) {
     if (meaning.length !== length) {
@@ -202,7 +203,8 @@ function told(place) {
       continue;
     }
     const entry = entryOf(meaning);
-    if (!entry) continue;
+    if (!entry || told.has(entry)) continue;
+    told.add(entry);
     if (entry.classList.contains("name")) {
       names.append(copy(entry));
     } else if (isKnown(entry)) {

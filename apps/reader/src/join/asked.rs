@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::reading::Shared;
 
 /// A body is no larger, and so no text.
-const BODY_BYTES_MAX: usize = 2 << 20;
+const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A person's list of words that they know has no more.
 const KNOWN_WORDS_MAX: usize = 10_000;
 

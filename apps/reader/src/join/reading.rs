@@ -7,8 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// So many words of a span are told on pages, the likeliest, and of how many there are more.
 pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
-/// The texts that are being read may be so large together, each counted as no less than a kibibyte.
-const TEXTS_KIB_MAX: usize = 256 << 10;
+/// The texts that are being read may be so large together, each counted in pieces of so many bytes, and as one at least.
+const TEXTS_BYTES_MAX: usize = 256 * 1024 * 1024;
+const COUNTED_BYTES: usize = 1024;
 
 thread_local! {
     /// What it needs for one text it keeps for the next. It is used between two awaits only, and by one at a time.
@@ -23,13 +24,13 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(dictionary: Dictionary) -> Self {
-        Shared { dictionary, room: Arc::new(Semaphore::new(TEXTS_KIB_MAX)) }
+        Shared { dictionary, room: Arc::new(Semaphore::new(TEXTS_BYTES_MAX / COUNTED_BYTES)) }
     }
 
     /// Room for so much of a text, or nothing if others have it all.
     pub(super) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let kib = u32::try_from(bytes.div_ceil(1 << 10).max(1)).ok()?;
-        self.room.clone().try_acquire_many_owned(kib).ok()
+        let pieces = u32::try_from(bytes.div_ceil(COUNTED_BYTES).max(1)).ok()?;
+        self.room.clone().try_acquire_many_owned(pieces).ok()
     }
 }
 

@@ -124,30 +124,50 @@ fn markup_in_a_text_stays_text() {
 }
 
 #[test]
-fn a_text_of_a_megabyte_is_told_while_it_is_read() {
+fn a_long_text_is_told_as_each_of_its_parts() {
     let site = Site::start();
     let story = site.database.value("select text from reader.stories where number = 1");
-    let sentences = 1_000_000 / story.len() + 1;
-    let text = story.repeat(sentences);
-    let told = asked(&site, &json!({ "text": text }));
-    assert!(told.status == 200 && told.whole, "{}", told.status);
-    let (all, one) = (told.json(), asked(&site, &json!({ "text": story })).json());
-    let (all, one) = (all.as_array().unwrap(), one.as_array().unwrap());
+    let times = 60;
+    let all = asked(&site, &json!({ "text": story.repeat(times) }));
+    assert!(all.status == 200 && all.whole, "{}", all.status);
+    let (all, one) = (all.json(), asked(&site, &json!({ "text": story })).json());
     let chars = story.chars().count() as u64;
-    // a story in the middle is told as one that stands alone, but for where it begins and what goes over its end
-    let from = chars * (sentences as u64 / 2);
-    let within = |span: &&Value| span["end"].as_u64().unwrap() <= chars;
-    let shifted: Vec<(u64, u64)> = all
-        .iter()
-        .filter(|span| span["start"].as_u64().unwrap() >= from && span["end"].as_u64().unwrap() <= from + chars)
-        .map(|span| (span["start"].as_u64().unwrap() - from, span["end"].as_u64().unwrap() - from))
-        .collect();
-    let alone: Vec<(u64, u64)> = one
-        .iter()
-        .filter(within)
-        .map(|span| (span["start"].as_u64().unwrap(), span["end"].as_u64().unwrap()))
-        .collect();
-    assert_eq!(shifted, alone);
+    // a story in the middle is told as one that stands alone, but for what goes over its end
+    let within = |spans: &Value, from: u64| -> Vec<Value> {
+        let spans = spans.as_array().unwrap().iter().map(|span| {
+            let place = |name: &str| span[name].as_u64().unwrap();
+            (place("start"), place("end"), &span["entries"])
+        });
+        let spans = spans.filter(|(start, end, _)| *start >= from && *end <= from + chars);
+        spans.map(|(start, end, entries)| json!([start - from, end - from, entries])).collect()
+    };
+    assert_eq!(within(&all, chars * (times as u64 / 2)), within(&one, 0));
+}
+
+#[test]
+fn a_text_of_a_megabyte_is_told_as_it_is_read() {
+    let site = Site::start();
+    let story = site.database.value("select text from reader.stories where number = 9");
+    let text = story.repeat(1_000_000 / story.len() + 1);
+    let headers = [JSON[0], ("accept", "text/html")];
+    let began = std::time::Instant::now();
+    let told = site.post("/rpc/gloss", &headers, json!({ "text": text }).to_string().as_bytes());
+    println!("{} bytes, {} of HTML, {:.1?}", text.len(), told.body.len(), began.elapsed());
+    assert!(told.status == 200 && told.whole, "{}", told.status);
+    let html = told.text();
+    // each piece is a part of the text, and an entry is on the page once
+    assert!(html.matches("<div class=\"text\"").count() >= text.len() / 4096);
+    assert_eq!(html.matches("<div id=\"w1358280\"").count(), 1);
+    let ids: Vec<&str> = html.split("<div id=\"").skip(1).map(|part| part.split('"').next().unwrap()).collect();
+    assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), ids.len());
+    // others are answered meanwhile
+    let mut reading = Client::connect(site.address);
+    let body = json!({ "text": text }).to_string();
+    let length = body.len().to_string();
+    reading.send("POST", "/rpc/gloss", &[JSON[0], ("content-length", &length)]);
+    reading.send_bytes(body.as_bytes());
+    assert!(reading.read_some(1000).starts_with(b"HTTP/1.1 200"));
+    assert_eq!(site.get("/").status, 200);
 }
 
 #[test]
