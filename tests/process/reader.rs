@@ -27,14 +27,18 @@ impl Demo {
     }
 
     fn gloss(&self, text: &str) -> Response {
-        let body = json!({ "text": text }).to_string();
-        self.ask("POST", "/rpc/gloss", &[("content-type", "application/json")], body.as_bytes())
+        gloss(self.address, text)
     }
 
     fn end(mut self) -> bool {
         self.program.signal(Signal::SIGINT);
         self.program.wait().success()
     }
+}
+
+fn gloss(address: SocketAddr, text: &str) -> Response {
+    let (headers, body) = ([("content-type", "application/json")], json!({ "text": text }).to_string());
+    Client::connect(address).request_with("POST", "/rpc/gloss", &headers, body.as_bytes())
 }
 
 fn arguments<'a>(directory: &'a Directory, more: &[&'a str]) -> Vec<&'a str> {
@@ -64,10 +68,10 @@ fn the_reader_shows_stories_and_reads_texts() {
 
     // many at once, one of them with a megabyte
     let line = "昨日、母に野菜を食べさせられていました。\n";
-    let long = line.repeat(1_000_000 / line.len());
+    let (long, address) = (line.repeat(1_000_000 / line.len()), demo.address);
     std::thread::scope(|scope| {
-        let large = scope.spawn(|| demo.gloss(&long));
-        let small: Vec<_> = (0..100).map(|_| scope.spawn(|| demo.gloss(line))).collect();
+        let large = scope.spawn(|| gloss(address, &long));
+        let small: Vec<_> = (0..100).map(|_| scope.spawn(|| gloss(address, line))).collect();
         let first = small.into_iter().map(|asked| asked.join().unwrap()).reduce(|first, other| {
             assert_eq!((other.status, &other.body), (200, &first.body));
             first

@@ -22,7 +22,7 @@ create table reader.stories (
   number     int primary key,
   title      varchar(200) not null constraint story_has_title check (btrim(title) <> ''),
   level      text not null constraint level_is_known check (level in ('N5', 'N4', 'N3', 'N2', 'N1')),
-  text       text not null constraint text_has_length check (length(text) between 1 and 5000),
+  text       text not null constraint text_has_length check (octet_length(text) between 1 and 8192),
   characters int not null generated always as (length(regexp_replace(text, '\s', '', 'g'))) stored
 );
 comment on table reader.stories is 'What there is to read';

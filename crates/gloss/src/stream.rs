@@ -89,8 +89,8 @@ impl Reader {
     }
 }
 
-/// So much is read of a text in memory at once, so that whoever reads it is busy for a millisecond or two.
-const NEXT_BYTES: usize = 4 << 10;
+/// So much is read of a text in memory at once, so that whoever reads and tells it is busy for a millisecond or two.
+const NEXT_BYTES: usize = 1 << 10;
 
 /// Where a character begins, there or before.
 fn boundary(text: &str, at: usize) -> usize {

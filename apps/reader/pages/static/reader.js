@@ -191,7 +191,7 @@ function told(place) {
   const words = make("div", { className: "words" });
   const names = make("div", { className: "names" });
   const left = make("p", { className: "quiet left" });
-  const told = new Set();
+  const seen = new Set();
   let length = place.meanings[0].length;
   for (const meaning of place.meanings) {
     if (meaning.length !== length) {
@@ -203,8 +203,8 @@ function told(place) {
       continue;
     }
     const entry = entryOf(meaning);
-    if (!entry || told.has(entry)) continue;
-    told.add(entry);
+    if (!entry || seen.has(entry)) continue;
+    seen.add(entry);
     if (entry.classList.contains("name")) {
       names.append(copy(entry));
     } else if (isKnown(entry)) {

@@ -7,7 +7,7 @@ use thalweg_server::ServerBuilder;
 use thalweg_server::minijinja::{Error, ErrorKind, Value, context};
 
 /// A longer text is for `/rpc/gloss`, which gives it a piece at a time: a page is made in one go.
-const PAGE_TEXT_BYTES_MAX: usize = 16 * 1024;
+const PAGE_TEXT_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) fn functions(server: ServerBuilder, shared: &Arc<Shared>) -> ServerBuilder {
     let sources: Vec<Value> = shared.dictionary.sources().iter().map(source).collect();
