@@ -89,8 +89,9 @@ impl Reader {
     }
 }
 
-/// So much is read of a text in memory at once, so that whoever reads and tells it is busy for a millisecond or two.
-const NEXT_BYTES: usize = 1 << 10;
+/// So much is read of a text in memory at once, so that whoever reads and tells it is busy for a millisecond or two: of a hundred characters in
+/// kana alone a megabyte may be told.
+const NEXT_BYTES: usize = 256;
 
 /// Where a character begins, there or before.
 fn boundary(text: &str, at: usize) -> usize {

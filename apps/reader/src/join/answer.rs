@@ -27,7 +27,7 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
             Options::default().entries_per_span_max,
             Writer::Json { is_first: true },
         ),
-        Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Html::new())),
+        Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Box::default())),
     };
     let manner = Manner { names: asked.names, entries_per_span_max, known };
     let telling = Telling {
@@ -62,7 +62,7 @@ struct Telling {
 
 enum Writer {
     Json { is_first: bool },
-    Html(Html),
+    Html(Box<Html>),
 }
 
 /// What comes next.

@@ -2,7 +2,7 @@
 
 use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Shared};
 use std::sync::Arc;
-use thalweg_gloss::{Html, Origin, Progress};
+use thalweg_gloss::{Html, Origin};
 use thalweg_server::ServerBuilder;
 use thalweg_server::minijinja::{Error, ErrorKind, Value, context};
 
@@ -29,8 +29,8 @@ fn gloss(shared: &Shared, text: &str) -> Result<Value, Error> {
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     let manner = Manner { names: true, entries_per_span_max: PAGE_ENTRIES_PER_SPAN_MAX, known: None };
-    let (mut html, mut out, mut progress) = (Html::new(), Vec::new(), Progress::default());
-    while manner.read_next(&shared.dictionary, text, &mut progress, |gloss| html.write(&mut out, gloss)) {}
+    let (mut html, mut out) = (Html::new(), Vec::new());
+    manner.read(&shared.dictionary, text, |gloss| html.write(&mut out, gloss));
     // what is cut out of a text in UTF-8 at characters is UTF-8
     Ok(Value::from_safe_string(String::from_utf8_lossy(&out).into_owned()))
 }

@@ -50,11 +50,17 @@ impl Manner {
         progress: &mut Progress,
         tell: impl FnOnce(Gloss<'_>),
     ) -> bool {
+        let options = self.options();
+        READER.with_borrow_mut(|reader| reader.read_next(dictionary, text, progress, &options).map(tell).is_some())
+    }
+
+    /// Reads a text that is short, and tells what is found of it.
+    pub(super) fn read(&self, dictionary: &Dictionary, text: &str, tell: impl FnOnce(Gloss<'_>)) {
+        READER.with_borrow_mut(|reader| tell(reader.read(dictionary, text, &self.options())));
+    }
+
+    fn options(&self) -> Options<'_> {
         let Manner { names, entries_per_span_max, known } = self;
-        let options = Options { names: *names, entries_per_span_max: *entries_per_span_max, known: known.as_ref() };
-        READER.with_borrow_mut(|reader| {
-            let gloss = reader.read_next(dictionary, text, progress, &options);
-            gloss.map(tell).is_some()
-        })
+        Options { names: *names, entries_per_span_max: *entries_per_span_max, known: known.as_ref() }
     }
 }
