@@ -309,7 +309,7 @@ fn memory(of: &Of, cold: bool) -> Outcome {
     }
     let after_stories_json = resident();
     let novel = texts::Novel::new(&stories, 1_000_000);
-    reader.read_all(&dictionary, novel, &Options::default(), &mut |gloss, _| {
+    reader.read_all(&dictionary, novel, &Options::default(), &mut |gloss| {
         stream_json(gloss, &mut out);
         Ok(())
     })?;

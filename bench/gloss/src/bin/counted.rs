@@ -95,7 +95,7 @@ fn novel(options: &Arguments, chars: usize) -> Outcome {
     let (mut heap, mut bytes, mut spans) = (0, 0_u64, 0_u64);
     let region = Region::new(ALLOCATOR);
     let started = Instant::now();
-    reader.read_all(&dictionary, texts::Novel::new(&stories, chars), &Options::default(), &mut |gloss, _| {
+    reader.read_all(&dictionary, texts::Novel::new(&stories, chars), &Options::default(), &mut |gloss| {
         spans += gloss.spans().len() as u64;
         bytes += stream_json(gloss, &mut out) as u64;
         let change = region.change();
@@ -104,7 +104,7 @@ fn novel(options: &Arguments, chars: usize) -> Outcome {
     })?;
     let json_seconds = started.elapsed().as_secs_f64();
     let started = Instant::now();
-    reader.read_all(&dictionary, texts::Novel::new(&stories, chars), &Options::default(), &mut |_, _| Ok(()))?;
+    reader.read_all(&dictionary, texts::Novel::new(&stories, chars), &Options::default(), &mut |_| Ok(()))?;
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "{}",
