@@ -186,7 +186,7 @@ impl Builder {
             // what is said of an entry is not said of each way to write it: 本 is no usual もと
             let (level, band) =
                 if is_reading || at == 0 { (level, band) } else { (self.level_of_form(entry, text), priority.band) };
-            let frequency = u32::from(LEVELS - level) << 6 | u32::from(if band == 0 { 63 } else { band });
+            let frequency = u32::from(LEVELS.saturating_sub(level)) << 6 | u32::from(if band == 0 { 63 } else { band });
             // した is する in its past before 下, むこう is 向こう before 剥く
             let cost = 3 * u32::from(is_uncommon) + 3 * u32::from(is_odd) + u32::from(level < LEVEL_OF_BEGINNERS);
             let rank = score << 18 | frequency << 8 | at.min(255) as u32;
