@@ -210,7 +210,7 @@ impl Reader {
             }
             let (mut next, mut found) = ([root; SPELLINGS_MAX], 0);
             for walk in &walks[..count] {
-                self.step(start.keys, at, *walk, |walk| {
+                self.step(start, at, *walk, |walk| {
                     if found < SPELLINGS_MAX && !next[..found].iter().any(|known| known.0 == walk.0) {
                         next[found] = walk;
                         found += 1;
@@ -226,7 +226,8 @@ impl Reader {
 
     /// Tells where a character that is not the first of a walk leads to, and what it may be another spelling of.
     #[inline]
-    fn step(&self, keys: Keys<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
+    fn step(&self, start: Start<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
+        let keys = start.keys;
         if let Some(next) = keys.trie.step(node, self.units[at].code) {
             to((next, respelled));
         }
@@ -245,8 +246,11 @@ impl Reader {
                         'お' => other('う'),
                         _ => {}
                     }
-                    // すごーい
-                    to((node, true));
+                    // すごーい, but of いケーキ not 池
+                    let has_katakana = |at: usize| self.units[at].script.has_katakana();
+                    if has_katakana(at - 1) == has_katakana(start.keys_from) {
+                        to((node, true));
+                    }
                 }
             }
             c @ ('あ' | 'い' | 'う' | 'え' | 'お') if is_long(before, c) => other('ー'),

@@ -146,6 +146,13 @@ fn spelling_does_not_hide_a_word() {
 }
 
 #[test]
+fn what_is_drawn_out_is_in_one_script() {
+    assert_eq!(found("たかーい")[0], "たかーい = 高い たかい");
+    assert_eq!(found("タカーイ")[0], "タカーイ = 高い たかい");
+    assert!(!found("たカーい").iter().any(|line| line.contains("高い")));
+}
+
+#[test]
 fn a_mark_repeats_what_is_within_the_word() {
     // not the 国 that ends the word before
     assert_eq!(found("国国語"), ["国 = 国 くに", "国 = 国 くに", "語 = 語 ご"]);

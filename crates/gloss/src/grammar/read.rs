@@ -1,5 +1,6 @@
 //! Reads the table of inflection from its text.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::{CLASSES_MAX, Class, ENDING_CHARS_MAX, ENTRY_CLASSES_MAX, RULES_MAX, Rule};
@@ -82,10 +83,10 @@ pub(super) fn read(files: &[(&'static str, &'static str)]) -> Result<(Vec<Class>
             return Err(line.error(GrammarErrorKind::TooManyEntryClasses));
         }
     }
-    let mut rules: Vec<Rule> = Vec::new();
+    let (mut rules, mut known) = (Vec::<Rule>::new(), HashSet::new());
     for line in &rule_lines {
         let rule = read_rule(line, &classes)?;
-        if rules.iter().any(|before| (before.class, before.to, before.result) == (rule.class, rule.to, rule.result)) {
+        if !known.insert((rule.class, rule.to, rule.result)) {
             return Err(line.error(GrammarErrorKind::RuleTwice));
         }
         rules.push(rule);
