@@ -248,8 +248,7 @@ fn tell(out: &mut String, span: Span<'_>) {
         let glosses: Vec<_> = word.glosses().take(4).collect();
         let reading = if word.reading() == word.headword() { String::new() } else { format!(" ({})", word.reading()) };
         let part = word.senses().next().and_then(|sense| sense.parts_of_speech().next());
-        let part = part
-            .map_or(String::new(), |tag| format!(" [{}]", if tag.words.is_empty() { &tag.code } else { &tag.words }));
+        let part = part.map_or(String::new(), |tag| format!(" [{}]", tag.shown()));
         out.push_str(&format!("  {}{reading}{part}: {}\n", word.headword(), glosses.join("; ")));
         tell_steps(out, &word.explained());
     }

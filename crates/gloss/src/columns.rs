@@ -1,6 +1,7 @@
 //! What was found, a line for each entry of each span, for programs that read columns.
 
 use crate::gloss::{Meaning, Span};
+use std::fmt::{self, Display, Write};
 
 /// The columns, between tabs.
 pub const COLUMNS: &str = "start\tend\ttext\theadword\treading\treasons\tglosses\n";
@@ -8,9 +9,9 @@ pub const COLUMNS: &str = "start\tend\ttext\theadword\treading\treasons\tglosses
 /// Appends a span: a line for each of its entries. What a list has is parted by semicolons.
 pub fn write_columns(out: &mut Vec<u8>, span: Span<'_>) {
     for meaning in span.meanings() {
-        let place = format!("{}\t{}\t", span.start(), span.end());
-        out.extend_from_slice(place.as_bytes());
-        put(out, span.text());
+        put(out, span.start());
+        column(out, [span.end()]);
+        column(out, [span.text()]);
         match meaning {
             Meaning::Word(word) => {
                 column(out, [word.headword()]);
@@ -20,24 +21,34 @@ pub fn write_columns(out: &mut Vec<u8>, span: Span<'_>) {
             }
             Meaning::Name(name) => {
                 column(out, [name.headword()]);
-                column(out, [name.reading().to_string()]);
+                column(out, [name.reading()]);
                 column(out, ["name"]);
-                column(out, name.glosses().map(|gloss| gloss.to_string()));
+                column(out, name.glosses());
             }
         }
         out.push(b'\n');
     }
 }
 
-fn column(out: &mut Vec<u8>, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+fn column(out: &mut Vec<u8>, items: impl IntoIterator<Item = impl Display>) {
     out.push(b'\t');
-    for (at, text) in texts.into_iter().enumerate() {
+    for (at, item) in items.into_iter().enumerate() {
         out.extend_from_slice(if at > 0 { b"; " } else { b"" });
-        put(out, text.as_ref());
+        put(out, item);
     }
 }
 
-/// A text within a column has no tab and no line break of its own.
-fn put(out: &mut Vec<u8>, text: &str) {
-    out.extend(text.bytes().map(|byte| if matches!(byte, b'\t' | b'\n' | b'\r') { b' ' } else { byte }));
+fn put(out: &mut Vec<u8>, item: impl Display) {
+    // a buffer takes all
+    let _ = write!(Within(out), "{item}");
+}
+
+/// The inside of a column, which has no tab and no line break of its own.
+struct Within<'a>(&'a mut Vec<u8>);
+
+impl Write for Within<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend(text.bytes().map(|byte| if matches!(byte, b'\t' | b'\n' | b'\r') { b' ' } else { byte }));
+        Ok(())
+    }
 }

@@ -60,6 +60,13 @@ pub struct Tag {
     pub words: String,
 }
 
+impl Tag {
+    /// What it means, or the code where its source does not say it.
+    pub fn shown(&self) -> &str {
+        if self.words.is_empty() { &self.code } else { &self.words }
+    }
+}
+
 /// Where entries come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {

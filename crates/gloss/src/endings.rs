@@ -166,7 +166,14 @@ impl Endings {
         for (class, _) in classes.iter().enumerate().filter(|(_, class)| !class.parts_of_speech.is_empty()) {
             endings.join(grammar, class, true, &mut arcs, &mut empty);
         }
-        let (arcs, empty) = (endings.united(grammar, arcs), endings.united_empty(grammar, empty));
+        let label = |arc: &Arc| &endings.labels[arc.label.start as usize..arc.label.end as usize];
+        let is_same_arc = |a: &Arc, b: &Arc| {
+            (label(a), a.target) == (label(b), b.target)
+                && endings.is_same(grammar, (a.class, &a.rules), (b.class, &b.rules))
+        };
+        let is_same_empty = |a: &Empty, b: &Empty| endings.is_same(grammar, (a.class, &a.rules), (b.class, &b.rules));
+        let arcs = united(arcs, is_same_arc, |arc| &mut arc.classes);
+        let empty = united(empty, is_same_empty, |empty| &mut empty.classes);
         endings.add_state(arcs, empty);
         endings
     }
@@ -190,10 +197,10 @@ impl Endings {
                     arcs.extend(self.arc(this.ending, None, (class, bit(grammar, class)), range, reasons));
                 }
             }
-            for (number, rule) in grammar.rules().iter().enumerate().filter(|(_, rule)| rule.class == at) {
-                let result = &grammar.classes()[rule.result];
-                let label = rule.to.strip_suffix(result.ending).unwrap_or(rule.to);
-                let rules: Vec<u16> = rules.iter().copied().chain([number as u16]).collect();
+            for number in grammar.rules_of(at) {
+                let rule = &grammar.rules()[usize::from(*number)];
+                let label = grammar.consumed(rule);
+                let rules: Vec<u16> = rules.iter().copied().chain([*number]).collect();
                 if label.is_empty() {
                     open.push((rule.result, rules));
                 } else {
@@ -208,36 +215,6 @@ impl Endings {
                 }
             }
         }
-    }
-
-    /// Arcs of several classes that look and mean the same made one.
-    fn united(&self, grammar: &Grammar, arcs: Vec<Arc>) -> Vec<Arc> {
-        let mut united = Vec::<Arc>::new();
-        for arc in arcs {
-            let label = |arc: &Arc| &self.labels[arc.label.start as usize..arc.label.end as usize];
-            let is_same = |known: &&mut Arc| {
-                (label(known), known.target) == (label(&arc), arc.target)
-                    && self.is_same(grammar, (known.class, &known.rules), (arc.class, &arc.rules))
-            };
-            match united.iter_mut().find(is_same) {
-                Some(known) => known.classes |= arc.classes,
-                None => united.push(arc),
-            }
-        }
-        united
-    }
-
-    fn united_empty(&self, grammar: &Grammar, all: Vec<Empty>) -> Vec<Empty> {
-        let mut united = Vec::<Empty>::new();
-        for empty in all {
-            let is_same =
-                |known: &&mut Empty| self.is_same(grammar, (known.class, &known.rules), (empty.class, &empty.rules));
-            match united.iter_mut().find(is_same) {
-                Some(known) => known.classes |= empty.classes,
-                None => united.push(empty),
-            }
-        }
-        united
     }
 
     /// Whether words of two classes look the same before an ending, and have it for the same reasons.
@@ -381,6 +358,18 @@ struct Begun {
 
 /// Before the first arc, which says of which class it is an ending.
 const NO_CLASS: u16 = u16::MAX;
+
+/// What several classes have that looks and means the same made one, with the classes of all.
+fn united<T>(all: Vec<T>, is_same: impl Fn(&T, &T) -> bool, classes: impl Fn(&mut T) -> &mut u64) -> Vec<T> {
+    let mut united = Vec::<T>::new();
+    for mut this in all {
+        match united.iter_mut().find(|known| is_same(known, &this)) {
+            Some(known) => *classes(known) |= *classes(&mut this),
+            None => united.push(this),
+        }
+    }
+    united
+}
 
 /// So many hiragana there are.
 const KANA: usize = 'ゖ' as usize - 'ぁ' as usize + 1;

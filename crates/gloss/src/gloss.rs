@@ -128,20 +128,29 @@ impl<'a> Span<'a> {
 
     /// Its entries, the likeliest first, each once, words before names.
     pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
-        let dictionary = self.gloss.dictionary;
-        let names = self.hits().iter().flat_map(move |hit| self.told().names(hit));
+        self.meanings_and_more().0
+    }
+
+    /// The same, and how many words there are more, for those who tell both.
+    pub(crate) fn meanings_and_more(self) -> (impl Iterator<Item = Meaning<'a>>, usize) {
+        let (likeliest, told, dictionary) = (self.likeliest(), self.told(), self.gloss.dictionary);
+        let more = likeliest.more;
+        let names = self.hits().iter().flat_map(move |hit| told.names(hit));
         let names = names.take(self.gloss.options.entries_per_span_max).flat_map(move |reference| {
             let record = dictionary.name(reference).into_iter();
             record.flat_map(move |record| {
                 record.named().map(move |named| Meaning::Name(Name { dictionary, record, named, reference }))
             })
         });
-        self.words().map(Meaning::Word).chain(names)
+        (self.words_of(likeliest).map(Meaning::Word).chain(names), more)
     }
 
     /// Its words, the likeliest first.
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
-        let likeliest = self.likeliest();
+        self.words_of(self.likeliest())
+    }
+
+    fn words_of(self, likeliest: Likeliest) -> impl Iterator<Item = Word<'a>> {
         (0..likeliest.count).filter_map(move |at| self.word(likeliest.words[at]))
     }
 

@@ -6,6 +6,7 @@
 mod conjugate;
 mod read;
 
+use crate::fold::is_kanji;
 use std::sync::LazyLock;
 
 pub use conjugate::{Conjugation, Form};
@@ -144,9 +145,4 @@ impl Class {
         word.strip_suffix(self.ending)
             .is_some_and(|stem| !self.after_kanji || stem.chars().next_back().is_some_and(is_kanji))
     }
-}
-
-/// Whether a character is a kanji, or stands for one (々).
-fn is_kanji(character: char) -> bool {
-    matches!(character, '々' | '〆' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

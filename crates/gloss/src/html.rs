@@ -1,6 +1,5 @@
 //! What was found, as HTML: the text with a mark at each place where something begins, and each entry once.
 
-use crate::dictionary::Tag;
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
 use std::collections::{HashMap, HashSet};
@@ -72,7 +71,8 @@ impl Html {
     fn meanings(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
         let chars = span.end() - span.start();
         let mut before = None;
-        for (at, meaning) in span.meanings().enumerate() {
+        let (meanings, more) = span.meanings_and_more();
+        for (at, meaning) in meanings.enumerate() {
             let space = if at > 0 { " " } else { "" };
             match meaning {
                 Meaning::Word(word) => {
@@ -92,8 +92,8 @@ impl Html {
                 }
             }
         }
-        if span.more() > 0 {
-            put_numbers(out, format_args!(" +{},{chars}", span.more()));
+        if more > 0 {
+            put_numbers(out, format_args!(" +{more},{chars}"));
         }
     }
 
@@ -178,7 +178,7 @@ impl Html {
                 element(out, if at > 0 { "; " } else { " " }, &gloss.to_string(), "");
             }
             for note in name.notes() {
-                element(out, " <span class=\"note\">", words(note), "</span>");
+                element(out, " <span class=\"note\">", note.shown(), "</span>");
             }
             put(out, "</li>");
         }
@@ -216,7 +216,7 @@ fn about(out: &mut Vec<u8>, word: Word<'_>) {
         put(out, "<span class=\"frequency\">common</span> ");
     }
     for mark in word.marks() {
-        element(out, "<span class=\"note\">", words(mark), "</span> ");
+        element(out, "<span class=\"note\">", mark.shown(), "</span> ");
     }
     put(out, "</p>\n");
 }
@@ -236,7 +236,7 @@ fn sense(out: &mut Vec<u8>, sense: Sense<'_>, with_parts: bool) {
     put(out, "<li>");
     if with_parts {
         for (at, part) in sense.parts_of_speech().enumerate() {
-            element(out, if at > 0 { ", " } else { "<span class=\"part\">" }, words(part), "");
+            element(out, if at > 0 { ", " } else { "<span class=\"part\">" }, part.shown(), "");
         }
         put(out, if sense.parts_of_speech().next().is_some() { "</span> " } else { "" });
     }
@@ -244,7 +244,7 @@ fn sense(out: &mut Vec<u8>, sense: Sense<'_>, with_parts: bool) {
         element(out, if at > 0 { "; " } else { "" }, gloss, "");
     }
     for note in sense.notes() {
-        element(out, " <span class=\"note\">", words(note), "</span>");
+        element(out, " <span class=\"note\">", note.shown(), "</span>");
     }
     if !sense.remark().is_empty() {
         element(out, " <span class=\"note\">", sense.remark(), "</span>");
@@ -254,11 +254,6 @@ fn sense(out: &mut Vec<u8>, sense: Sense<'_>, with_parts: bool) {
 
 fn codes<'a>(sense: Sense<'a>) -> impl Iterator<Item = &'a str> {
     sense.parts_of_speech().map(|part| part.code.as_str())
-}
-
-/// What a code means, or the code itself.
-fn words(tag: &Tag) -> &str {
-    if tag.words.is_empty() { &tag.code } else { &tag.words }
 }
 
 /// Appends a text between markup of ours.

@@ -20,12 +20,12 @@ pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
         put(out, b",\"number\":");
         write_int(out, number);
     }
+    let (meanings, more) = span.meanings_and_more();
     put(out, b",\"entries\":");
-    array(out, span.meanings(), |out, meaning| match meaning {
+    array(out, meanings, |out, meaning| match meaning {
         Meaning::Word(entry) => word(out, entry),
         Meaning::Name(entry) => name(out, entry),
     });
-    let more = span.more();
     if more > 0 {
         put(out, b",\"more\":");
         write_int(out, more);

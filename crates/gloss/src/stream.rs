@@ -10,6 +10,8 @@ use std::io::Read;
 const PIECE_BYTES: usize = 16 << 10;
 /// No character of UTF-8 is longer.
 const CHAR_BYTES_MAX: usize = 4;
+/// What is found in a piece depends on no more of what is behind it.
+const AHEAD_BYTES: usize = AHEAD_CHARS_MAX * CHAR_BYTES_MAX;
 /// Behind a piece so much is kept of what is before the next: what a mark repeats, where a number began.
 const BEFORE_BYTES: usize = 64 * CHAR_BYTES_MAX;
 
@@ -23,41 +25,37 @@ impl Reader {
         options: &Options<'_>,
         tell: &mut dyn FnMut(Gloss<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // before `from` stands what has been told; `chars` is where the text of `bytes` begins
-        let (mut bytes, mut from, mut chars, mut read) = (Vec::new(), 0, 0_u32, 0_u64);
+        let (mut bytes, mut progress, mut passed) = (Vec::new(), Progress::default(), 0_u64);
         loop {
-            let len = bytes.len();
-            let taken =
-                input.by_ref().take((from + PIECE_BYTES + AHEAD_CHARS_MAX * CHAR_BYTES_MAX).saturating_sub(len) as u64);
-            let taken = { taken }.read_to_end(&mut bytes);
+            let wanted = progress.to + PIECE_BYTES + AHEAD_BYTES;
+            let taken = input.by_ref().take(wanted.saturating_sub(bytes.len()) as u64).read_to_end(&mut bytes);
             taken.map_err(|error| Error::new(ErrorKind::Input, "the text cannot be read").because(error))?;
-            let is_end = bytes.len() < from + PIECE_BYTES + AHEAD_CHARS_MAX * CHAR_BYTES_MAX;
+            let is_end = bytes.len() < wanted;
             let text = match std::str::from_utf8(&bytes) {
                 Ok(text) => text,
                 Err(error) if error.error_len().is_none() && !is_end => {
                     std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
                 }
                 Err(error) => {
-                    let at = read + error.valid_up_to() as u64;
+                    let at = passed + error.valid_up_to() as u64;
                     return Err(Error::new(ErrorKind::Encoding, format!("the text is not UTF-8 at byte {at}")));
                 }
             };
-            let to = if is_end { text.len() } else { boundary(text, from + PIECE_BYTES) };
-            let gloss = self.read_part(dictionary, text, from..to, chars, options);
-            tell(gloss)?;
+            let piece = if is_end { text.len() } else { PIECE_BYTES };
+            if let Some(gloss) = self.read_piece(dictionary, text, &mut progress, piece, options) {
+                tell(gloss)?;
+            }
             if is_end {
                 return Ok(());
             }
-            let keep = boundary(text, to.saturating_sub(BEFORE_BYTES));
-            chars = chars.saturating_add(text[..keep].chars().count() as u32);
-            read += keep as u64;
-            bytes.drain(..keep);
-            from = to - keep;
+            passed += progress.kept_from as u64;
+            bytes.drain(..progress.kept_from);
+            progress.to -= std::mem::take(&mut progress.kept_from);
         }
     }
 }
 
-/// How far a text that is in memory has been read.
+/// How far a text has been read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
     /// In bytes of the text.
@@ -77,14 +75,28 @@ impl Reader {
         progress: &mut Progress,
         options: &Options<'a>,
     ) -> Option<Gloss<'a>> {
+        if progress.to >= text.len() {
+            return None;
+        }
+        self.read_piece(dictionary, text, progress, NEXT_BYTES, options)
+    }
+
+    /// Reads so many bytes more of a text, with what has to be seen before and behind them.
+    fn read_piece<'a>(
+        &'a mut self,
+        dictionary: &'a Dictionary,
+        text: &'a str,
+        progress: &mut Progress,
+        bytes: usize,
+        options: &Options<'a>,
+    ) -> Option<Gloss<'a>> {
         let Progress { to: from, kept_from, chars } = *progress;
-        let rest = text.get(kept_from..).filter(|_| from < text.len())?;
-        let to = boundary(text, text.len().min(from + NEXT_BYTES));
-        let ahead = boundary(text, text.len().min(to + AHEAD_CHARS_MAX * CHAR_BYTES_MAX));
+        let to = boundary(text, text.len().min(from + bytes));
+        let ahead = boundary(text, text.len().min(to + AHEAD_BYTES));
+        let window = text.get(kept_from..ahead)?;
         let keep = boundary(text, to.saturating_sub(BEFORE_BYTES)).max(kept_from);
         let passed = text.get(kept_from..keep)?.chars().count() as u32;
         *progress = Progress { to, kept_from: keep, chars: chars.saturating_add(passed) };
-        let window = rest.get(..ahead - kept_from)?;
         Some(self.read_part(dictionary, window, from - kept_from..to - kept_from, chars, options))
     }
 }

@@ -222,7 +222,7 @@ impl Line {
         if column == "\"\"" {
             return Ok("");
         }
-        let is_japanese = |character: char| matches!(character, 'ぁ'..='ゖ' | 'ー') || super::is_kanji(character);
+        let is_japanese = |character: char| matches!(character, 'ぁ'..='ゖ' | 'ー') || crate::fold::is_kanji(character);
         if column.chars().all(is_japanese) && column.chars().count() <= ENDING_CHARS_MAX {
             Ok(column)
         } else {
