@@ -1,16 +1,16 @@
-//! Puts what a flight book is served from into the program, so that the demo needs nothing beside it: `src/demo/files.rs`.
+//! Puts what an application is served from into its program, so that its demo needs nothing beside it: `src/demo/files.rs` of each.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// In the folder of this package.
-const SERVED: [&str; 3] = ["pages", "schema", "thalweg.conf"];
+/// In the folder of the application, if it has them.
+const SERVED: [&str; 4] = ["pages", "schema", "stories", "thalweg.conf"];
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for name in SERVED {
+    for name in SERVED.iter().filter(|name| root.join(name).exists()) {
         println!("cargo::rerun-if-changed={name}");
         find(&root.join(name), &mut files)?;
     }
