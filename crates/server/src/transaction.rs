@@ -61,6 +61,7 @@ pub(crate) async fn enter(state: &State, session: &Session<'_>) -> Result<Entere
     let mut connection = waiting(Wait::Pool, state.pool.get(identity)).await?;
     // what it said of its session was for nobody's request
     connection.take_received();
+    connection.run_as(session.role);
     let runs_anything = session.runs == Runs::Anything;
     connection.reset_behind(runs_anything);
     let kept = identity.filter(|_| connection.owns_session());
@@ -89,6 +90,7 @@ pub(crate) async fn run_alone(
     if session.role == LOGIN_ROLE {
         return Err(ApiError::no_such_role(session.role));
     }
+    connection.run_as(session.role);
     let preamble = Preamble::of(session, None, connection);
     let mut rows = Texts::of_statement(preamble.len());
     let mut all = preamble.before(&[query]);

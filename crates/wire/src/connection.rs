@@ -157,6 +157,12 @@ impl Connection {
         self.owns_session = true;
     }
 
+    /// Says as whom statements will run once the session has been told. What one role has prepared is not run as another,
+    /// since some of what a role may do is asked only when a statement is prepared and planned.
+    pub fn run_as(&mut self, role: &str) {
+        self.statements.run_as(role);
+    }
+
     /// What is known of the session.
     pub fn session(&self) -> &SessionState {
         &self.session

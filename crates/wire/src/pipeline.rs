@@ -7,8 +7,8 @@
 //!     ▼ receive       messages → rows, errors, what is known of the statements
 //! ```
 //!
-//! A statement is prepared under a name once a connection and text, and run in the same round trip. One that may write is
-//! the exception where it returns something: it is run only once the types of what it returns are known to be those that
+//! A statement is prepared under a name once a connection, role and text, and run in the same round trip. One that may write
+//! is the exception where it returns something: it is run only once the types of what it returns are known to be those that
 //! the caller expects, since by the time they were found wrong it would have been committed.
 
 mod copy;
@@ -30,7 +30,7 @@ use thalweg_rows::{Demand, Format, Malformed, RowSink, RowView};
 /// A statement to run, with its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// The SQL. Statements are prepared once per connection and text.
+    /// The SQL. Statements are prepared once per connection, role and text.
     pub text: &'a str,
     /// The parameters.
     pub params: &'a [Param<'a>],

@@ -1,7 +1,7 @@
 //! The statements that a connection has prepared, bounded in number and in bytes.
 //!
 //! ```text
-//!  by_text   prepared, or about to be by the pipeline that is being sent
+//!  by_role   prepared, or about to be by the pipeline that is being sent
 //!     │ makes room for another, means nothing any more, has other columns now
 //!     ▼
 //!  closing   the server may hold them still: told before it is told of a new one, and again if it skipped that after an error
@@ -9,6 +9,9 @@
 //!
 //! A backend pays 50 to 115 bytes for each byte of a statement's text, plans included, and 28 KB for the shortest: what it keeps
 //! for one connection is 60 MB at most, whatever clients ask for.
+//!
+//! A statement that one role has prepared is not another's. PostgreSQL asks for `USAGE` of a schema when it looks a name up,
+//! and for `EXECUTE` of a function that it inlines or folds when it plans: whoever runs the plan later is not asked again.
 
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -29,7 +32,9 @@ const NAME_HASH_BYTES: usize = 20;
 
 #[derive(Default)]
 pub(crate) struct Statements {
-    by_text: HashMap<Arc<str>, Prepared, BuildHasherDefault<TextHasher>>,
+    by_role: HashMap<Box<str>, ByText, BuildHasherDefault<TextHasher>>,
+    /// As whom statements are looked for now; empty is whoever logged in.
+    role: Box<str>,
     /// The length of all texts.
     texts_bytes: usize,
     clock: u64,
@@ -40,6 +45,8 @@ pub(crate) struct Statements {
     /// How many of them the server has been told of.
     told: usize,
 }
+
+type ByText = HashMap<Arc<str>, Prepared, BuildHasherDefault<TextHasher>>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
@@ -75,14 +82,21 @@ impl Hasher for TextHasher {
 }
 
 impl Statements {
-    /// The statement with this text, marked as used just now.
+    /// From now on the statements of this role are looked for.
+    pub(crate) fn run_as(&mut self, role: &str) {
+        if *self.role != *role {
+            self.role = role.into();
+        }
+    }
+
+    /// The role's statement with this text, marked as used just now.
     pub(crate) fn find(&mut self, text: &str) -> Option<&Prepared> {
         if text.len() > TEXT_BYTES_MAX {
             return None;
         }
         self.clock += 1;
         let clock = self.clock;
-        self.by_text.get_mut(text).map(|known| {
+        self.by_role.get_mut(&*self.role)?.get_mut(text).map(|known| {
             known.used = clock;
             &*known
         })
@@ -91,37 +105,42 @@ impl Statements {
     /// Notes a new statement and names it, unless it is too long to be kept. Where it has no room, those unused longest are
     /// to be closed; where the current pipeline uses what is left, it has none.
     ///
-    /// The name is a hash of the text, so that where two sessions' names meet, behind a pooler, they mean the same.
+    /// The name is a hash of role and text, so that where two sessions' names meet, behind a pooler, they mean the same.
     pub(crate) fn insert(&mut self, text: &str) -> Option<Arc<str>> {
         if text.len() > TEXT_BYTES_MAX {
             return None;
         }
         // each that is closed was inserted once, so that the search is paid for by that
-        while self.by_text.len() >= STATEMENTS_MAX || self.texts_bytes + text.len() > TEXTS_BYTES_MAX {
-            let unused = self.by_text.values().filter(|known| known.used <= self.pipeline_began);
+        while self.len() >= STATEMENTS_MAX || self.texts_bytes + text.len() > TEXTS_BYTES_MAX {
+            let unused =
+                self.by_role.values().flat_map(ByText::values).filter(|known| known.used <= self.pipeline_began);
             let oldest = unused.min_by_key(|known| known.used)?.name.clone();
             self.close(&oldest);
         }
         self.clock += 1;
-        let name = name_of(text);
+        let name = name_of(&self.role, text);
         self.texts_bytes += text.len();
-        self.by_text.insert(text.into(), Prepared { name: name.clone(), columns: None, used: self.clock });
+        let of_role = self.by_role.entry(self.role.clone()).or_default();
+        of_role.insert(text.into(), Prepared { name: name.clone(), columns: None, used: self.clock });
         Some(name)
     }
 
     pub(crate) fn described(&mut self, name: &str, columns: Arc<[Oid]>) {
-        if let Some(known) = self.by_text.values_mut().find(|known| *known.name == *name) {
+        if let Some(known) = self.by_role.values_mut().flat_map(ByText::values_mut).find(|known| *known.name == *name) {
             known.columns = Some(columns);
         }
     }
 
     /// Forgets a statement that the server has not prepared.
     pub(crate) fn forget(&mut self, name: &str) {
-        let Self { by_text, texts_bytes, .. } = self;
-        by_text.retain(|text, known| {
-            let stays = *known.name != *name;
-            *texts_bytes -= if stays { 0 } else { text.len() };
-            stays
+        let Self { by_role, texts_bytes, .. } = self;
+        by_role.retain(|_, by_text| {
+            by_text.retain(|text, known| {
+                let stays = *known.name != *name;
+                *texts_bytes -= if stays { 0 } else { text.len() };
+                stays
+            });
+            !by_text.is_empty()
         });
     }
 
@@ -133,13 +152,13 @@ impl Statements {
 
     /// The same of all of them.
     pub(crate) fn close_all(&mut self) {
-        self.closing.extend(self.by_text.drain().map(|(_, known)| known.name));
+        self.closing.extend(self.by_role.drain().flat_map(|(_, by_text)| by_text).map(|(_, known)| known.name));
         self.texts_bytes = 0;
     }
 
     /// Forgets all of them: the server has dropped them.
     pub(crate) fn clear(&mut self) {
-        self.by_text.clear();
+        self.by_role.clear();
         self.texts_bytes = 0;
     }
 
@@ -162,19 +181,21 @@ impl Statements {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_text.len()
+        self.by_role.values().map(ByText::len).sum()
     }
 
     /// How many the server holds, those included that it has not closed yet, if it has lost none.
     pub(crate) fn held_by_server(&self) -> usize {
-        self.by_text.len() + self.closing.len()
+        self.len() + self.closing.len()
     }
 }
 
-fn name_of(text: &str) -> Arc<str> {
+fn name_of(role: &str, text: &str) -> Arc<str> {
     let mut name = String::with_capacity(1 + 2 * NAME_HASH_BYTES);
     name.push('t');
-    for byte in Sha256::digest(text.as_bytes()).iter().take(NAME_HASH_BYTES) {
+    // no role's name holds a NUL
+    let hash = Sha256::new_with_prefix(role).chain_update([0]).chain_update(text).finalize();
+    for byte in hash.iter().take(NAME_HASH_BYTES) {
         let _ = write!(name, "{byte:02x}");
     }
     name.into()
@@ -197,7 +218,7 @@ mod tests {
         assert!(statements.find("select 0").is_some());
         assert!(statements.find("select 1").is_none());
         assert_eq!(statements.len(), STATEMENTS_MAX);
-        let evicted = name_of("select 1");
+        let evicted = name_of("", "select 1");
         assert_eq!(statements.not_told_to_close().collect::<Vec<_>>(), [&evicted]);
         // told, but skipped after an error: told again
         assert_eq!(statements.not_told_to_close().count(), 0);
@@ -221,7 +242,7 @@ mod tests {
         assert_eq!(statements.insert(&text(0, TEXT_BYTES_MAX + 1)), None);
         assert!(statements.find(&text(0, TEXT_BYTES_MAX + 1)).is_none());
         // what is forgotten, closed or dropped gives its room back
-        statements.forget(&name_of(&text(999, TEXT_BYTES_MAX)));
+        statements.forget(&name_of("", &text(999, TEXT_BYTES_MAX)));
         assert_eq!(statements.texts_bytes, TEXTS_BYTES_MAX - TEXT_BYTES_MAX);
         statements.close_all();
         assert_eq!((statements.len(), statements.texts_bytes, statements.closing.len()), (0, 0, 999));
@@ -239,7 +260,7 @@ mod tests {
             statements.insert(&format!("select {at}")).unwrap();
         }
         assert!(statements.insert("in place of what was before").is_some());
-        assert_eq!(statements.not_told_to_close().collect::<Vec<_>>(), [&name_of("select 'before'")]);
+        assert_eq!(statements.not_told_to_close().collect::<Vec<_>>(), [&name_of("", "select 'before'")]);
         assert_eq!(statements.insert("one more"), None);
         assert_eq!((statements.len(), statements.closing.len()), (STATEMENTS_MAX, 1));
         statements.end_of_pipeline();
@@ -247,9 +268,27 @@ mod tests {
     }
 
     #[test]
-    fn names_are_texts() {
-        assert_eq!(name_of("select 1"), name_of("select 1"));
-        assert_ne!(name_of("select 1"), name_of("select 2"));
-        assert!(name_of("").len() < 63);
+    fn a_role_has_its_own() {
+        let mut statements = Statements::default();
+        statements.run_as("tower");
+        let name = statements.insert("select 1").unwrap();
+        statements.run_as("pilot");
+        assert!(statements.find("select 1").is_none());
+        let other = statements.insert("select 1").unwrap();
+        assert_ne!(name, other);
+        assert_eq!((statements.len(), statements.held_by_server(), statements.texts_bytes), (2, 2, 16));
+        statements.close(&name);
+        assert_eq!((statements.len(), statements.held_by_server(), statements.texts_bytes), (1, 2, 8));
+        assert_eq!(statements.find("select 1").unwrap().name, other);
+        statements.run_as("tower");
+        assert!(statements.find("select 1").is_none());
+    }
+
+    #[test]
+    fn names_are_roles_and_texts() {
+        assert_eq!(name_of("", "select 1"), name_of("", "select 1"));
+        assert_ne!(name_of("", "select 1"), name_of("", "select 2"));
+        assert_ne!(name_of("a", "b"), name_of("", "ab"));
+        assert!(name_of("", "").len() < 63);
     }
 }

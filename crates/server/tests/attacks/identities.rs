@@ -381,3 +381,60 @@ fn a_role_that_only_reads_writes_at_no_time() {
         assert_eq!(served.request("GET", "/notes", &headers).json(), json!([]));
     }
 }
+
+/// Whether somebody may execute a function that is inlined or folded is asked when a statement is planned, and whether they
+/// may look into a schema when it is prepared: not each time that it runs.
+#[test]
+fn what_one_role_has_prepared_another_may_not_run() {
+    let database = Database::new(&format!(
+        "create schema api; create schema hidden;
+         do $$ begin create role may_execute nologin; exception when duplicate_object or unique_violation then null; end $$;
+         create table api.notes (id int primary key, body text); insert into api.notes values (1, 'x');
+         create function api.inlined() returns int language sql as 'select 1';
+         create function api.inlined_rows(n int) returns setof int stable language sql as 'select n';
+         create function api.folded() returns int immutable language plpgsql as 'begin return 1; end';
+         create function api.length(api.notes) returns int immutable language sql as 'select length($1.body)';
+         create function api.one() returns int immutable language sql as 'select 1';
+         create view api.ones as select api.one() as one;
+         create table api.defaults (id int default api.one(), body text);
+         create function hidden.answer() returns int stable language plpgsql as 'begin return 42; end';
+         {GRANTS}
+         revoke execute on all functions in schema api from public, test_reader;
+         grant execute on all functions in schema api to may_execute;
+         grant usage on schema api, hidden to may_execute;
+         grant select on api.notes, api.ones to may_execute;
+         grant select, insert on api.defaults to may_execute, test_reader;"
+    ));
+    let schemas = vec!["api".to_owned(), "hidden".to_owned()];
+    let config = || Config { db_pool: 1, db_schemas: schemas.clone(), ..with_secret(&database.uri()) };
+    let ways: [Way; 9] = [
+        ("GET", "/rpc/inlined", &[], ""),
+        ("POST", "/rpc/inlined", &[], "{}"),
+        ("GET", "/rpc/inlined_rows?n=3", &[], ""),
+        ("GET", "/rpc/folded", &[], ""),
+        ("GET", "/notes?select=length", &[], ""),
+        ("GET", "/notes?length=eq.1", &[], ""),
+        ("GET", "/ones", &[], ""),
+        ("POST", "/defaults", &[("prefer", "return=representation, tx=rollback")], r#"{"body":"x"}"#),
+        ("GET", "/rpc/answer", &[("accept-profile", "hidden")], ""),
+    ];
+    for first_is_told in [true, false] {
+        let served = Served::start(config());
+        for (method, target, headers, body) in ways {
+            let status_of = |role: &str| {
+                let authorization = format!("Bearer {}", token(&json!({"role": role})));
+                let headers = [headers, &[("authorization", &authorization)]].concat();
+                served.send(method, target, &headers, body).status
+            };
+            // the sixth time PostgreSQL may settle on one plan for all arguments
+            for at in 0..14 {
+                let (role, statuses) = match (at < 7) == first_is_told {
+                    true => ("may_execute", [200, 201]),
+                    false => (ROLE, [401, 401]),
+                };
+                let status = status_of(role);
+                assert!(statuses.contains(&status), "{method} {target} as {role}: {status}");
+            }
+        }
+    }
+}
