@@ -3,8 +3,8 @@
 mod flightbook;
 mod reader;
 
-use crate::ClusterOptions;
 use crate::signals::Signals;
+use crate::{ClusterOptions, gloss};
 use std::error::Error;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// The compiled dictionary of the reader; without one, a small one that the program has with it
     #[arg(long, value_name = "FILE")]
     dict: Option<PathBuf>,
+    /// The full dictionary for the reader, fetched once: 75 MB
+    #[arg(long, conflicts_with = "dict")]
+    full: bool,
     /// How many flights to make up for the first pilot, where there are no pilots yet
     #[arg(long, default_value_t = 320, hide = true)]
     flights: u32,
@@ -54,10 +57,10 @@ struct Ground {
 
 /// Starts the embedded cluster, puts an application into it, and serves it.
 pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
-    let Options { application, cluster, port, fresh, dict, flights } = options;
+    let Options { application, cluster, port, fresh, dict, full, flights } = options;
     match application {
-        Application::Flightbook if dict.is_some() => {
-            Err("--dict is for the reader: thalweg demo reader --dict FILE".into())
+        Application::Flightbook if dict.is_some() || full => {
+            Err("--dict and --full are for the reader: thalweg demo reader --full".into())
         }
         Application::Flightbook => {
             let data_dir = cluster.data_dir.unwrap_or_else(thalweg_embedded_postgres::default_data_dir);
@@ -65,7 +68,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         }
         Application::Reader => {
             // before anything is started for nothing
-            let dictionary = reader::dictionary(dict.as_deref())?;
+            let dictionary = if full { gloss::full_dictionary()?.1 } else { reader::dictionary(dict.as_deref())? };
             reader::run(Ground::start(cluster.data_dir.unwrap_or_else(reader::data_dir), port, fresh)?, dictionary)
         }
     }

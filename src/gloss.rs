@@ -1,6 +1,11 @@
-//! `thalweg gloss`: dictionaries compiled, texts read along them.
+//! `thalweg gloss`: dictionaries compiled or fetched, texts read along them.
+
+mod fetch;
+
+pub(crate) use fetch::kept as full_dictionary;
 
 use std::error::Error;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +18,12 @@ use thalweg_gloss::{possible, write_columns, write_json};
 pub(crate) enum Gloss {
     /// Compile dictionaries into one file
     Build(Build),
+    /// Fetch the full dictionary, 75 MB, and compile it
+    Fetch {
+        /// The file to write; without one, that which `thalweg demo reader --full` reads
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Read a text, and print the dictionary entries of every word
     Text(Text),
     /// Say step by step why a word looks as it does
@@ -81,39 +92,86 @@ enum Format {
 pub(crate) fn run(gloss: Gloss) -> Result<(), Box<dyn Error>> {
     match gloss {
         Gloss::Build(build) => self::build(&build),
+        Gloss::Fetch { out: Some(out) } => fetch::build(&out),
+        Gloss::Fetch { out: None } => {
+            let (path, dictionary) = fetch::kept()?;
+            println!("{}", path.display());
+            for source in dictionary.sources() {
+                println!("{} {}, {} entries", source.title, source.created, source.entries);
+            }
+            Ok(())
+        }
         Gloss::Text(text) => unless_nobody_reads(self::text(&text)),
         Gloss::Explain { word, dict } => unless_nobody_reads(explain(&word, dict.as_deref())),
     }
 }
 
 fn build(build: &Build) -> Result<(), Box<dyn Error>> {
-    let began = Instant::now();
-    let mut builder = Builder::new();
+    let mut compiling = Compiling::new(&build.language);
     for path in &build.levels {
-        builder.levels(&source::read_levels(opened(path)?).map_err(|error| in_file(path, &error))?);
+        compiling.levels(path.display(), opened(path)?)?;
     }
     for path in &build.frequencies {
-        builder.frequencies(&source::read_frequencies(opened(path)?).map_err(|error| in_file(path, &error))?);
+        let frequencies = source::read_frequencies(opened(path)?).map_err(|error| in_file(path, &error))?;
+        compiling.builder.frequencies(&frequencies);
     }
-    for (paths, are_names) in [(&build.words, false), (&build.names, true)] {
-        for path in paths {
-            let mut others = 0_u64;
-            let read = source::read(opened(path)?, &build.language, &mut |entry| {
-                others += u64::from(entry.is_name != are_names);
-                builder.add(&entry)
-            });
-            let source = read.map_err(|error| in_file(path, &error))?;
-            let (what, other) = if are_names { ("names", "--words") } else { ("words", "--names") };
-            if others > 0 {
-                return Err(format!("{}: is no dictionary of {what}; give it with {other}", path.display()).into());
-            }
-            println!("{}: {:?}, {} {what}", path.display(), source.format, source.entries);
-            builder.source(&source);
+    for path in &build.words {
+        compiling.words(path.display(), opened(path)?)?;
+    }
+    for path in &build.names {
+        compiling.names(path.display(), opened(path)?)?;
+    }
+    compiling.write(&build.out)
+}
+
+/// A dictionary that is being compiled. Levels come before the words that have them.
+struct Compiling<'a> {
+    builder: Builder,
+    language: &'a str,
+    began: Instant,
+}
+
+impl<'a> Compiling<'a> {
+    fn new(language: &'a str) -> Self {
+        Self { builder: Builder::new(), language, began: Instant::now() }
+    }
+
+    fn levels(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
+        let levels = source::read_levels(input).map_err(|error| format!("{file}: {error}"))?;
+        self.builder.levels(&levels);
+        Ok(())
+    }
+
+    fn words(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
+        self.entries(file, input, false)
+    }
+
+    fn names(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
+        self.entries(file, input, true)
+    }
+
+    fn entries(&mut self, file: impl Display, input: impl Read, are_names: bool) -> Result<(), Box<dyn Error>> {
+        let Self { builder, language, .. } = self;
+        let mut others = 0_u64;
+        let read = source::read(input, language, &mut |entry| {
+            others += u64::from(entry.is_name != are_names);
+            builder.add(&entry)
+        });
+        let source = read.map_err(|error| format!("{file}: {error}"))?;
+        let (what, other) = if are_names { ("names", "--words") } else { ("words", "--names") };
+        if others > 0 {
+            return Err(format!("{file}: is no dictionary of {what}; give it with {other}").into());
         }
+        println!("{file}: {:?}, {} {what}", source.format, source.entries);
+        builder.source(&source);
+        Ok(())
     }
-    let bytes = builder.write(&build.out)?;
-    println!("{}: {:.1} MB after {:.1?}", build.out.display(), bytes as f64 / 1e6, began.elapsed());
-    Ok(())
+
+    fn write(&mut self, out: &Path) -> Result<(), Box<dyn Error>> {
+        let bytes = std::mem::take(&mut self.builder).write(out)?;
+        println!("{}: {:.1} MB after {:.1?}", out.display(), bytes as f64 / 1e6, self.began.elapsed());
+        Ok(())
+    }
 }
 
 fn text(text: &Text) -> Result<(), Box<dyn Error>> {

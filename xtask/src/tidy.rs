@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("json", &[]),
     ("gloss", &["json"]),
     ("rows", &[]),
     ("request", &[]),
     ("gauge", &[]),
-    ("embedded-postgres", &[]),
+    ("embedded-postgres", &["fetch"]),
+    ("fetch", &[]),
     ("catalog", &["rows"]),
     ("plan", &["request", "catalog", "rows"]),
     ("sql", &["plan", "request", "catalog", "rows"]),

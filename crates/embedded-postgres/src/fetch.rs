@@ -2,12 +2,9 @@
 
 use crate::cache_dir;
 use crate::error::Error;
-use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use thalweg_fetch::Published;
 
 /// The major version that is fetched.
 pub(crate) const MAJOR: u32 = 17;
@@ -56,38 +53,9 @@ fn download(artifact: &str, checksum: &str) -> Result<Vec<u8>, Error> {
     let repository = repository.as_deref().unwrap_or(REPOSITORY).trim_end_matches('/');
     let name = format!("embedded-postgres-binaries-{artifact}");
     let url = format!("{repository}/io/zonky/test/postgres/{name}/{VERSION}/{name}-{VERSION}.jar");
-    let failed = |cause: String| Error::new(format!("cannot fetch PostgreSQL from {url}: {cause}"));
-    let response = agent().get(&url).call().map_err(|cause| failed(cause.to_string()))?;
-    let length = response.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
-    let bar = ProgressBar::new(length.unwrap_or(0)).with_message(format!("fetching PostgreSQL {VERSION}"));
-    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes}") {
-        bar.set_style(style);
-    }
-    let mut jar = Vec::with_capacity(length.unwrap_or(0).min(ARTIFACT_BYTES_MAX) as usize);
-    let mut body = bar.wrap_read(response.into_body().into_reader().take(ARTIFACT_BYTES_MAX));
-    body.read_to_end(&mut jar).map_err(|cause| failed(cause.to_string()))?;
-    bar.finish_and_clear();
-    let mut found = String::new();
-    for byte in Sha256::digest(&jar) {
-        let _ = write!(found, "{byte:02x}");
-    }
-    if found != checksum {
-        return Err(failed(format!("its SHA-256 is {found}, not {checksum}")));
-    }
-    Ok(jar)
-}
-
-/// Trusts what the machine trusts, which may be more than the usual authorities (a company's proxy); the checksum is in
-/// this program in any case.
-fn agent() -> ureq::Agent {
-    let trusted: Vec<_> = rustls_native_certs::load_native_certs()
-        .certs
-        .iter()
-        .map(|certificate| Certificate::from_der(certificate.as_ref()).to_owned())
-        .collect();
-    let roots = if trusted.is_empty() { RootCerts::WebPki } else { RootCerts::new_with_certs(&trusted) };
-    let tls = TlsConfig::builder().root_certs(roots).build();
-    ureq::Agent::new_with_config(ureq::Agent::config_builder().tls_config(tls).build())
+    let what = format!("PostgreSQL {VERSION}");
+    let artifact = Published { what: &what, url: &url, sha256: checksum, bytes_max: ARTIFACT_BYTES_MAX };
+    artifact.fetch().map_err(|cause| Error::new(cause.to_string()))
 }
 
 /// The artifact is a zip file with one `.txz` in it.
