@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
-use thalweg_gloss::{Builder, COLUMNS, Dictionary, Html, Known, Meaning, Options, Reader, Span, Step};
+use thalweg_gloss::{Builder, COLUMNS, Dictionary, Html, Json, Known, Meaning, Options, Reader, Span, Step};
 use thalweg_gloss::{possible, write_columns, write_json};
 
 #[derive(clap::Subcommand)]
@@ -69,6 +69,9 @@ pub(crate) struct Text {
     /// Words that are left out: one a line
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
+    /// Tell each entry once in JSON, as HTML does: where it comes again it has only its id and its reasons
+    #[arg(long)]
+    once: bool,
     /// Leave names out
     #[arg(long)]
     no_names: bool,
@@ -186,7 +189,13 @@ fn text(text: &Text) -> Result<(), Box<dyn Error>> {
     let options = Options { names: !text.no_names, entries_per_span_max: text.entries, known: known.as_ref() };
     let input: Box<dyn Read> =
         if text.file == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(opened(&text.file)?) };
-    let mut printed = Printed { format: text.format, html: Html::new(), chunk: Vec::new(), has_spans: false };
+    let mut printed = Printed {
+        format: text.format,
+        once: text.once.then(Json::new),
+        html: Html::new(),
+        chunk: Vec::new(),
+        has_spans: false,
+    };
     printed.begin();
     let mut failed = None;
     let read = Reader::new().read_all(&dictionary, input, &options, &mut |gloss| {
@@ -205,6 +214,7 @@ fn text(text: &Text) -> Result<(), Box<dyn Error>> {
 /// What is printed of a text, as it comes.
 struct Printed {
     format: Format,
+    once: Option<Json>,
     html: Html,
     chunk: Vec<u8>,
     has_spans: bool,
@@ -229,7 +239,10 @@ impl Printed {
                 write_columns(&mut self.chunk, span);
             } else {
                 self.chunk.extend_from_slice(if self.has_spans { b",\n" } else { b"" });
-                write_json(&mut self.chunk, span);
+                match &mut self.once {
+                    Some(json) => json.write(&mut self.chunk, span),
+                    None => write_json(&mut self.chunk, span),
+                }
             }
             self.has_spans = true;
             self.write(CHUNK_BYTES)?;

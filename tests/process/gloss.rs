@@ -97,6 +97,9 @@ fn a_dictionary_is_built_and_a_text_read_with_it() {
         [Some(6), Some(5)]
     );
 
+    let once = told(&["text", "--dict", &dict, "--once", "-"], "日本語日本語\n");
+    assert_eq!((once.matches("\"id\":\"w1464530\"").count(), once.matches("Japanese (language)").count()), (2, 1));
+
     let file = folder.file("text", "日本語");
     let columns = told(&["text", "--dict", &dict, "--format", "columns", &file], "");
     let lines: Vec<_> = columns.lines().collect();

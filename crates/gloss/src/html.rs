@@ -2,7 +2,8 @@
 
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
-use std::collections::{HashMap, HashSet};
+use crate::ids::{WordId, WordIds};
+use std::collections::HashSet;
 use std::io::Write as _;
 
 /// Writes what was found in texts into one page, and remembers which entries the page has.
@@ -21,17 +22,12 @@ use std::io::Write as _;
 /// meanings.
 #[derive(Debug, Default)]
 pub struct Html {
-    words: HashSet<(u32, Forms)>,
+    words: WordIds,
     names: HashSet<u32>,
     rules: HashSet<usize>,
-    /// Which entry has a number of its source as its id.
-    numbers: HashMap<u32, u32>,
     /// The entries that come behind the text at hand.
     entries: Vec<u8>,
 }
-
-/// The places of a word's headword and reading among its entry's.
-type Forms = (Option<u32>, Option<u32>);
 
 impl Html {
     /// For a page that has no entry yet.
@@ -117,21 +113,9 @@ impl Html {
     }
 
     /// Writes a word, unless the page has it. Gives its id.
-    fn word(&mut self, word: Word<'_>) -> String {
-        let (number, forms) = (word.number(), word.form_places());
-        let has_number = number > 0 && *self.numbers.entry(number).or_insert(word.key()) == word.key();
-        let mut id = if has_number { format!("w{number}") } else { format!("k{}", word.key()) };
-        let is_in_kana = forms.0.is_none() && word.other_headwords().next().is_none();
-        match forms {
-            (Some(0), Some(0)) => {}
-            (None, Some(0)) if is_in_kana => {}
-            (headword, reading) => {
-                let headword = headword.map_or(String::new(), |at| format!("h{at}"));
-                let reading = reading.map_or(String::new(), |at| format!("r{at}"));
-                id += &format!("-{headword}{reading}");
-            }
-        }
-        if !self.words.insert((word.key(), forms)) {
+    fn word(&mut self, word: Word<'_>) -> WordId {
+        let (id, is_new) = self.words.of(word);
+        if !is_new {
             return id;
         }
         let out = &mut self.entries;

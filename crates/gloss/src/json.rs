@@ -1,6 +1,8 @@
 //! What was found, as JSON.
 
 use crate::gloss::{Meaning, Name, Span, Word};
+use crate::ids::WordIds;
+use std::collections::HashSet;
 use std::fmt::{self, Write};
 use thalweg_json::{write_inside, write_int, write_string};
 
@@ -10,6 +12,71 @@ use thalweg_json::{write_inside, write_int, write_string};
 /// {"start":0,"end":4,"text":"食べた","entries":[{"headword":"食べる","reading":"たべる","reasons":["past"],"glosses":["to eat"], …}]}
 /// ```
 pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
+    write(out, span, |out, meaning| {
+        out.push(b'{');
+        match meaning {
+            Meaning::Word(told) => word(out, told),
+            Meaning::Name(told) => name(out, told),
+        }
+        out.push(b'}');
+    });
+}
+
+/// Writes spans as [`write_json`] does, but each entry once: a text's words as a dictionary of its own.
+///
+/// An entry has an `id`. Where it comes again it has nothing but that, and its reasons there.
+///
+/// ```json
+/// {"start":9,"end":12,"text":"食べる","entries":[{"id":"w1358280","reasons":[]}]}
+/// ```
+#[derive(Debug, Default)]
+pub struct Json {
+    words: WordIds,
+    /// A name by its key and its place among those that are written alike.
+    names: HashSet<(u32, usize)>,
+}
+
+impl Json {
+    /// Of which no entry has been told yet.
+    pub fn new() -> Json {
+        Json::default()
+    }
+
+    /// Appends a span.
+    pub fn write(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
+        let mut alike = (None, 0);
+        write(out, span, |out, meaning| match meaning {
+            Meaning::Word(told) => {
+                let (id, is_new) = self.words.of(told);
+                put(out, b"{\"id\":");
+                shown(out, id);
+                if is_new {
+                    out.push(b',');
+                    word(out, told);
+                } else {
+                    put(out, b",\"reasons\":");
+                    texts(out, told.reasons());
+                }
+                out.push(b'}');
+            }
+            Meaning::Name(told) => {
+                let key = told.key();
+                alike = (Some(key), if alike.0 == Some(key) { alike.1 + 1 } else { 0 });
+                put(out, b"{\"id\":");
+                shown(out, format_args!("n{key}-{}", alike.1));
+                if self.names.insert((key, alike.1)) {
+                    out.push(b',');
+                    name(out, told);
+                } else {
+                    put(out, b",\"reasons\":[]");
+                }
+                out.push(b'}');
+            }
+        });
+    }
+}
+
+fn write(out: &mut Vec<u8>, span: Span<'_>, meaning: impl FnMut(&mut Vec<u8>, Meaning<'_>)) {
     put(out, b"{\"start\":");
     write_int(out, span.start());
     put(out, b",\"end\":");
@@ -22,10 +89,7 @@ pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
     }
     let (meanings, more) = span.meanings_and_more();
     put(out, b",\"entries\":");
-    array(out, meanings, |out, meaning| match meaning {
-        Meaning::Word(entry) => word(out, entry),
-        Meaning::Name(entry) => name(out, entry),
-    });
+    array(out, meanings, meaning);
     if more > 0 {
         put(out, b",\"more\":");
         write_int(out, more);
@@ -33,8 +97,9 @@ pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
     out.push(b'}');
 }
 
+/// What is said of a word, without the braces around it.
 fn word(out: &mut Vec<u8>, word: Word<'_>) {
-    put(out, b"{\"headword\":");
+    put(out, b"\"headword\":");
     write_string(out, word.headword().as_bytes());
     put(out, b",\"reading\":");
     write_string(out, word.reading().as_bytes());
@@ -76,11 +141,11 @@ fn word(out: &mut Vec<u8>, word: Word<'_>) {
         put(out, b",\"number\":");
         write_int(out, word.number());
     }
-    out.push(b'}');
 }
 
+/// The same of a name.
 fn name(out: &mut Vec<u8>, name: Name<'_>) {
-    put(out, b"{\"headword\":");
+    put(out, b"\"headword\":");
     write_string(out, name.headword().as_bytes());
     put(out, b",\"reading\":");
     shown(out, name.reading());
@@ -88,7 +153,6 @@ fn name(out: &mut Vec<u8>, name: Name<'_>) {
     array(out, name.glosses(), shown);
     put(out, b",\"notes\":");
     texts(out, name.notes().map(|tag| tag.code.as_str()));
-    out.push(b'}');
 }
 
 /// Appends what is written a piece at a time.
@@ -127,4 +191,56 @@ fn array<T>(out: &mut Vec<u8>, items: impl Iterator<Item = T>, mut write: impl F
 
 fn put(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Reader, small};
+    use serde_json::Value;
+    use std::collections::HashMap;
+
+    /// Texts as a page or an answer has them, one behind the other.
+    fn spans(texts: &[&str], mut write: impl FnMut(&mut Vec<u8>, Span<'_>)) -> Vec<Value> {
+        let dictionary = small().unwrap();
+        let mut reader = Reader::new();
+        let mut spans = Vec::new();
+        for text in texts {
+            for span in reader.read(&dictionary, text, &Options::default()).spans() {
+                let mut out = Vec::new();
+                write(&mut out, span);
+                spans.push(serde_json::from_slice(&out).unwrap());
+            }
+        }
+        spans
+    }
+
+    #[test]
+    fn what_is_told_once_is_told_as_often_as_it_is_there() {
+        let texts = [
+            "田中さんは子どもに野菜を食べさせた。田中さんの子どもも食べる。",
+            "たなかさんは二十本のえんぴつを買って、二十本ともあげてしまった。",
+        ];
+        let all = spans(&texts, write_json);
+        let mut json = Json::new();
+        let mut once = spans(&texts, |out, span| json.write(out, span));
+        let mut told: HashMap<String, serde_json::Map<String, Value>> = HashMap::new();
+        let (mut is_new, mut is_again) = (0, 0);
+        for entry in once.iter_mut().flat_map(|span| span["entries"].as_array_mut().unwrap()) {
+            let entry = entry.as_object_mut().unwrap();
+            let Some(Value::String(id)) = entry.remove("id") else { panic!("{entry:?} has no id") };
+            if entry.contains_key("headword") {
+                is_new += 1;
+                assert!(told.insert(id, entry.clone()).is_none(), "{entry:?} is told twice");
+            } else {
+                is_again += 1;
+                let reasons = entry.remove("reasons").unwrap();
+                assert!(entry.is_empty(), "{entry:?}");
+                entry.clone_from(&told[&id]);
+                entry.insert("reasons".to_owned(), reasons);
+            }
+        }
+        assert!(is_new > 50 && is_again > 30, "{is_new} {is_again}");
+        assert_eq!(once, all);
+    }
 }

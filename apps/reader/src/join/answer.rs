@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use thalweg_gloss::{Html, Known, Options, Progress, write_json};
+use thalweg_gloss::{Html, Json, Known, Options, Progress, write_json};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// Answers a request for a text's words.
@@ -25,7 +25,7 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
         Form::Json => (
             "application/json; charset=utf-8",
             Options::default().entries_per_span_max,
-            Writer::Json { is_first: true },
+            Writer::Json { is_first: true, once: asked.once.then(Box::default) },
         ),
         Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Box::default())),
     };
@@ -61,7 +61,7 @@ struct Telling {
 }
 
 enum Writer {
-    Json { is_first: bool },
+    Json { is_first: bool, once: Option<Box<Json>> },
     Html(Box<Html>),
 }
 
@@ -79,16 +79,19 @@ impl Telling {
         let Telling { shared, text, manner, writer, progress, .. } = self;
         let mut out = Vec::new();
         let is_read = manner.read_next(&shared.dictionary, text, progress, |gloss| match writer {
-            Writer::Json { is_first } => {
+            Writer::Json { is_first, once } => {
                 for span in gloss.spans() {
                     out.push(if std::mem::take(is_first) { b'[' } else { b',' });
-                    write_json(&mut out, span);
+                    match once {
+                        Some(json) => json.write(&mut out, span),
+                        None => write_json(&mut out, span),
+                    }
                 }
             }
             Writer::Html(html) => html.write(&mut out, gloss),
         });
         self.stage = if is_read { Stage::Pause } else { Stage::Ended };
-        if !is_read && let Writer::Json { is_first } = writer {
+        if !is_read && let Writer::Json { is_first, .. } = writer {
             out.extend_from_slice(if *is_first { b"[]" } else { b"]" });
         }
         out

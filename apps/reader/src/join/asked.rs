@@ -30,6 +30,9 @@ pub(super) struct Asked {
     /// Whether names are told.
     #[serde(default = "told")]
     pub(super) names: bool,
+    /// Whether each entry is told once.
+    #[serde(default)]
+    pub(super) once: bool,
 }
 
 fn told() -> bool {
@@ -133,7 +136,7 @@ const RETRY_S: HeaderValue = HeaderValue::from_static("1");
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true}, or GET ?text=…; known and names may be left out.";
+        let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true, \"once\": false}, or GET ?text=…; all but the text may be left out.";
         let (status, code, message, details, hint) = match self {
             Self::Api(failure) => return failure.into_response(),
             Self::Method => {

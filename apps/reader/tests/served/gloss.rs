@@ -53,6 +53,24 @@ fn known_words_and_names_are_left_out() {
 }
 
 #[test]
+fn each_entry_is_told_once_where_that_is_asked() {
+    let site = Site::start();
+    // longer than what is read at once
+    let text = "子どもに野菜を食べさせた。".repeat(50);
+    let once = asked(&site, &json!({ "text": text, "once": true })).json();
+    let entries: Vec<&Value> =
+        once.as_array().unwrap().iter().flat_map(|span| span["entries"].as_array().unwrap()).collect();
+    let eaten: Vec<&&Value> = entries.iter().filter(|entry| entry["id"] == "w1358280").collect();
+    assert_eq!((eaten.len(), &eaten[0]["headword"]), (3 * 50, &json!("食べる")));
+    assert_eq!(*eaten[149], &json!({ "id": "w1358280", "reasons": eaten[2]["reasons"] }));
+    let all = asked(&site, &json!({ "text": text })).json();
+    assert_eq!(headwords(&all).len(), entries.len());
+    let got = site.get(&format!("/rpc/gloss?once=true&text={}", encoded("食べる食べる")));
+    let got = got.text();
+    assert_eq!((got.matches("\"w1358280\"").count(), got.matches("\"食べる\",\"reading\"").count()), (4, 1), "{got}");
+}
+
+#[test]
 fn what_is_no_request_is_an_error_in_the_protocols_form() {
     let site = Site::start();
     let post = |headers: &[(&str, &str)], body: &[u8]| site.post("/rpc/gloss", headers, body);
