@@ -34,7 +34,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
         ],
     ),
     ("flightbook", &["decode", "embedded-postgres", "files", "gauge", "migrations", "server", "wire"]),
-    ("reader", &["gloss", "migrations", "server", "wire"]),
+    ("reader", &["gauge", "gloss", "migrations", "server", "wire"]),
     ("byhand", &[]),
     ("pages-byhand", &[]),
     ("stories", &["gauge", "testkit"]),

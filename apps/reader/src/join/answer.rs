@@ -1,7 +1,15 @@
 //! What `/rpc/gloss` answers: a text's spans with their entries, made a piece at a time as the client takes them.
+//!
+//! ```text
+//!  poll_frame ─ a turn ─ a thread for what blocks: Reading::next ─ a frame ─┐
+//!       ▲                                                                   │ the client has taken it
+//!       └───────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A text may be read for a minute, so that no thread that answers others reads it.
 
 use super::asked::{self, Failure, Form};
-use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Shared};
+use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
@@ -9,12 +17,16 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIO
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use thalweg_gloss::{Html, Json, Known, Options, Progress, write_json};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinError;
+
+/// A frame is sent once it has so many bytes; it may have as many as a hundred characters are told with.
+const FRAME_BYTES: usize = 64 * 1024;
+/// After so many pieces it is another text's turn, if nothing was found in them.
+const TURN_PIECES_MAX: usize = 256;
 
 /// Answers a request for a text's words.
 pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -> Result<Response, Failure> {
@@ -25,21 +37,13 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
         Form::Json => (
             "application/json; charset=utf-8",
             Options::default().entries_per_span_max,
-            Writer::Json { is_first: true, once: asked.once.then(Box::default) },
+            Writer::Json { is_first: true, once: asked.once.then(Json::new) },
         ),
-        Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Box::default())),
+        Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Html::new())),
     };
     let manner = Manner { names: asked.names, entries_per_span_max, known };
-    let telling = Telling {
-        shared,
-        text: asked.text,
-        manner,
-        writer,
-        progress: Progress::default(),
-        stage: Stage::Piece,
-        _room: room,
-    };
-    let mut response = Response::new(Body::new(telling));
+    let reading = Reading { shared, text: asked.text, manner, writer, progress: Progress::default(), _room: room };
+    let mut response = Response::new(Body::new(Telling(Stage::Between(Some(Box::new(reading))))));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
@@ -49,75 +53,101 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
     Ok(response)
 }
 
-/// The body of an answer.
-struct Telling {
+/// A text that is being read.
+struct Reading {
     shared: Arc<Shared>,
     text: String,
     manner: Manner,
     writer: Writer,
     progress: Progress,
-    stage: Stage,
-    _room: OwnedSemaphorePermit,
+    _room: Room,
 }
 
 enum Writer {
-    Json { is_first: bool, once: Option<Box<Json>> },
-    Html(Box<Html>),
+    Json { is_first: bool, once: Option<Json> },
+    Html(Html),
 }
 
-/// What comes next.
-enum Stage {
-    /// A piece of the text.
-    Piece,
-    /// Another one, once others have had their turn on this thread.
-    Pause,
-    Ended,
-}
-
-impl Telling {
-    fn next(&mut self) -> Vec<u8> {
-        let Telling { shared, text, manner, writer, progress, .. } = self;
+impl Reading {
+    /// Tells what is found next, and whether there is more to be read.
+    fn next(&mut self) -> (Vec<u8>, bool) {
+        let Reading { shared, text, manner, writer, progress, .. } = self;
         let mut out = Vec::new();
-        let is_read = manner.read_next(&shared.dictionary, text, progress, |gloss| match writer {
-            Writer::Json { is_first, once } => {
-                for span in gloss.spans() {
-                    out.push(if std::mem::take(is_first) { b'[' } else { b',' });
-                    match once {
-                        Some(json) => json.write(&mut out, span),
-                        None => write_json(&mut out, span),
+        for _ in 0..TURN_PIECES_MAX {
+            let is_read = manner.read_next(&shared.dictionary, text, progress, |gloss| match writer {
+                Writer::Json { is_first, once } => {
+                    for span in gloss.spans() {
+                        out.push(if std::mem::take(is_first) { b'[' } else { b',' });
+                        match once {
+                            Some(json) => json.write(&mut out, span),
+                            None => write_json(&mut out, span),
+                        }
                     }
                 }
+                Writer::Html(html) => html.write(&mut out, gloss),
+            });
+            if !is_read {
+                if let Writer::Json { is_first, .. } = writer {
+                    out.extend_from_slice(if *is_first { b"[]" } else { b"]" });
+                }
+                return (out, false);
             }
-            Writer::Html(html) => html.write(&mut out, gloss),
-        });
-        self.stage = if is_read { Stage::Pause } else { Stage::Ended };
-        if !is_read && let Writer::Json { is_first, .. } = writer {
-            out.extend_from_slice(if *is_first { b"[]" } else { b"]" });
+            if out.len() >= FRAME_BYTES {
+                break;
+            }
         }
-        out
+        (out, true)
     }
+}
+
+/// The body of an answer.
+struct Telling(Stage);
+
+/// What a thread has told, and who reads on.
+type Told = Result<(Vec<u8>, Option<Box<Reading>>), JoinError>;
+
+enum Stage {
+    /// Nobody reads.
+    Between(Option<Box<Reading>>),
+    /// A turn is waited for, or a thread reads.
+    Reads(Pin<Box<dyn Future<Output = Told> + Send>>),
+}
+
+async fn next(mut reading: Box<Reading>) -> Told {
+    let turn = reading.shared.turn().await;
+    let read = thalweg_gauge::blocking(move || {
+        let (out, has_more) = reading.next();
+        drop(turn);
+        (out, has_more.then_some(reading))
+    });
+    tokio::task::spawn_blocking(read).await
 }
 
 impl http_body::Body for Telling {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = JoinError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.stage {
-            Stage::Ended => Poll::Ready(None),
-            Stage::Pause => {
-                self.stage = Stage::Piece;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Stage::Piece => {
-                let out = self.next();
-                Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, JoinError>>> {
+        loop {
+            match &mut self.0 {
+                Stage::Between(reading) => match reading.take() {
+                    Some(reading) => self.0 = Stage::Reads(Box::pin(next(reading))),
+                    None => return Poll::Ready(None),
+                },
+                Stage::Reads(told) => {
+                    let told = ready!(told.as_mut().poll(cx));
+                    self.0 = Stage::Between(None);
+                    let (out, reading) = told?;
+                    self.0 = Stage::Between(reading);
+                    if !out.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(out.into()))));
+                    }
+                }
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.stage, Stage::Ended)
+        matches!(self.0, Stage::Between(None))
     }
 }

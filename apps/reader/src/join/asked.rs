@@ -1,18 +1,16 @@
 //! What somebody asks of `/rpc/gloss`: a text, and how it is to be read.
 
+use super::reading::{NoRoom, Room, Shared};
 use axum::extract::{Query, Request};
-use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::Body as _;
 use serde::Deserialize;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::pin;
 use thalweg_server::ApiFailure;
-use tokio::sync::OwnedSemaphorePermit;
-
-use super::reading::Shared;
 
 /// A body is no larger, and so no text.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -47,24 +45,35 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// HTML for who names it before JSON, JSON for all others.
+    /// HTML for who would rather have it than JSON, JSON for all others.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        match (accepted.find("text/html"), accepted.find("application/json")) {
-            (Some(html), json) if json.is_none_or(|json| html < json) => Self::Html,
-            (Some(_) | None, _) => Self::Json,
+        // of what is wanted as much the first
+        let (mut best, mut form) = (0.0, Self::Json);
+        for range in accepted.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let named = match parts.next().unwrap_or_default() {
+                kind if kind.eq_ignore_ascii_case("text/html") => Self::Html,
+                kind if kind.eq_ignore_ascii_case("application/json") => Self::Json,
+                _ => continue,
+            };
+            let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+            let quality = quality.map_or(1.0, |quality| quality.trim().parse().unwrap_or(0.0));
+            if quality > best {
+                (best, form) = (quality, named);
+            }
         }
+        form
     }
 }
 
-/// Reads a request. What it takes in memory is kept room for as long as the second is kept.
-pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, OwnedSemaphorePermit), Failure> {
-    let asked = match *request.method() {
+/// Reads a request. What it takes in memory it has room for as long as the second is kept.
+pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Room), Failure> {
+    let mut room = Room::default();
+    let asked: Asked = match *request.method() {
         Method::GET | Method::HEAD => {
-            let room = shared.room(request.uri().query().map_or(0, str::len)).ok_or(Failure::Busy)?;
-            let asked =
-                Query::<Asked>::try_from_uri(request.uri()).map_err(|refused| Failure::Query(refused.body_text()))?;
-            (asked.0, room)
+            room.grow(request.uri().query().map_or(0, str::len), shared)?;
+            Query::try_from_uri(request.uri()).map_err(|refused| Failure::Query(refused.body_text()))?.0
         }
         Method::POST => {
             let kind = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or(b"application/json");
@@ -72,31 +81,32 @@ pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Ow
             if !kind.eq_ignore_ascii_case(b"application/json") {
                 return Err(Failure::Type(String::from_utf8_lossy(kind).into_owned()));
             }
-            let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-            let length = length.unwrap_or(BODY_BYTES_MAX);
-            if length > BODY_BYTES_MAX {
-                return Err(Failure::TooLarge);
+            let body = collected(request.into_body(), &mut room, shared).await?;
+            if !body.trim_ascii_start().starts_with(b"{") {
+                return Err(Failure::Body("it is no object".to_owned()));
             }
-            let room = shared.room(length).ok_or(Failure::Busy)?;
-            let body = collected(request.into_body()).await?;
-            (serde_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?, room)
+            serde_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?
         }
         _ => return Err(Failure::Method),
     };
-    if asked.0.known.len() > KNOWN_WORDS_MAX {
+    if asked.known.len() > KNOWN_WORDS_MAX {
         return Err(Failure::TooManyWords);
     }
-    Ok(asked)
+    Ok((asked, room))
 }
 
-/// All of a body, within its bound.
-async fn collected(mut body: axum::body::Body) -> Result<Vec<u8>, Failure> {
-    let mut all = Vec::new();
-    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+/// All of a body, within its bound, with room for what has arrived: whoever sends nothing takes none.
+async fn collected(body: axum::body::Body, room: &mut Room, shared: &Shared) -> Result<Vec<u8>, Failure> {
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        return Err(Failure::TooLarge);
+    }
+    let (mut body, mut all) = (pin!(body), Vec::new());
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let data = frame.map_err(Failure::of_body)?.into_data().unwrap_or_else(|_| Bytes::new());
         if all.len() + data.len() > BODY_BYTES_MAX {
             return Err(Failure::TooLarge);
         }
+        room.grow(all.len() + data.len(), shared)?;
         all.extend_from_slice(&data);
     }
     Ok(all)
@@ -122,6 +132,12 @@ pub(super) enum Failure {
     Lost,
 }
 
+impl From<NoRoom> for Failure {
+    fn from(_: NoRoom) -> Self {
+        Self::Busy
+    }
+}
+
 impl Failure {
     fn of_body(error: axum::Error) -> Self {
         match error.into_inner().downcast::<ApiFailure>() {
@@ -133,10 +149,11 @@ impl Failure {
 
 /// After how many seconds somebody may try again for whom there was no room.
 const RETRY_S: HeaderValue = HeaderValue::from_static("1");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true, \"once\": false}, or GET ?text=…; all but the text may be left out.";
+        let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true, \"once\": false}, or GET ?text=…&names=true&once=false; all but the text may be left out.";
         let (status, code, message, details, hint) = match self {
             Self::Api(failure) => return failure.into_response(),
             Self::Method => {
@@ -172,8 +189,10 @@ impl IntoResponse for Failure {
         };
         let body = serde_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
         let mut response = (status, axum::Json(body)).into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(RETRY_AFTER, RETRY_S);
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => _ = response.headers_mut().insert(RETRY_AFTER, RETRY_S),
+            StatusCode::METHOD_NOT_ALLOWED => _ = response.headers_mut().insert(ALLOW, METHODS),
+            _ => {}
         }
         response
     }

@@ -1,7 +1,9 @@
 //! Texts read along the one dictionary that all share, each thread with a reader of its own.
 
 use std::cell::RefCell;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 use thalweg_gloss::{Dictionary, Gloss, Known, Options, Progress, Reader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -9,6 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
 /// The texts that are being read may be so large together, each counted in pieces of so many bytes, and as one at least.
 const TEXTS_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// So much of that is for those that are short, so that long ones leave them room.
+const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
+const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
 
 thread_local! {
@@ -19,20 +24,59 @@ thread_local! {
 /// What all requests share.
 pub(super) struct Shared {
     pub(super) dictionary: Dictionary,
-    room: Arc<Semaphore>,
+    short: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
 }
 
 impl Shared {
     pub(super) fn new(dictionary: Dictionary) -> Self {
-        Shared { dictionary, room: Arc::new(Semaphore::new(TEXTS_BYTES_MAX / COUNTED_BYTES)) }
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
+        // at the same time, so that others keep cores
+        let turns = thread::available_parallelism().map_or(1, NonZero::get).div_ceil(2);
+        Shared {
+            dictionary,
+            short: semaphore(SHORT_TEXTS_BYTES_MAX / COUNTED_BYTES),
+            long: semaphore((TEXTS_BYTES_MAX - SHORT_TEXTS_BYTES_MAX) / COUNTED_BYTES),
+            turns: semaphore(turns),
+        }
     }
 
-    /// Room for so much of a text, or nothing if others have it all.
-    pub(super) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let pieces = u32::try_from(bytes.div_ceil(COUNTED_BYTES).max(1)).ok()?;
-        self.room.clone().try_acquire_many_owned(pieces).ok()
+    /// A turn to read.
+    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // nobody closes it
+        self.turns.clone().acquire_owned().await.ok()
     }
 }
+
+/// The room that a text has in memory.
+#[derive(Debug, Default)]
+pub(super) struct Room(Option<OwnedSemaphorePermit>);
+
+impl Room {
+    /// Makes it large enough for so many bytes that have arrived, if others have not taken what there is.
+    pub(super) fn grow(&mut self, bytes: usize, shared: &Shared) -> Result<(), NoRoom> {
+        let of = if bytes <= SHORT_TEXT_BYTES_MAX { &shared.short } else { &shared.long };
+        if self.0.as_ref().is_some_and(|room| !Arc::ptr_eq(room.semaphore(), of)) {
+            self.0 = None;
+        }
+        let has = self.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = bytes.div_ceil(COUNTED_BYTES).max(1).saturating_sub(has);
+        let more = u32::try_from(more).map_err(|_| NoRoom)?;
+        if more > 0 {
+            let more = of.clone().try_acquire_many_owned(more).map_err(|_| NoRoom)?;
+            match &mut self.0 {
+                Some(room) => room.merge(more),
+                room => *room = Some(more),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Others have all of it.
+#[derive(Debug)]
+pub(super) struct NoRoom;
 
 /// How a text is read.
 pub(super) struct Manner {

@@ -2,6 +2,8 @@
 
 use crate::site::{Site, encoded};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 use thalweg_testkit::{Client, Response};
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
@@ -82,6 +84,7 @@ fn what_is_no_request_is_an_error_in_the_protocols_form() {
         (post(&JSON, b""), 400),
         (post(&JSON, b"{"), 400),
         (post(&JSON, b"[]"), 400),
+        (post(&JSON, "[\"本\"]".as_bytes()), 400),
         (post(&JSON, b"{}"), 400),
         (post(&JSON, br#"{"text": 1}"#), 400),
         (post(&JSON, br#"{"text": "a", "more": 1}"#), 400),
@@ -96,6 +99,7 @@ fn what_is_no_request_is_an_error_in_the_protocols_form() {
         (Client::connect(site.address).request("DELETE", "/rpc/gloss?text=a", &[]), 405),
         (Client::connect(site.address).request("PUT", "/api/rpc/gloss", &[]), 405),
     ];
+    assert_eq!(refused[refused.len() - 1].0.header("allow"), Some("GET, HEAD, POST"));
     for (number, (answer, status)) in refused.iter().enumerate() {
         assert_eq!(answer.status, *status, "{number}: {}", answer.text());
         let error = answer.json();
@@ -132,6 +136,10 @@ fn markup_in_a_text_stays_text() {
         ("application/json, text/html", "application/json; charset=utf-8"),
         ("*/*", "application/json; charset=utf-8"),
         ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("TEXT/HTML", "text/html; charset=utf-8"),
+        ("application/json;q=0.1, text/html", "text/html; charset=utf-8"),
+        ("text/html;q=0, application/json", "application/json; charset=utf-8"),
+        ("text/html;q=0.5, application/json;q=0.9", "application/json; charset=utf-8"),
     ] {
         let told = site.post("/rpc/gloss", &[JSON[0], ("accept", accept)], body.as_bytes());
         assert_eq!(told.header("content-type"), Some(kind), "{accept}");
@@ -168,7 +176,7 @@ fn a_text_of_a_megabyte_is_told_as_it_is_read() {
     let story = site.database.value("select text from reader.stories where number = 9");
     let text = story.repeat(1_000_000 / story.len() + 1);
     let headers = [JSON[0], ("accept", "text/html")];
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let told = site.post("/rpc/gloss", &headers, json!({ "text": text }).to_string().as_bytes());
     println!("{} bytes, {} of HTML, {:.1?}", text.len(), told.body.len(), began.elapsed());
     assert!(told.status == 200 && told.whole, "{}", told.status);
@@ -178,14 +186,82 @@ fn a_text_of_a_megabyte_is_told_as_it_is_read() {
     assert_eq!(html.matches("<div id=\"w1358280\"").count(), 1);
     let ids: Vec<&str> = html.split("<div id=\"").skip(1).map(|part| part.split('"').next().unwrap()).collect();
     assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), ids.len());
-    // others are answered meanwhile
-    let mut reading = Client::connect(site.address);
-    let body = json!({ "text": text }).to_string();
+}
+
+/// Where nothing begins nothing is told; what comes behind it is.
+#[test]
+fn an_answer_is_whole_wherever_words_are() {
+    let site = Site::start();
+    let texts = ["。", "\n", "本", &(" ".repeat(300) + "本"), &format!("本{}本", "。".repeat(200))];
+    let more = [format!("本\n{}\n本", "-".repeat(900)), " ".repeat(1 << 20) + "本", "가".repeat(200) + "本"];
+    for text in texts.into_iter().chain(more.iter().map(String::as_str)) {
+        let answer = asked(&site, &json!({ "text": text }));
+        let spans = answer.json();
+        let found = spans.as_array().unwrap().iter().filter(|span| span["text"] == "本").count();
+        assert_eq!(found, text.matches('本').count(), "{}", text.len());
+    }
+}
+
+#[test]
+fn others_are_answered_while_long_texts_are_read() {
+    let site = Site::start();
+    let body = json!({ "text": "だし".repeat(300_000) }).to_string();
     let length = body.len().to_string();
-    reading.send("POST", "/rpc/gloss", &[JSON[0], ("content-length", &length)]);
-    reading.send_bytes(body.as_bytes());
-    assert!(reading.read_some(1000).starts_with(b"HTTP/1.1 200"));
-    assert_eq!(site.get("/").status, 200);
+    let (told, is_enough) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = Client::connect(site.address);
+                client.send("POST", "/rpc/gloss", &[JSON[0], ("content-length", &length)]);
+                client.send_bytes(body.as_bytes());
+                // as fast as it comes
+                while !is_enough.load(Relaxed) {
+                    if client.read_some(1 << 20).ends_with(b"0\r\n\r\n") {
+                        told.fetch_add(1, Relaxed);
+                    }
+                }
+            });
+        }
+        for _ in 0..20 {
+            assert_eq!(site.get("/").status, 200);
+            assert_eq!(asked(&site, &json!({ "text": "本" })).status, 200);
+        }
+        is_enough.store(true, Relaxed);
+    });
+    assert_eq!(told.load(Relaxed), 0, "the texts are too short to say anything");
+}
+
+#[test]
+fn long_texts_leave_room_for_short_ones() {
+    let site = Site::start();
+    let large = vec![b' '; 2 * 1024 * 1024 - 1];
+    let length = (large.len() + 1).to_string();
+    let begun = |headers: &[(&str, &str)]| {
+        let mut client = Client::connect(site.address);
+        client.send("POST", "/rpc/gloss", headers);
+        client
+    };
+    // who has said that something comes has no room yet
+    let silent: Vec<Client> = (0..150).map(|_| begun(&[JSON[0], ("transfer-encoding", "chunked")])).collect();
+    assert_eq!(asked(&site, &json!({ "text": " ".repeat(1 << 20) + "本" })).status, 200);
+    drop(silent);
+    let long = json!({ "text": " ".repeat(1 << 17) + "本" });
+    // as soon as there is too little left, it stays so
+    let mut others = Vec::new();
+    let busy = loop {
+        let busy = asked(&site, &long);
+        if busy.status != 200 || others.len() > 300 {
+            break busy;
+        }
+        let mut client = begun(&[JSON[0], ("content-length", &length)]);
+        client.send_bytes(&large);
+        others.push(client);
+    };
+    assert_eq!((busy.status, &busy.json()["code"]), (503, &json!("TWG20")));
+    assert_eq!(busy.header("retry-after"), Some("1"));
+    assert!(others.len() >= 96, "{}", others.len());
+    assert_eq!(asked(&site, &json!({ "text": "本" })).status, 200);
+    drop(others);
 }
 
 #[test]
