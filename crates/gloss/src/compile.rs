@@ -392,7 +392,8 @@ fn place(at: usize) -> Result<u32, Error> {
     place.ok_or_else(|| Error::new(ErrorKind::TooLarge, "the entries take more than 1 GiB"))
 }
 
-fn folded(text: &str, out: &mut String) {
+/// Appends the key that a text is looked for by.
+pub(crate) fn folded(text: &str, out: &mut String) {
     for c in text.chars() {
         let last = out.chars().next_back();
         match last.and_then(|last| voiced(last, c)) {

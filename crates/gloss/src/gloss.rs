@@ -121,9 +121,9 @@ impl<'a> Span<'a> {
         self.found.number
     }
 
-    /// How many words there are more than are told.
+    /// How many words and names there are more than are told.
     pub fn more(self) -> usize {
-        self.likeliest().more
+        self.meanings_and_more().1
     }
 
     /// Its entries, the likeliest first, each once, words before names.
@@ -133,21 +133,23 @@ impl<'a> Span<'a> {
 
     /// The same, and how many words there are more, for those who tell both.
     pub(crate) fn meanings_and_more(self) -> (impl Iterator<Item = Meaning<'a>>, usize) {
-        let (likeliest, told, dictionary) = (self.likeliest(), self.told(), self.gloss.dictionary);
-        let more = likeliest.more;
-        let names = self.hits().iter().flat_map(move |hit| told.names(hit));
-        let names = names.take(self.gloss.options.entries_per_span_max).flat_map(move |reference| {
-            let record = dictionary.name(reference).into_iter();
-            record.flat_map(move |record| {
-                record.named().map(move |named| Meaning::Name(Name { dictionary, record, named, reference }))
-            })
-        });
-        (self.words_of(likeliest).map(Meaning::Word).chain(names), more)
+        let (likeliest, max) = (self.likeliest(), self.entries_max());
+        let more = likeliest.more + self.names().count().saturating_sub(max);
+        (self.words_of(likeliest).map(Meaning::Word).chain(self.names().take(max).map(Meaning::Name)), more)
     }
 
     /// Its words, the likeliest first.
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
         self.words_of(self.likeliest())
+    }
+
+    fn names(self) -> impl Iterator<Item = Name<'a>> {
+        let (told, dictionary) = (self.told(), self.gloss.dictionary);
+        self.hits().iter().flat_map(move |hit| told.names(hit)).flat_map(move |reference| {
+            let record = dictionary.name(reference).into_iter();
+            record
+                .flat_map(move |record| record.named().map(move |named| Name { dictionary, record, named, reference }))
+        })
     }
 
     fn words_of(self, likeliest: Likeliest) -> impl Iterator<Item = Word<'a>> {
@@ -164,8 +166,12 @@ impl<'a> Span<'a> {
         Told { keys: dictionary.keys(), options, is_number: self.found.number.is_some() }
     }
 
+    fn entries_max(self) -> usize {
+        self.gloss.options.entries_per_span_max.min(ENTRIES_PER_SPAN_MAX)
+    }
+
     fn likeliest(self) -> Likeliest {
-        let max = self.gloss.options.entries_per_span_max.min(ENTRIES_PER_SPAN_MAX);
+        let max = self.entries_max();
         let mut likeliest = Likeliest { words: [Likely::default(); ENTRIES_PER_SPAN_MAX], count: 0, more: 0 };
         let (told, several) = (self.told(), self.hits().len() > 1);
         for (hit_at, hit) in self.hits().iter().enumerate() {
@@ -174,7 +180,10 @@ impl<'a> Span<'a> {
                 u32::from(hit.reasons) + 2 * u32::from(self.gloss.reader.has_kanji_behind_stem(self.found, hit));
             for (reference, said) in told.words(hit) {
                 let order = order(hit, reasons, said);
-                likeliest.add(Likely { order, hit: hit_at as u32, reference }, several, max);
+                // of several hits one may be there already, or count among those that are not told
+                let is_there = |before: &Hit| told.words(before).any(|(known, _)| known == reference);
+                let is_new = || !several || !self.hits()[..hit_at].iter().any(is_there);
+                likeliest.add(Likely { order, hit: hit_at as u32, reference }, several, is_new, max);
             }
         }
         likeliest
@@ -221,7 +230,7 @@ struct Likely {
 
 impl Likeliest {
     /// Takes a word in, if it is one of so many that are likeliest. Only of several hits may one be there already.
-    fn add(&mut self, word: Likely, several: bool, max: usize) {
+    fn add(&mut self, word: Likely, several: bool, is_new: impl FnOnce() -> bool, max: usize) {
         if several
             && let Some(same) = self.words[..self.count].iter().position(|known| known.reference == word.reference)
         {
@@ -233,7 +242,7 @@ impl Likeliest {
         }
         let at = self.words[..self.count].partition_point(|known| known.order <= word.order);
         if self.count == max {
-            self.more += 1;
+            self.more += usize::from(is_new());
         } else {
             self.count += 1;
         }

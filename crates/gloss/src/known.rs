@@ -1,5 +1,6 @@
 //! The words that a person knows.
 
+use crate::compile::folded;
 use crate::dictionary::Dictionary;
 use std::collections::HashSet;
 
@@ -11,10 +12,12 @@ impl Known {
     /// From a list with a word a line, in dictionary form, as it is written or read; what stands behind a tab is a remark. Entries that are
     /// written or read so are all known, so that those who know 行く may write it with its kanji.
     pub fn of(dictionary: &Dictionary, list: &str) -> Known {
-        let (keys, mut known) = (dictionary.keys(), HashSet::new());
+        let (keys, mut known, mut key) = (dictionary.keys(), HashSet::new(), String::new());
         for line in list.lines() {
             let word = line.split('\t').next().unwrap_or_default().trim();
-            let node = word.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
+            key.clear();
+            folded(word, &mut key);
+            let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
             if let Some(value) = node.and_then(|node| keys.trie.value(node)) {
                 known.extend(keys.words(value).map(|(reference, _)| reference));
             }

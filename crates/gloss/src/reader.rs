@@ -23,7 +23,7 @@ pub const ENTRIES_PER_SPAN_MAX: usize = 64;
 pub struct Options<'k> {
     /// Whether names are looked for.
     pub names: bool,
-    /// So many words are told of one span, the likeliest, and of how many there are more; at most [`ENTRIES_PER_SPAN_MAX`].
+    /// So many words are told of one span, the likeliest, and so many names, and of how many there are more; at most [`ENTRIES_PER_SPAN_MAX`].
     pub entries_per_span_max: usize,
     /// Words that are left out.
     pub known: Option<&'k Known>,

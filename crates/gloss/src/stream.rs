@@ -8,8 +8,8 @@ use std::io::Read;
 
 /// So much is read at once; what is found does not depend on it.
 const PIECE_BYTES: usize = 16 << 10;
-/// No character of UTF-8 is longer.
-const CHAR_BYTES_MAX: usize = 4;
+/// No character is longer; one with its voiced mark behind it, in half width or apart, is two of three bytes.
+const CHAR_BYTES_MAX: usize = 6;
 /// What is found in a piece depends on no more of what is behind it.
 const AHEAD_BYTES: usize = AHEAD_CHARS_MAX * CHAR_BYTES_MAX;
 /// Behind a piece so much is kept of what is before the next: what a mark repeats, where a number began.

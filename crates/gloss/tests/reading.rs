@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use thalweg_gloss::grammar::grammar;
-use thalweg_gloss::{Builder, Dictionary, Entry, Headword, Known, Meaning, Options, Priority, Reader, Reading, Sense};
+use thalweg_gloss::{
+    Builder, Dictionary, ENTRIES_PER_SPAN_MAX, Entry, Headword, Known, Meaning, Options, Priority, Reader, Reading,
+    Sense, small,
+};
 
 /// Headwords, readings and parts of speech.
 const WORDS: [(&str, &str, &str); 40] = [
@@ -186,6 +189,10 @@ fn what_is_known_is_left_out() {
     let gloss = reader.read(&dictionary, "食べて見て行った", &options);
     let words: Vec<_> = gloss.spans().flat_map(|span| span.words()).map(|word| word.headword()).collect();
     assert_eq!(words, ["行く"]);
+    // however it is written
+    for list in ["がっこう", "ガッコウ", "ｶﾞｯｺｳ", "か\u{3099}っこう", "學校"] {
+        assert_eq!(Known::of(&dictionary, list).len(), 1, "{list}");
+    }
 }
 
 #[test]
@@ -195,6 +202,27 @@ fn what_is_too_much_is_said() {
     let gloss = reader.read(&dictionary, "きる", &options);
     let span = gloss.spans().next().unwrap();
     assert_eq!((span.words().count(), span.more()), (1, 1));
+}
+
+#[test]
+fn what_is_told_and_what_is_more_is_all_there_is() {
+    let dictionary = small().unwrap();
+    let stories = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/reader/stories");
+    for file in std::fs::read_dir(stories).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let counts = |entries_per_span_max| -> Vec<(usize, usize)> {
+            let (mut reader, options) = (Reader::new(), Options { entries_per_span_max, ..Options::default() });
+            let gloss = reader.read(&dictionary, &text, &options);
+            gloss.spans().map(|span| (span.meanings().count(), span.more())).collect()
+        };
+        let all = counts(ENTRIES_PER_SPAN_MAX);
+        for entries_per_span_max in [0, 1, 2, 8] {
+            for ((told, more), (all, none)) in counts(entries_per_span_max).into_iter().zip(&all) {
+                assert!(told <= 2 * entries_per_span_max && *none == 0);
+                assert_eq!(told + more, *all, "{entries_per_span_max}");
+            }
+        }
+    }
 }
 
 /// Every substring, in dictionary form and as each form that it may be, looked up in a table.

@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// So many words of a span are told on pages, the likeliest, and of how many there are more.
 pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
-/// The texts that are being read may be so large together, each counted in pieces of so many bytes, and as one at least.
-const TEXTS_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// So much of that is for those that are short, so that long ones leave them room.
+/// The texts that are being read may be so large together, each counted in pieces of so many bytes, and as one at least: short ones, and others,
+/// so that these leave them room.
 const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
+const LONG_TEXTS_BYTES_MAX: usize = 192 * 1024 * 1024;
 const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
 
@@ -37,7 +37,7 @@ impl Shared {
         Shared {
             dictionary,
             short: semaphore(SHORT_TEXTS_BYTES_MAX / COUNTED_BYTES),
-            long: semaphore((TEXTS_BYTES_MAX - SHORT_TEXTS_BYTES_MAX) / COUNTED_BYTES),
+            long: semaphore(LONG_TEXTS_BYTES_MAX / COUNTED_BYTES),
             turns: semaphore(turns),
         }
     }
