@@ -22,6 +22,8 @@ const WORDS: &[(&str, &str)] = &[
     ("v5r", "わかる"),
     ("v5r-i", "ある"),
     ("v5aru", "いらっしゃる"),
+    ("irassharu", "いらっしゃる"),
+    ("kudasaru", "くださる"),
     ("v5s", "話す"),
     ("vs-c", "愛す"),
     ("v5t", "待つ"),
@@ -57,6 +59,7 @@ const WORDS: &[(&str, &str)] = &[
     ("adj-soi", "おそい"),
     ("adj-doi", "ひどい"),
     ("adj-roi", "おもしろい"),
+    ("adj-shii", "うれしい"),
     ("adj-na", "静か"),
     ("noun", "子供"),
     ("adj-t", "堂々"),
@@ -66,6 +69,7 @@ const WORDS: &[(&str, &str)] = &[
     ("cop", "だ"),
     ("desu", "です"),
     ("masu", "ます"),
+    ("gozaimasu", "ございます"),
 ];
 /// How many forms are found again.
 const FORMS: usize = 10_000;
