@@ -27,7 +27,9 @@ pub(crate) const COST_BITS: u32 = 0x1f;
 pub(crate) const FREQUENCY_SHIFT: u32 = 16;
 pub(crate) const FREQUENCY_BITS: u32 = 0x1ff;
 /// Its kind: which classes it has. Many words are of one kind.
-pub(crate) const KIND: u32 = 0xffff;
+pub(crate) const KIND: u32 = 0x7fff;
+/// It counts as a counter or a unit does, and not as any suffix: 三人 is にん before じん.
+pub(crate) const COUNTER: u32 = 1 << 15;
 /// Of a key's value: it has one name, which stands there, and nothing else.
 pub(crate) const ONE_NAME: u32 = 1 << 30;
 /// Of a name's place in a posting: in which kana it is written, and must be to be found; 0 where it is not in kana alone.
@@ -96,10 +98,20 @@ struct NameRow {
 /// So many words are as frequent as each other, in JMdict's bands; and so many bands there are.
 const BAND: u32 = 500;
 const BAND_MAX: u32 = 60;
+/// Where a word is among the bands of which its source does not say it, and by how many a word with one more meaning is likelier.
+const BAND_UNKNOWN: u8 = 63;
+const BANDS_OF_SENSE: u8 = 3;
 
 /// Levels of the JLPT, the last the one at which a learner knows a word first; 0 where none is known.
 const LEVELS: u8 = 5;
 const LEVEL_OF_BEGINNERS: u8 = 4;
+
+/// Nouns that count though their source does not say that they are counters, with their reading where others are written alike.
+const UNITS: &str = "円:えん 分:ふん 秒 時間 時限 週間 世紀 世帯 学期 店舗 車線 番線 段階 議席 丁目 番地 人前 光年 気圧 馬力 坪 銭:せん ダース \
+    ドル ユーロ ポンド セント ウォン ルーブル パーセント キロ キログラム キロメートル キロワット グラム ミリグラム トン メートル センチ \
+    センチメートル ミリ ミリメートル ヘクタール リットル ミリリットル デシリットル インチ フィート ヤード マイル オンス ガロン バレル \
+    カロリー キロカロリー ワット ボルト アンペア ヘルツ デシベル ヘクトパスカル バイト キロバイト メガバイト ギガバイト テラバイト ビット \
+    ギガ メガ ノット カラット";
 
 /// Stands between the glosses of a name, none of which has it.
 const BETWEEN: char = '\n';
@@ -164,10 +176,12 @@ impl Builder {
         let kinds = self.kinds.len() as u32;
         let mut said = *self.kinds.entry(classes).or_insert(kinds);
         if said > KIND {
-            return Err(Error::new(ErrorKind::TooLarge, "there are more than 65,536 kinds of words"));
+            return Err(Error::new(ErrorKind::TooLarge, "there are more than 32,768 kinds of words"));
         }
-        if parts().any(|part| matches!(part, "ctr" | "suf" | "n-suf")) {
-            said |= COUNTS;
+        let is_counter = parts().any(|part| part == "ctr") || is_unit(entry);
+        let may_count = is_counter || parts().any(|part| matches!(part, "suf" | "n-suf"));
+        if is_counter {
+            said |= COUNTER;
         }
         let usually_kana = entry.senses.first().is_some_and(|sense| sense.notes.iter().any(|note| note == "uk"));
         let is_rare = entry
@@ -175,24 +189,46 @@ impl Builder {
             .iter()
             .all(|sense| sense.notes.iter().any(|note| matches!(note.as_str(), "arch" | "obs" | "rare" | "obsc")));
         let in_kana_alone = entry.headwords.is_empty();
+        // bands were counted in newspapers by how a word is written, which tells neither 成る from 生る nor that いる stands everywhere
+        let is_auxiliary = parts().any(|part| part == "aux-v") && forms().any(|(_, _, priority)| priority.is_common);
+        let senses = entry.senses.len().clamp(1, 31) as u8;
+        let likelihood_band = match band {
+            _ if is_auxiliary => 1,
+            0 => BAND_UNKNOWN,
+            band => band.saturating_sub(BANDS_OF_SENSE * (senses - 1)).max(1),
+        };
         for (at, (text, marks, priority)) in forms().enumerate() {
             let is_reading = at >= entry.headwords.len();
             let is_odd = is_reading && !usually_kana && !in_kana_alone;
+            // 彼 is かれ before あれ, which is usually in kana
+            let is_odd_in_kanji = !is_reading && usually_kana;
             let score = 4 * u32::from(!priority.is_common)
                 + 2 * u32::from(is_odd)
+                + u32::from(is_odd_in_kanji)
                 + 3 * u32::from(!marks.is_empty())
                 + 8 * u32::from(is_rare);
             let is_uncommon = !priority.is_common || is_rare || !marks.is_empty();
             // what is said of an entry is not said of each way to write it: 本 is no usual もと
-            let (level, band) =
-                if is_reading || at == 0 { (level, band) } else { (self.level_of_form(entry, text), priority.band) };
-            let frequency = u32::from(LEVELS.saturating_sub(level)) << 6 | u32::from(if band == 0 { 63 } else { band });
+            let (level, band) = if is_reading || at == 0 {
+                (level, likelihood_band)
+            } else {
+                (self.level_of_form(entry, text), priority.band)
+            };
+            let frequency =
+                u32::from(LEVELS.saturating_sub(level)) << 6 | u32::from(if band == 0 { BAND_UNKNOWN } else { band });
             // した is する in its past before 下, むこう is 向こう before 剥く
-            let cost = 3 * u32::from(is_uncommon) + 3 * u32::from(is_odd) + u32::from(level < LEVEL_OF_BEGINNERS);
-            let rank = score << 18 | frequency << 8 | at.min(255) as u32;
+            let cost = 3 * u32::from(is_uncommon)
+                + 3 * u32::from(is_odd)
+                + u32::from(is_odd_in_kanji)
+                + u32::from(level < LEVEL_OF_BEGINNERS);
+            let rank = score << 22 | frequency << 13 | u32::from(31 - senses) << 8 | at.min(255) as u32;
             let katakana = text.chars().all(|c| is_katakana(c) || c == 'ー' || c == '・');
             let said = said | cost << COST_SHIFT | frequency << FREQUENCY_SHIFT;
             let said = said | if katakana { IN_KATAKANA } else { 0 };
+            // 三びき is 匹, but 三の is no 幅
+            let counts_in_kana = is_counter && (priority.is_common || text.chars().nth(1).is_some());
+            let counts = may_count && (!is_odd || counts_in_kana);
+            let said = said | if counts { COUNTS } else { 0 };
             self.add_key(text, Key { text: 0..0, reference, said, rank, is_name: false });
         }
         Ok(())
@@ -367,6 +403,15 @@ impl Builder {
         }
         out
     }
+}
+
+fn is_unit(entry: &Entry) -> bool {
+    UNITS.split_whitespace().any(|unit| {
+        let (word, reading) = unit.split_once(':').unwrap_or((unit, ""));
+        let is_read = entry.readings.first().is_some_and(|form| reading.is_empty() || form.text == reading);
+        let headwords = entry.headwords.iter().map(|form| &form.text);
+        is_read && headwords.chain(entry.readings.iter().map(|form| &form.text)).any(|form| form == word)
+    })
 }
 
 /// Appends the entries of a key, and returns its value.

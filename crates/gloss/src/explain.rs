@@ -1,7 +1,7 @@
 //! Why a word looks as it does in a text, step by step, in words.
 
 use crate::endings::{Chains, ENDINGS, Open};
-use crate::fold::{fold_but_kanji, is_kanji};
+use crate::fold::{fold, is_kanji};
 use crate::gloss::Word;
 use crate::grammar::{Class, Rule, grammar};
 
@@ -51,7 +51,7 @@ const EXPLAINED_CHARS_MAX: usize = 64;
 /// What a text may come from by the grammar alone, the shortest word first: without a dictionary most of it is no word. Of a text that
 /// shows no ending, as an ichidan verb's stem does, nothing is told.
 pub fn possible(text: &str) -> Vec<Possible> {
-    let chars: Vec<char> = text.chars().map(fold_but_kanji).take(EXPLAINED_CHARS_MAX + 1).collect();
+    let chars: Vec<char> = text.chars().map(fold).take(EXPLAINED_CHARS_MAX + 1).collect();
     let (mut chains, mut open, mut found) = (Chains::default(), Open::default(), Vec::new());
     if chars.len() > EXPLAINED_CHARS_MAX {
         return Vec::new();

@@ -15,8 +15,10 @@ pub(crate) fn fold(c: char) -> char {
 
 /// The same, but a kanji is left as it is.
 #[inline]
-pub(crate) fn fold_but_kanji(c: char) -> char {
+fn fold_but_kanji(c: char) -> char {
     match c {
+        'ゐ' | 'ヰ' => 'い',
+        'ゑ' | 'ヱ' => 'え',
         '\u{4e00}'..='\u{9fff}' | 'a'..='z' | '0'..='9' | 'ぁ'..='ゖ' => c,
         'A'..='Z' => c.to_ascii_lowercase(),
         'ァ'..='ヶ' | 'ヽ' | 'ヾ' => shifted(c, -0x60),
@@ -147,6 +149,7 @@ mod tests {
         let folded = |text: &str| text.chars().map(fold).collect::<String>();
         assert_eq!(folded("カタカナ ヴェーヾ ＡＢｃ１２"), "かたかな ゔぇーゞ abc12");
         assert_eq!(folded("ｶﾀｶﾅ｡"), "かたかな。");
+        assert_eq!(folded("ゐる ヱビス"), "いる えびす");
         assert_eq!(folded("國語學 髙﨑 龍"), "国語学 高崎 竜");
         // what stands for others stands for itself, or a key would be folded to what no text is folded to
         for c in '\0'..=char::MAX {

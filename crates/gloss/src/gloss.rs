@@ -1,7 +1,7 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
-use crate::compile::{COST_BITS, COST_SHIFT, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA};
+use crate::compile::{COST_BITS, COST_SHIFT, COUNTER, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA};
 use crate::dictionary::{Dictionary, Tag};
 use crate::fold::fold;
 use crate::grammar::{Rule, grammar};
@@ -163,7 +163,7 @@ impl<'a> Span<'a> {
 
     fn told(self) -> Told<'a> {
         let Gloss { dictionary, options, .. } = self.gloss;
-        Told { keys: dictionary.keys(), options, is_number: self.found.number.is_some() }
+        Told { keys: dictionary.keys(), options, is_number: self.found.is_number }
     }
 
     fn entries_max(self) -> usize {
@@ -179,7 +179,8 @@ impl<'a> Span<'a> {
             let reasons =
                 u32::from(hit.reasons) + 2 * u32::from(self.gloss.reader.has_kanji_behind_stem(self.found, hit));
             for (reference, said) in told.words(hit) {
-                let order = order(hit, reasons, said);
+                let is_suffix = told.is_number && said & COUNTER == 0;
+                let order = order(hit, reasons + COSTS_OF_SUFFIX * u32::from(is_suffix), said);
                 // of several hits one may be there already, or count among those that are not told
                 let is_there = |before: &Hit| told.words(before).any(|(known, _)| known == reference);
                 let is_new = || !several || !self.hits()[..hit_at].iter().any(is_there);
@@ -211,6 +212,8 @@ fn order(hit: &Hit, reasons: u32, said: u32) -> u32 {
 /// Beside [`COST_SHIFT`].
 const COST_OF_REASON: u32 = 2;
 const COST_MAX: u32 = 0x3fff;
+/// What counts is before what only follows, as じん of 人, by so many reasons.
+const COSTS_OF_SUFFIX: u32 = 8;
 
 /// The likeliest words of a span.
 #[derive(Debug)]
@@ -256,9 +259,8 @@ impl Likeliest {
 impl<'a> Written<'a> {
     /// How a word is to be told that was found as this stem and this ending.
     fn of(record: WordRecord<'a>, stem: &[char], ending: &str, dictionary: &Dictionary) -> Written<'a> {
-        let is_this = |form: &FormRecord<'_>| {
-            form.text.chars().map(fold).eq(stem.iter().copied().map(fold).chain(ending.chars()))
-        };
+        let is_this =
+            |form: &FormRecord<'_>| form.text.chars().map(fold).eq(stem.iter().copied().chain(ending.chars()));
         let (first_headword, first_reading) = (record.headwords().next(), record.readings().next());
         let found = record.headwords().enumerate().find(|(_, form)| is_this(form));
         if let Some((at, headword)) = found {

@@ -15,7 +15,31 @@ pub(crate) fn number(text: &[char], from: usize) -> Option<(usize, Option<u64>)>
 
 /// Whether a character may be within a number.
 pub(crate) fn is_part(c: char) -> bool {
-    digit(c).is_some() || small_unit(c).is_some() || large_unit(c).is_some() || matches!(c, ',' | '.')
+    is_numeral(c) || matches!(c, ',' | '.')
+}
+
+/// Whether a place of a folded text is within a number: behind its first character.
+#[inline]
+pub(crate) fn is_within(text: &[char], at: usize) -> bool {
+    at > 0 && is_numeral(text[at]) && is_numeral(text[at - 1])
+}
+
+/// Whether a word takes a number apart: 12 of 120 and, where it begins within one, 2月 of 12月 and 二月 of 十二月, but not 十二 of 二十二.
+#[inline]
+pub(crate) fn is_cut(text: &[char], is_within: bool, from: usize, end: usize) -> bool {
+    let ends_within = || text[end - 1].is_ascii_digit() && text.get(end).is_some_and(char::is_ascii_digit);
+    let goes_beyond = || text[from].is_ascii_digit() || !text[from..end].iter().all(|c| is_numeral(*c));
+    ends_within() || (is_within && goes_beyond())
+}
+
+/// Whether a character is a digit or a unit.
+#[inline]
+fn is_numeral(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '〇' | '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九') || is_unit(c)
+}
+
+fn is_unit(c: char) -> bool {
+    small_unit(c).is_some() || large_unit(c).is_some()
 }
 
 const NUMBER_CHARS_MAX: usize = 32;
@@ -87,6 +111,18 @@ mod tests {
             assert_eq!(number(&text, 0), Some((len, worth)), "{text:?}");
         }
         assert_eq!(number(&['人'], 0), None);
+        for (text, from, end, is_taken_apart) in [
+            ("120円", 0, 2, true),
+            ("120円", 0, 3, false),
+            ("12月", 1, 3, true),
+            ("十二月", 1, 3, true),
+            ("十二月", 0, 3, false),
+            ("二十二", 1, 3, false),
+            ("人一人", 1, 3, false),
+        ] {
+            let text: Vec<char> = text.chars().collect();
+            assert_eq!(is_cut(&text, is_within(&text, from), from, end), is_taken_apart, "{text:?} {from}..{end}");
+        }
         assert_eq!(number(&[',', '1'], 0), None);
     }
 }

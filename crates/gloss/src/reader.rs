@@ -3,7 +3,7 @@
 use crate::compile::{COUNTS, KEY_CHARS_MAX, NAME_PLACE, NAME_SCRIPT_SHIFT};
 use crate::dictionary::{Dictionary, Keys};
 use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
-use crate::fold::{Script, fold_but_kanji, is_kanji, is_long, voiced, vowel};
+use crate::fold::{Script, fold, is_hiragana, is_kanji, is_long, voiced, vowel};
 use crate::gloss::Gloss;
 use crate::known::Known;
 use crate::number;
@@ -38,7 +38,7 @@ impl Default for Options<'_> {
 /// Reads texts. What it needs for one it keeps for the next, so that it allocates only while texts grow.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The text, but for kanji folded.
+    /// The text, folded.
     chars: Vec<char>,
     /// What stands for each of them, and one more for the end.
     units: Vec<Unit>,
@@ -73,7 +73,9 @@ pub(crate) struct Found {
     pub(crate) hits: Range<u32>,
     /// Where the key begins, in units.
     keys_from: u32,
-    /// The number that stands before what it is counted by.
+    /// Whether it is a number with what it is counted by.
+    pub(crate) is_number: bool,
+    /// The number, where it is a whole one.
     pub(crate) number: Option<u64>,
 }
 
@@ -107,6 +109,8 @@ struct Start<'a> {
     at: usize,
     /// Where keys begin: there, or behind a number, which only what counts it is looked for behind.
     keys_from: usize,
+    /// Whether it is within a number.
+    is_within_number: bool,
     hits_from: usize,
 }
 
@@ -142,7 +146,8 @@ impl Reader {
         let from = units.partition_point(|unit| (unit.byte as usize) < part.start);
         let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
         for at in from..to {
-            let start = Start { keys, options: *options, at, keys_from: at, hits_from: self.hits.len() };
+            let (hits_from, is_within_number) = (self.hits.len(), number::is_within(&self.chars, at));
+            let start = Start { keys, options: *options, at, keys_from: at, is_within_number, hits_from };
             self.walk(start);
             self.tell(start, None);
             self.count(start);
@@ -167,7 +172,7 @@ impl Reader {
                 *last = both;
                 unit.code = keys.code(both);
             } else {
-                let (folded, before) = (fold_but_kanji(c), self.chars.last());
+                let (folded, before) = (fold(c), self.chars.last());
                 let is_plain = before.is_none_or(|before| is_plain(*before, folded));
                 let (code, script) = (keys.code(c), Script::of(c));
                 self.chars.push(folded);
@@ -253,6 +258,8 @@ impl Reader {
                     }
                 }
             }
+            // らあめん is ラーメン, but がある is no ガール
+            'あ' if before == 'が' && at == start.keys_from + 1 => {}
             c @ ('あ' | 'い' | 'う' | 'え' | 'お') if is_long(before, c) => other('ー'),
             '々' | 'ゝ' => other(before),
             'ゞ' => other(voiced(before, 'ﾞ').unwrap_or(before)),
@@ -276,7 +283,8 @@ impl Reader {
             script,
         };
         let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
-        if told.words(&hit).next().is_some() || told.names(&hit).next().is_some() {
+        let is_told = told.words(&hit).next().is_some() || told.names(&hit).next().is_some();
+        if is_told && !self.is_cut(start, end, false) {
             self.hits.push(hit);
         }
     }
@@ -344,9 +352,25 @@ impl Reader {
             script: self.units[start.at].script,
         };
         let told = Told { keys: start.keys, options: start.options, is_number: false };
-        if told.words(&hit).next().is_some() {
+        if told.words(&hit).next().is_some() && !self.is_cut(start, ending.end as usize, true) {
             self.hits.push(hit);
         }
+    }
+
+    /// Whether what was found takes apart what nobody would: a number, or a word in katakana of which a particle would have the beginning,
+    /// as とか in とカラオケ. お and ご are no particles: おバカキャラ.
+    #[inline]
+    fn is_cut(&self, start: Start<'_>, end: usize, is_inflected: bool) -> bool {
+        let from = start.keys_from;
+        let is_katakana = |at: usize| self.units[at].script.has_katakana();
+        if is_katakana(end - 1) && end < self.chars.len() && (is_katakana(end) || self.chars[end] == 'ー') {
+            let is_part_of_one = if start.is_number() { end - from == 1 } else { !is_katakana(from) };
+            let begins_in_hiragana = is_hiragana(self.chars[from]) && !matches!(self.chars[from], 'お' | 'ご');
+            if is_part_of_one && (is_inflected || begins_in_hiragana) {
+                return true;
+            }
+        }
+        !start.is_number() && number::is_cut(&self.chars, start.is_within_number, from, end)
     }
 
     /// Finds what a number that begins at a place is counted by.
@@ -379,6 +403,7 @@ impl Reader {
                 bytes: first.byte..behind.byte,
                 hits: from..to,
                 keys_from: start.keys_from as u32,
+                is_number: start.is_number(),
                 number,
             });
             to = from;

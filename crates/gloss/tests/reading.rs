@@ -181,6 +181,22 @@ fn numbers_are_counted() {
 }
 
 #[test]
+fn what_counts_is_before_what_only_follows_and_no_number_is_taken_apart() {
+    let (dictionary, mut reader) = (thalweg_gloss::small().unwrap(), Reader::new());
+    for (text, reading) in [("三人", "にん"), ("１５０円", "えん"), ("３０分", "ふん"), ("１．５円", "えん")]
+    {
+        let gloss = reader.read(&dictionary, text, &Options::default());
+        // what is counted stands behind what is not
+        let span = gloss.spans().filter(|span| span.text() == text).last().unwrap();
+        assert_eq!(span.words().next().unwrap().reading(), reading, "{text}");
+        assert!(span.meanings().all(|meaning| matches!(meaning, Meaning::Word(_))), "{text}: a number counts no name");
+    }
+    let gloss = reader.read(&dictionary, "１５０円", &Options::default());
+    let spans: Vec<_> = gloss.spans().map(|span| span.text()).collect();
+    assert_eq!(spans, ["１５０円", "円"]);
+}
+
+#[test]
 fn what_is_known_is_left_out() {
     let (dictionary, mut reader) = (dictionary(), Reader::new());
     let known = Known::of(&dictionary, "食べる\tsince May\nみる\n\nnothing\n");
