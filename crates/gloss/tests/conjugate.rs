@@ -23,6 +23,7 @@ const WORDS: &[(&str, &str)] = &[
     ("v5r-i", "ある"),
     ("v5aru", "いらっしゃる"),
     ("irassharu", "いらっしゃる"),
+    ("nasaru", "なさる"),
     ("kudasaru", "くださる"),
     ("v5s", "話す"),
     ("vs-c", "愛す"),

@@ -118,6 +118,7 @@ const EXPLAINED: &[(&str, &str, &str, &str)] = &[
     ("おいしゅうございました", "おいしい", "adj-shii", "-u gozaru, polite, past"),
     ("ございませんでした", "ございます", "gozaimasu", "negative, past"),
     ("いらした", "いらっしゃる", "irassharu", "past"),
+    ("なすった", "なさる", "nasaru", "past"),
     ("食べてしまいそうだった", "食べる", "v1", "-te shimau, -sou, past"),
     ("食べよう", "食べる", "v1", "volitional"),
     ("食べろ", "食べる", "v1", "imperative"),
