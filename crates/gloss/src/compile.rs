@@ -10,7 +10,7 @@ use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
 use crate::source::{Frequency, Level, Source};
 use crate::trie;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -298,7 +298,15 @@ impl Builder {
         self.keys.sort_unstable_by(|a, b| {
             (of(a), a.is_name, a.rank, a.reference).cmp(&(of(b), b.is_name, b.rank, b.reference))
         });
-        self.keys.dedup_by(|b, a| of(a) == of(b) && a.is_name == b.is_name && a.reference == b.reference);
+        // an entry of which several forms are one key has it once, as the first of them
+        let (mut of_key, mut seen) = (0..0, HashSet::new());
+        self.keys.retain(|key| {
+            if text[of_key.clone()] != *of(key) {
+                of_key = key.text.clone();
+                seen.clear();
+            }
+            seen.insert((key.is_name, key.reference))
+        });
         let alphabet = Alphabet::of(&text);
         let (mut codes, mut values, mut postings) = (Vec::<u16>::new(), Vec::new(), Vec::<u32>::new());
         for same in self.keys.chunk_by(|a, b| of(a) == of(b)) {
