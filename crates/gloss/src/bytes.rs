@@ -5,7 +5,7 @@
 pub(crate) struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor(bytes)
     }
 

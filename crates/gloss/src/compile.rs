@@ -2,7 +2,7 @@
 
 use crate::bytes::{put_bytes, put_number, put_numbers};
 use crate::endings::classes_of_entries;
-use crate::entry::Entry;
+use crate::entry::{Entry, Reading};
 use crate::error::{Error, ErrorKind};
 use crate::file;
 use crate::fold::{Script, fold, is_katakana, voiced};
@@ -30,6 +30,9 @@ pub(crate) const FREQUENCY_BITS: u32 = 0x1ff;
 pub(crate) const KIND: u32 = 0x7fff;
 /// It counts as a counter or a unit does, and not as any suffix: 三人 is にん before じん.
 pub(crate) const COUNTER: u32 = 1 << 15;
+/// As what of its entry's forms a key's word is told: a headword's place, and above it a reading's, or none.
+pub(crate) const NO_FORM: u32 = 0xffff;
+pub(crate) const READING_SHIFT: u32 = 16;
 /// Of a key's value: it has one name, which stands there, and nothing else.
 pub(crate) const ONE_NAME: u32 = 1 << 30;
 /// Of a name's place in a posting: in which kana it is written, and must be to be found; 0 where it is not in kana alone.
@@ -81,8 +84,10 @@ struct Key {
     reference: u32,
     /// Its kind, and what else a posting says of it.
     said: u32,
+    /// The places of the headword and the reading that it is told with.
+    forms: u32,
     /// The lower, the sooner it is told.
-    rank: u32,
+    rank: u64,
     is_name: bool,
 }
 
@@ -221,15 +226,19 @@ impl Builder {
                 + 3 * u32::from(is_odd)
                 + u32::from(is_odd_in_kanji)
                 + u32::from(level < LEVEL_OF_BEGINNERS);
-            let rank = score << 22 | frequency << 13 | u32::from(31 - senses) << 8 | at.min(255) as u32;
             let katakana = text.chars().all(|c| is_katakana(c) || c == 'ー' || c == '・');
+            // first as the words of a span are told that is in hiragana and no other spelling
+            let order = u32::from(katakana) << 14 | cost << 9 | frequency;
+            let rank = score << 22 | frequency << 13 | u32::from(31 - senses) << 8 | at.min(255) as u32;
+            let rank = u64::from(order) << 32 | u64::from(rank);
             let said = said | cost << COST_SHIFT | frequency << FREQUENCY_SHIFT;
             let said = said | if katakana { IN_KATAKANA } else { 0 };
             // 三びき is 匹, but 三の is no 幅
             let counts_in_kana = is_counter && (priority.is_common || text.chars().nth(1).is_some());
             let counts = may_count && (!is_odd || counts_in_kana);
             let said = said | if counts { COUNTS } else { 0 };
-            self.add_key(text, Key { text: 0..0, reference, said, rank, is_name: false });
+            let forms = forms_told(entry, at, usually_kana);
+            self.add_key(text, Key { text: 0..0, reference, said, forms, rank, is_name: false });
         }
         Ok(())
     }
@@ -373,7 +382,7 @@ impl Builder {
             }
             let reference = place | script << NAME_SCRIPT_SHIFT;
             put_names(&mut names, same);
-            self.add_key(same[0].headword, Key { text: 0..0, reference, said: 0, rank: 0, is_name: true });
+            self.add_key(same[0].headword, Key { text: 0..0, reference, said: 0, forms: 0, rank: 0, is_name: true });
         }
         Ok(names)
     }
@@ -434,9 +443,30 @@ fn posting(same: &[Key], postings: &mut Vec<u32>) -> Result<u32, Error> {
         counts.map_err(|_| Error::new(ErrorKind::TooLarge, "a key has more than 65,535 entries"))?;
     let at = place(postings.len())?;
     postings.push(u32::from(word_count) | u32::from(name_count) << 16);
-    words.iter().for_each(|word| postings.extend([word.reference, word.said]));
+    words.iter().for_each(|word| postings.extend([word.reference, word.said, word.forms]));
     postings.extend(names.iter().map(|name| name.reference));
     Ok(at)
+}
+
+/// With which headword and reading a word is told that is found as one of its forms, those that are read behind those that are written.
+fn forms_told(entry: &Entry, at: usize, usually_kana: bool) -> u32 {
+    let Entry { headwords, readings, .. } = entry;
+    let (headword, reading) = match at.checked_sub(headwords.len()) {
+        None => {
+            let is_read = |reading: &Reading| {
+                !reading.is_apart && (reading.of.is_empty() || reading.of.iter().any(|of| usize::from(*of) == at))
+            };
+            (Some(at), readings.iter().position(is_read))
+        }
+        Some(at) => {
+            let reading = &readings[at];
+            let headword = reading.of.first().map_or(0, |of| usize::from(*of));
+            let is_told = headword < headwords.len() && !usually_kana && !reading.is_apart;
+            (is_told.then_some(headword), Some(at))
+        }
+    };
+    let place = |at: Option<usize>| at.and_then(|at| u32::try_from(at).ok()).map_or(NO_FORM, |at| at.min(NO_FORM));
+    place(headword) | place(reading) << READING_SHIFT
 }
 
 /// A place in a part of the file, which has to fit beside [`ONE_NAME`].

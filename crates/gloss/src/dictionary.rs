@@ -44,6 +44,14 @@ impl Inflected {
     }
 }
 
+/// A word of a key: where its entry stands, what is said of it, and with which of its forms it is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Posted {
+    pub(crate) reference: u32,
+    pub(crate) said: u32,
+    pub(crate) forms: u32,
+}
+
 #[derive(Debug)]
 enum Storage {
     Mapped(Mmap),
@@ -172,11 +180,6 @@ impl Dictionary {
         }
     }
 
-    /// Whether a remark says that a word is usually written in kana.
-    pub(crate) fn is_usually_kana(&self, note: u32) -> bool {
-        self.tag(note).is_some_and(|tag| tag.code == "uk")
-    }
-
     pub(crate) fn word(&self, reference: u32) -> Option<WordRecord<'_>> {
         WordRecord::read(self.part(Part::Words), reference)
     }
@@ -232,20 +235,23 @@ impl<'a> Keys<'a> {
         self.kinds.get((said & KIND) as usize).is_some_and(|kind| kind & classes != 0)
     }
 
-    /// The words of a key by its value: each one's place, and what is said of it, the likeliest first.
+    /// The words of a key by its value, the likeliest first.
     #[inline]
-    pub(crate) fn words(self, value: u32) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+    pub(crate) fn words(self, value: u32) -> impl ExactSizeIterator<Item = Posted> + use<'a> {
         let (words, _) = self.counts(value);
         let words =
-            self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 2)).unwrap_or_default();
-        words.as_chunks::<2>().0.iter().map(|[place, said]| (u32::from_le_bytes(*place), u32::from_le_bytes(*said)))
+            self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 3)).unwrap_or_default();
+        words.as_chunks::<3>().0.iter().map(|numbers| {
+            let [reference, said, forms] = numbers.map(u32::from_le_bytes);
+            Posted { reference, said, forms }
+        })
     }
 
     /// The names of a key by its value: each one's place, with its script.
     #[inline]
     pub(crate) fn names(self, value: u32) -> impl Iterator<Item = u32> + use<'a> {
         let (words, names) = self.counts(value);
-        let behind = self.postings.get(value as usize + 1 + words * 2..).unwrap_or_default();
+        let behind = self.postings.get(value as usize + 1 + words * 3..).unwrap_or_default();
         let names = behind.get(..names).unwrap_or_default();
         let one = (value & ONE_NAME != 0).then_some(value & !ONE_NAME);
         one.into_iter().chain(names.iter().map(|name| u32::from_le_bytes(*name)))

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 16] = b"thalweg gloss\n\0\0";
 /// The version of the layout; a file of another one is refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 320;
 const PART_BYTES: usize = 24;
 const PARTS_AT: usize = 32;

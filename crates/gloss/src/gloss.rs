@@ -1,9 +1,10 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
-use crate::compile::{COST_BITS, COST_SHIFT, COUNTER, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA};
-use crate::dictionary::{Dictionary, Tag};
-use crate::fold::fold;
+use crate::compile::{
+    COST_BITS, COST_SHIFT, COUNTER, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA, NO_FORM, READING_SHIFT,
+};
+use crate::dictionary::{Dictionary, Posted, Tag};
 use crate::grammar::{Rule, grammar};
 use crate::reader::{ENTRIES_PER_SPAN_MAX, Found, Hit, Options, Reader, Told};
 use crate::record::{FormRecord, Kana, NameRecord, NamedRecord, SenseRecord, WordRecord, romanize};
@@ -44,8 +45,8 @@ pub struct Word<'a> {
     span: &'a Found,
     hit: &'a Hit,
     reference: u32,
-    record: WordRecord<'a>,
-    written: Written<'a>,
+    /// The places of its headword and its reading among its entry's.
+    forms: u32,
 }
 
 /// A name that a span may be.
@@ -55,16 +56,6 @@ pub struct Name<'a> {
     record: NameRecord<'a>,
     named: NamedRecord<'a>,
     reference: u32,
-}
-
-/// As what of its forms a word was found.
-#[derive(Debug, Clone, Copy)]
-struct Written<'a> {
-    headword: &'a str,
-    reading: &'a str,
-    /// The places of both among the entry's.
-    headword_at: Option<u32>,
-    reading_at: Option<u32>,
 }
 
 impl<'a> Gloss<'a> {
@@ -131,16 +122,17 @@ impl<'a> Span<'a> {
         self.meanings_and_more().0
     }
 
-    /// The same, and how many words there are more, for those who tell both.
+    /// The same, and how many words and names there are more, for those who tell both.
     pub(crate) fn meanings_and_more(self) -> (impl Iterator<Item = Meaning<'a>>, usize) {
-        let (likeliest, max) = (self.likeliest(), self.entries_max());
-        let more = likeliest.more + self.names().count().saturating_sub(max);
-        (self.words_of(likeliest).map(Meaning::Word).chain(self.names().take(max).map(Meaning::Name)), more)
+        let max = self.entries_max();
+        let (words, more) = self.words_and_more();
+        let more = more + self.names().skip(max).count();
+        (words.map(Meaning::Word).chain(self.names().take(max).map(Meaning::Name)), more)
     }
 
     /// Its words, the likeliest first.
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
-        self.words_of(self.likeliest())
+        self.words_and_more().0
     }
 
     fn names(self) -> impl Iterator<Item = Name<'a>> {
@@ -152,8 +144,30 @@ impl<'a> Span<'a> {
         })
     }
 
-    fn words_of(self, likeliest: Likeliest) -> impl Iterator<Item = Word<'a>> {
-        (0..likeliest.count).filter_map(move |at| self.word(likeliest.words[at]))
+    fn words_and_more(self) -> (impl Iterator<Item = Word<'a>>, usize) {
+        let (told, max) = (self.told(), self.entries_max());
+        let (in_order, chosen) = match self.hits() {
+            // as they stand in the dictionary
+            [hit] if !hit.script.has_katakana() && !told.is_number => (Some(hit), None),
+            _ => (None, Some(self.likeliest())),
+        };
+        let more = match (in_order, &chosen) {
+            (Some(hit), _) if told.keys.words(hit.value).len() > max => told.words(hit).count().saturating_sub(max),
+            (Some(_) | None, None) => 0,
+            (_, Some(likeliest)) => likeliest.more,
+        };
+        let in_order = in_order.into_iter().flat_map(move |hit| told.words(hit).map(move |word| (hit, word)));
+        let chosen = chosen.into_iter().flat_map(move |likeliest| {
+            (0..likeliest.count).filter_map(move |at| {
+                let Likely { hit, word, .. } = likeliest.words[at];
+                Some((self.hits().get(hit as usize)?, word))
+            })
+        });
+        let word = move |(hit, Posted { reference, forms, .. }): (&'a Hit, Posted)| {
+            let Span { gloss, found } = self;
+            Word { gloss, span: found, hit, reference, forms }
+        };
+        (in_order.take(max).chain(chosen).map(word), more)
     }
 
     fn hits(self) -> &'a [Hit] {
@@ -178,25 +192,16 @@ impl<'a> Span<'a> {
             // 分かり合う is a word sooner than a form of 分かる
             let reasons =
                 u32::from(hit.reasons) + 2 * u32::from(self.gloss.reader.has_kanji_behind_stem(self.found, hit));
-            for (reference, said) in told.words(hit) {
-                let is_suffix = told.is_number && said & COUNTER == 0;
-                let order = order(hit, reasons + COSTS_OF_SUFFIX * u32::from(is_suffix), said);
+            for word in told.words(hit) {
+                let is_suffix = told.is_number && word.said & COUNTER == 0;
+                let order = order(hit, reasons + COSTS_OF_SUFFIX * u32::from(is_suffix), word.said);
                 // of several hits one may be there already, or count among those that are not told
-                let is_there = |before: &Hit| told.words(before).any(|(known, _)| known == reference);
+                let is_there = |before: &Hit| told.words(before).any(|known| known.reference == word.reference);
                 let is_new = || !several || !self.hits()[..hit_at].iter().any(is_there);
-                likeliest.add(Likely { order, hit: hit_at as u32, reference }, several, is_new, max);
+                likeliest.add(Likely { order, hit: hit_at as u32, word }, several, is_new, max);
             }
         }
         likeliest
-    }
-
-    fn word(self, likely: Likely) -> Option<Word<'a>> {
-        let hit = self.hits().get(likely.hit as usize)?;
-        let record = self.gloss.dictionary.word(likely.reference)?;
-        let stem = self.gloss.reader.stem(self.found, hit);
-        let ending = if hit.chain.is_none() { "" } else { grammar().classes()[usize::from(hit.class)].ending };
-        let written = Written::of(record, stem, ending, self.gloss.dictionary);
-        Some(Word { gloss: self.gloss, span: self.found, hit, reference: likely.reference, record, written })
     }
 }
 
@@ -228,14 +233,15 @@ struct Likely {
     order: u32,
     /// Of the span's.
     hit: u32,
-    reference: u32,
+    word: Posted,
 }
 
 impl Likeliest {
     /// Takes a word in, if it is one of so many that are likeliest. Only of several hits may one be there already.
     fn add(&mut self, word: Likely, several: bool, is_new: impl FnOnce() -> bool, max: usize) {
         if several
-            && let Some(same) = self.words[..self.count].iter().position(|known| known.reference == word.reference)
+            && let Some(same) =
+                self.words[..self.count].iter().position(|known| known.word.reference == word.word.reference)
         {
             if self.words[same].order <= word.order {
                 return;
@@ -256,71 +262,40 @@ impl Likeliest {
     }
 }
 
-impl<'a> Written<'a> {
-    /// How a word is to be told that was found as this stem and this ending.
-    fn of(record: WordRecord<'a>, stem: &[char], ending: &str, dictionary: &Dictionary) -> Written<'a> {
-        let is_this =
-            |form: &FormRecord<'_>| form.text.chars().map(fold).eq(stem.iter().copied().chain(ending.chars()));
-        let (first_headword, first_reading) = (record.headwords().next(), record.readings().next());
-        let found = record.headwords().enumerate().find(|(_, form)| is_this(form));
-        if let Some((at, headword)) = found {
-            let is_read = |reading: &FormRecord<'_>| {
-                !reading.is_apart && (reading.of.is_none() || reading.of.clone().any(|of| of as usize == at))
-            };
-            let (reading_at, reading) = match record.readings().enumerate().find(|(_, reading)| is_read(reading)) {
-                Some((at, reading)) => (Some(at as u32), reading.text),
-                None => (None, first_reading.map_or("", |reading| reading.text)),
-            };
-            return Written { headword: headword.text, reading, headword_at: Some(at as u32), reading_at };
-        }
-        let found = record.readings().enumerate().find(|(_, form)| is_this(form));
-        let Some((at, reading)) = found.or_else(|| first_reading.map(|reading| (0, reading))) else {
-            return Written {
-                headword: first_headword.map_or("", |form| form.text),
-                reading: "",
-                headword_at: Some(0),
-                reading_at: None,
-            };
-        };
-        let reading_at = Some(at as u32);
-        let usually_kana =
-            record.senses().next().is_some_and(|mut sense| sense.notes.any(|note| dictionary.is_usually_kana(note)));
-        let place = reading.of.clone().next().unwrap_or(0);
-        let headword = record.headwords().nth(place as usize).filter(|_| !usually_kana && !reading.is_apart);
-        let (headword, headword_at) = headword.map_or((reading.text, None), |headword| (headword.text, Some(place)));
-        Written { headword, reading: reading.text, headword_at, reading_at }
-    }
-}
-
 impl<'a> Word<'a> {
     /// The number by which its source knows it, 0 where it has none.
     pub fn number(self) -> u32 {
-        self.record.number
+        self.record().number
     }
 
     /// In dictionary form, as it is written here; where the text has kana, with kanji if that is usual.
     pub fn headword(self) -> &'a str {
-        self.written.headword
+        let (record, (headword, reading)) = (self.record(), self.form_places());
+        let form = headword.and_then(|at| record.headwords().nth(at as usize));
+        form.or_else(|| record.readings().nth(reading? as usize)).map_or("", |form| form.text)
     }
 
     /// In dictionary form, as it is read here.
     pub fn reading(self) -> &'a str {
-        self.written.reading
+        let (_, reading) = self.form_places();
+        self.record().readings().nth(reading.unwrap_or(0) as usize).map_or("", |form| form.text)
     }
 
     /// How else it is written.
     pub fn other_headwords(self) -> impl Iterator<Item = &'a str> {
-        self.record.headwords().map(|form| form.text).filter(move |text| *text != self.written.headword)
+        let headword = self.headword();
+        self.record().headwords().map(|form| form.text).filter(move |text| *text != headword)
     }
 
     /// As its source writes it first: with kanji, where it is ever written so.
     pub fn first_headword(self) -> &'a str {
-        self.record.headwords().next().or_else(|| self.record.readings().next()).map_or("", |form| form.text)
+        let record = self.record();
+        record.headwords().next().or_else(|| record.readings().next()).map_or("", |form| form.text)
     }
 
     /// All ways to read it, whichever way it is written.
     pub fn readings(self) -> impl Iterator<Item = &'a str> {
-        self.record.readings().map(|form| form.text)
+        self.record().readings().map(|form| form.text)
     }
 
     /// Whether its source says that it is common, as it is written or read here.
@@ -335,23 +310,29 @@ impl<'a> Word<'a> {
 
     /// The places of its headword and reading among those of its entry.
     pub(crate) fn form_places(self) -> (Option<u32>, Option<u32>) {
-        (self.written.headword_at, self.written.reading_at)
+        let place = |at: u32| Some(at & NO_FORM).filter(|at| *at != NO_FORM);
+        (place(self.forms), place(self.forms >> READING_SHIFT))
     }
 
     fn form(self) -> Option<FormRecord<'a>> {
-        let at = |at: Option<u32>| at.map(|at| at as usize);
-        let headword = at(self.written.headword_at).and_then(|at| self.record.headwords().nth(at));
-        headword.or_else(|| at(self.written.reading_at).and_then(|at| self.record.readings().nth(at)))
+        let (record, (headword, reading)) = (self.record(), self.form_places());
+        let headword = headword.and_then(|at| record.headwords().nth(at as usize));
+        headword.or_else(|| record.readings().nth(reading? as usize))
+    }
+
+    /// What the dictionary has of it; nothing if that is damaged.
+    fn record(self) -> WordRecord<'a> {
+        self.gloss.dictionary.word(self.reference).unwrap_or(WordRecord::NONE)
     }
 
     /// On which level of the JLPT it is, 5 the first.
     pub fn level(self) -> Option<u8> {
-        Some(self.record.level).filter(|level| *level > 0)
+        Some(self.record().level).filter(|level| *level > 0)
     }
 
     /// Which 500 words it is among, 1 the most frequent.
     pub fn frequency(self) -> Option<u8> {
-        Some(self.record.band).filter(|band| *band > 0)
+        Some(self.record().band).filter(|band| *band > 0)
     }
 
     /// The steps from its dictionary form to what stands in the text.
@@ -387,9 +368,11 @@ impl<'a> Word<'a> {
     /// What it means as it is written and read here.
     pub fn senses(self) -> impl Iterator<Item = Sense<'a>> {
         let fits = |of: Numbers<'a>, at: Option<u32>| of.is_none() || at.is_none_or(|at| of.clone().any(|of| of == at));
-        let senses = self.record.senses().filter(move |sense| {
-            fits(sense.of_headwords, self.written.headword_at) && fits(sense.of_readings, self.written.reading_at)
-        });
+        let (headword, reading) = self.form_places();
+        let senses = self
+            .record()
+            .senses()
+            .filter(move |sense| fits(sense.of_headwords, headword) && fits(sense.of_readings, reading));
         senses.map(move |record| Sense { dictionary: self.gloss.dictionary, record })
     }
 

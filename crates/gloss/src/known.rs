@@ -19,7 +19,7 @@ impl Known {
             folded(word, &mut key);
             let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
             if let Some(value) = node.and_then(|node| keys.trie.value(node)) {
-                known.extend(keys.words(value).map(|(reference, _)| reference));
+                known.extend(keys.words(value).map(|word| word.reference));
             }
         }
         Known(known)

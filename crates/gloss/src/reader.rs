@@ -1,7 +1,7 @@
 //! A text read along a dictionary: from each place all keys that begin there, in dictionary form or inflected.
 
 use crate::compile::{COUNTS, KEY_CHARS_MAX, NAME_PLACE, NAME_SCRIPT_SHIFT};
-use crate::dictionary::{Dictionary, Keys};
+use crate::dictionary::{Dictionary, Keys, Posted};
 use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
 use crate::fold::{Script, fold, is_hiragana, is_kanji, is_long, voiced, vowel};
 use crate::gloss::Gloss;
@@ -410,19 +410,13 @@ impl Reader {
         }
     }
 
-    /// What of the dictionary form of a hit stands in the text. Behind that comes the ending of its class.
-    pub(crate) fn stem(&self, span: &Found, hit: &Hit) -> &[char] {
-        let from = span.keys_from as usize;
-        self.chars.get(from..from + usize::from(hit.stem_chars)).unwrap_or_default()
-    }
-
     /// Whether the ending of a hit has a kanji, but for one with which the word begins: 来 of 来た.
     pub(crate) fn has_kanji_behind_stem(&self, span: &Found, hit: &Hit) -> bool {
         let from = span.keys_from as usize + usize::from(hit.stem_chars).max(1);
         self.chars.get(from..hit.end as usize).unwrap_or_default().iter().any(|c| is_kanji(*c))
     }
 
-    /// The same, in bytes of the text.
+    /// What of the dictionary form of a hit stands in the text, in bytes of that. Behind it comes the ending of its class.
     pub(crate) fn stem_bytes(&self, span: &Found, hit: &Hit) -> Range<usize> {
         let byte = |unit: usize| self.units.get(unit).map_or(0, |unit| unit.byte as usize);
         let from = span.keys_from as usize;
@@ -449,14 +443,14 @@ pub(crate) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// The words: where each stands, and what its posting says of it.
+    /// The words, the likeliest first where the text is in hiragana.
     #[inline]
-    pub(crate) fn words(self, hit: &Hit) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+    pub(crate) fn words(self, hit: &Hit) -> impl Iterator<Item = Posted> + use<'a> {
         let classes = hit.classes;
-        self.keys.words(hit.value).filter(move |(reference, said)| {
-            (classes == u64::MAX || self.keys.is_of(*said, classes))
-                && (!self.is_number || said & COUNTS != 0)
-                && !self.options.known.is_some_and(|known| known.has(*reference))
+        self.keys.words(hit.value).filter(move |word| {
+            (classes == u64::MAX || self.keys.is_of(word.said, classes))
+                && (!self.is_number || word.said & COUNTS != 0)
+                && !self.options.known.is_some_and(|known| known.has(word.reference))
         })
     }
 

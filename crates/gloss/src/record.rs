@@ -1,14 +1,12 @@
 //! Entries as they stand in a dictionary's file: written when it is built, read in place.
 
 use crate::bytes::{Cursor, Numbers, put_bytes, put_number, put_numbers};
-use crate::entry::Entry;
+use crate::entry::{Entry, Priority};
 use std::fmt::{self, Write};
 
 /// What only some of the forms and senses have, by bits before them.
 const COMMON: u8 = 1;
 const MARKS: u8 = 1 << 1;
-const OF: u8 = 1 << 2;
-const APART: u8 = 1 << 3;
 const SAME_PARTS: u8 = 1;
 const NOTES: u8 = 1 << 1;
 const OF_HEADWORDS: u8 = 1 << 2;
@@ -36,10 +34,7 @@ pub(crate) struct WordRecord<'a> {
 pub(crate) struct FormRecord<'a> {
     pub(crate) text: &'a str,
     pub(crate) is_common: bool,
-    pub(crate) is_apart: bool,
     pub(crate) marks: Numbers<'a>,
-    /// Of a reading: which headwords are read so.
-    pub(crate) of: Numbers<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +48,12 @@ pub(crate) struct SenseRecord<'a> {
 }
 
 impl<'a> WordRecord<'a> {
+    /// Of which there is nothing.
+    pub(crate) const NONE: WordRecord<'static> = {
+        let nothing = Cursor::new(&[]);
+        WordRecord { number: 0, level: 0, band: 0, headwords: nothing, readings: nothing, senses: nothing }
+    };
+
     pub(crate) fn read(words: &'a [u8], at: u32) -> Option<WordRecord<'a>> {
         let mut cursor = Cursor::new(words.get(at as usize..)?);
         Some(WordRecord {
@@ -87,8 +88,7 @@ fn forms<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = FormRecord<'a>> {
     std::iter::from_fn(move || {
         let has = cursor.byte()?;
         let marks = if has & MARKS != 0 { cursor.numbers()? } else { Numbers::NONE };
-        let of = if has & OF != 0 { cursor.numbers()? } else { Numbers::NONE };
-        Some(FormRecord { text: cursor.text()?, is_common: has & COMMON != 0, is_apart: has & APART != 0, marks, of })
+        Some(FormRecord { text: cursor.text()?, is_common: has & COMMON != 0, marks })
     })
 }
 
@@ -120,24 +120,11 @@ fn texts<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = &'a str> {
 pub(crate) fn put_word(out: &mut Vec<u8>, entry: &Entry, level: u8, band: u8, tag: &mut dyn FnMut(&str) -> u32) {
     put_number(out, entry.number);
     out.extend([level, band]);
+    let headwords = entry.headwords.iter().map(|form| (&form.text, &form.marks, form.priority));
+    let readings = entry.readings.iter().map(|form| (&form.text, &form.marks, form.priority));
+    put_forms(out, headwords, tag);
+    put_forms(out, readings, tag);
     let mut part = Vec::new();
-    for form in &entry.headwords {
-        let has = bit(COMMON, form.priority.is_common) | bit(MARKS, !form.marks.is_empty());
-        part.push(has);
-        put_tags(&mut part, &form.marks, tag);
-        put_bytes(&mut part, form.text.as_bytes());
-    }
-    put_bytes(out, &part);
-    part.clear();
-    for form in &entry.readings {
-        let has = bit(COMMON, form.priority.is_common) | bit(MARKS, !form.marks.is_empty());
-        part.push(has | bit(OF, !form.of.is_empty()) | bit(APART, form.is_apart));
-        put_tags(&mut part, &form.marks, tag);
-        put_places(&mut part, &form.of);
-        put_bytes(&mut part, form.text.as_bytes());
-    }
-    put_bytes(out, &part);
-    part.clear();
     let mut before: &[String] = &[];
     for sense in &entry.senses {
         let is_same = sense.parts_of_speech == before;
@@ -158,6 +145,20 @@ pub(crate) fn put_word(out: &mut Vec<u8>, entry: &Entry, level: u8, band: u8, ta
         let mut glosses = Vec::new();
         sense.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
         put_bytes(&mut part, &glosses);
+    }
+    put_bytes(out, &part);
+}
+
+fn put_forms<'e>(
+    out: &mut Vec<u8>,
+    forms: impl Iterator<Item = (&'e String, &'e Vec<String>, Priority)>,
+    tag: &mut dyn FnMut(&str) -> u32,
+) {
+    let mut part = Vec::new();
+    for (text, marks, priority) in forms {
+        part.push(bit(COMMON, priority.is_common) | bit(MARKS, !marks.is_empty()));
+        put_tags(&mut part, marks, tag);
+        put_bytes(&mut part, text.as_bytes());
     }
     put_bytes(out, &part);
 }
