@@ -36,6 +36,17 @@ pub(crate) struct Inflected {
     pub(crate) is_word: bool,
 }
 
+/// A [`Posted`] as the file has it.
+pub(crate) type Posting = [[u8; 4]; 3];
+
+impl Posted {
+    #[inline]
+    pub(crate) fn of(posting: &Posting) -> Posted {
+        let [reference, said, forms] = posting.map(u32::from_le_bytes);
+        Posted { reference, said, forms }
+    }
+}
+
 impl Inflected {
     /// The codes of the ending of its dictionary form.
     #[inline]
@@ -237,24 +248,18 @@ impl<'a> Keys<'a> {
 
     /// The words of a key by its value, the likeliest first.
     #[inline]
-    pub(crate) fn words(self, value: u32) -> impl ExactSizeIterator<Item = Posted> + use<'a> {
+    pub(crate) fn words(self, value: u32) -> &'a [Posting] {
         let (words, _) = self.counts(value);
-        let words =
-            self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 3)).unwrap_or_default();
-        words.as_chunks::<3>().0.iter().map(|numbers| {
-            let [reference, said, forms] = numbers.map(u32::from_le_bytes);
-            Posted { reference, said, forms }
-        })
+        let words = self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 3));
+        words.unwrap_or_default().as_chunks().0
     }
 
-    /// The names of a key by its value: each one's place, with its script.
+    /// The names of a key by its value: each one's place, with its script. If there is one alone, and nothing else, it comes first.
     #[inline]
-    pub(crate) fn names(self, value: u32) -> impl Iterator<Item = u32> + use<'a> {
+    pub(crate) fn names(self, value: u32) -> (Option<u32>, &'a [[u8; 4]]) {
         let (words, names) = self.counts(value);
         let behind = self.postings.get(value as usize + 1 + words * 3..).unwrap_or_default();
-        let names = behind.get(..names).unwrap_or_default();
-        let one = (value & ONE_NAME != 0).then_some(value & !ONE_NAME);
-        one.into_iter().chain(names.iter().map(|name| u32::from_le_bytes(*name)))
+        ((value & ONE_NAME != 0).then_some(value & !ONE_NAME), behind.get(..names).unwrap_or_default())
     }
 
     /// How many words and names a key has behind its posting's head.

@@ -1,12 +1,11 @@
 //! What a text's words mean: spans of it, and the entries of each, read in place from the dictionary and the reader.
 
 use crate::bytes::Numbers;
-use crate::compile::{
-    COST_BITS, COST_SHIFT, COUNTER, FREQUENCY_BITS, FREQUENCY_SHIFT, IN_KATAKANA, NO_FORM, READING_SHIFT,
-};
-use crate::dictionary::{Dictionary, Posted, Tag};
+use crate::compile::{NO_FORM, READING_SHIFT};
+use crate::dictionary::{Dictionary, Posted, Posting, Tag};
 use crate::grammar::{Rule, grammar};
-use crate::reader::{ENTRIES_PER_SPAN_MAX, Found, Hit, Options, Reader, Told};
+use crate::likeliest::{Likely, are_in_order};
+use crate::reader::{Found, Hit, Options, Reader, Told};
 use crate::record::{FormRecord, Kana, NameRecord, NamedRecord, SenseRecord, WordRecord, romanize};
 use std::fmt;
 use std::ops::Range;
@@ -54,7 +53,7 @@ pub struct Word<'a> {
 pub struct Name<'a> {
     dictionary: &'a Dictionary,
     record: NameRecord<'a>,
-    named: NamedRecord<'a>,
+    named: &'a [u8],
     reference: u32,
 }
 
@@ -112,62 +111,39 @@ impl<'a> Span<'a> {
         self.found.number
     }
 
-    /// How many words and names there are more than are told.
-    pub fn more(self) -> usize {
-        self.meanings_and_more().1
-    }
-
     /// Its entries, the likeliest first, each once, words before names.
     pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
-        self.meanings_and_more().0
-    }
-
-    /// The same, and how many words and names there are more, for those who tell both.
-    pub(crate) fn meanings_and_more(self) -> (impl Iterator<Item = Meaning<'a>>, usize) {
-        let max = self.entries_max();
-        let (words, more) = self.words_and_more();
-        let more = more + self.names().skip(max).count();
-        (words.map(Meaning::Word).chain(self.names().take(max).map(Meaning::Name)), more)
+        let names = self.names().take(self.gloss.options.entries_max());
+        self.words().map(Meaning::Word).chain(names.map(Meaning::Name))
     }
 
     /// Its words, the likeliest first.
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
-        self.words_and_more().0
+        let (told, hits) = (self.told(), self.hits());
+        let chosen = self.found.chosen.start as usize..self.found.chosen.end as usize;
+        let in_order = hits.first().filter(|_| are_in_order(hits, told.is_number));
+        Words {
+            span: self,
+            told,
+            in_order: in_order.map(|hit| (hit, told.keys.words(hit.value))),
+            chosen: self.gloss.reader.chosen.get(chosen).unwrap_or_default(),
+            left: told.options.entries_max(),
+        }
+    }
+
+    /// How many words and names there are more than are told.
+    pub fn more(self) -> usize {
+        let (told, hits, max) = (self.told(), self.hits(), self.gloss.options.entries_max());
+        let words = match hits.first() {
+            Some(hit) if are_in_order(hits, told.is_number) => told.words(hit).skip(max).count(),
+            _ => self.found.more as usize,
+        };
+        words + self.names().skip(max).count()
     }
 
     fn names(self) -> impl Iterator<Item = Name<'a>> {
         let (told, dictionary) = (self.told(), self.gloss.dictionary);
-        self.hits().iter().flat_map(move |hit| told.names(hit)).flat_map(move |reference| {
-            let record = dictionary.name(reference).into_iter();
-            record
-                .flat_map(move |record| record.named().map(move |named| Name { dictionary, record, named, reference }))
-        })
-    }
-
-    fn words_and_more(self) -> (impl Iterator<Item = Word<'a>>, usize) {
-        let (told, max) = (self.told(), self.entries_max());
-        let (in_order, chosen) = match self.hits() {
-            // as they stand in the dictionary
-            [hit] if !hit.script.has_katakana() && !told.is_number => (Some(hit), None),
-            _ => (None, Some(self.likeliest())),
-        };
-        let more = match (in_order, &chosen) {
-            (Some(hit), _) if told.keys.words(hit.value).len() > max => told.words(hit).count().saturating_sub(max),
-            (Some(_) | None, None) => 0,
-            (_, Some(likeliest)) => likeliest.more,
-        };
-        let in_order = in_order.into_iter().flat_map(move |hit| told.words(hit).map(move |word| (hit, word)));
-        let chosen = chosen.into_iter().flat_map(move |likeliest| {
-            (0..likeliest.count).filter_map(move |at| {
-                let Likely { hit, word, .. } = likeliest.words[at];
-                Some((self.hits().get(hit as usize)?, word))
-            })
-        });
-        let word = move |(hit, Posted { reference, forms, .. }): (&'a Hit, Posted)| {
-            let Span { gloss, found } = self;
-            Word { gloss, span: found, hit, reference, forms }
-        };
-        (in_order.take(max).chain(chosen).map(word), more)
+        Names { dictionary, told, hits: self.hits(), hit: None, one: None, several: &[], name: None }
     }
 
     fn hits(self) -> &'a [Hit] {
@@ -179,85 +155,81 @@ impl<'a> Span<'a> {
         let Gloss { dictionary, options, .. } = self.gloss;
         Told { keys: dictionary.keys(), options, is_number: self.found.is_number }
     }
+}
 
-    fn entries_max(self) -> usize {
-        self.gloss.options.entries_per_span_max.min(ENTRIES_PER_SPAN_MAX)
-    }
+/// The words of a span.
+struct Words<'a> {
+    span: Span<'a>,
+    told: Told<'a>,
+    /// Those of one hit, as they stand in the dictionary.
+    in_order: Option<(&'a Hit, &'a [Posting])>,
+    /// Or those that were chosen.
+    chosen: &'a [Likely],
+    left: usize,
+}
 
-    fn likeliest(self) -> Likeliest {
-        let max = self.entries_max();
-        let mut likeliest = Likeliest { words: [Likely::default(); ENTRIES_PER_SPAN_MAX], count: 0, more: 0 };
-        let (told, several) = (self.told(), self.hits().len() > 1);
-        for (hit_at, hit) in self.hits().iter().enumerate() {
-            // 分かり合う is a word sooner than a form of 分かる
-            let reasons =
-                u32::from(hit.reasons) + 2 * u32::from(self.gloss.reader.has_kanji_behind_stem(self.found, hit));
-            for word in told.words(hit) {
-                let is_suffix = told.is_number && word.said & COUNTER == 0;
-                let order = order(hit, reasons + COSTS_OF_SUFFIX * u32::from(is_suffix), word.said);
-                // of several hits one may be there already, or count among those that are not told
-                let is_there = |before: &Hit| told.words(before).any(|known| known.reference == word.reference);
-                let is_new = || !several || !self.hits()[..hit_at].iter().any(is_there);
-                likeliest.add(Likely { order, hit: hit_at as u32, word }, several, is_new, max);
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Word<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let (hit, word) = match &mut self.in_order {
+            Some((hit, postings)) => loop {
+                let word = Posted::of(postings.split_off_first()?);
+                if self.told.is_word(hit, &word) {
+                    break (*hit, word);
+                }
+            },
+            None => {
+                let Likely { hit, word } = *self.chosen.split_off_first()?;
+                (self.span.hits().get(hit as usize)?, word)
             }
-        }
-        likeliest
+        };
+        let Span { gloss, found } = self.span;
+        Some(Word { gloss, span: found, hit, reference: word.reference, forms: word.forms })
     }
 }
 
-/// What comes before what else among the words of a span: spelled as the key, in its script; likely and inflected by few reasons, so that
-/// 話せる is 話す in its potential before the less common 話せる, but しあい is 試合 before a form of する; frequent, so that 行った is 行く before 行う.
-fn order(hit: &Hit, reasons: u32, said: u32) -> u32 {
-    let is_other_script = hit.script.has_katakana() != (said & IN_KATAKANA != 0);
-    let cost = (said >> COST_SHIFT & COST_BITS) + COST_OF_REASON * reasons;
-    let frequency = said >> FREQUENCY_SHIFT & FREQUENCY_BITS;
-    u32::from(hit.is_respelled) << 31 | u32::from(is_other_script) << 30 | cost.min(COST_MAX) << 16 | frequency
+/// The names of a span.
+struct Names<'a> {
+    dictionary: &'a Dictionary,
+    told: Told<'a>,
+    hits: &'a [Hit],
+    /// The hit at hand, and its names that are still to come.
+    hit: Option<&'a Hit>,
+    one: Option<u32>,
+    several: &'a [[u8; 4]],
+    /// Those that are written alike.
+    name: Option<(u32, NameRecord<'a>)>,
 }
 
-/// Beside [`COST_SHIFT`].
-const COST_OF_REASON: u32 = 2;
-const COST_MAX: u32 = 0x3fff;
-/// What counts is before what only follows, as じん of 人, by so many reasons.
-const COSTS_OF_SUFFIX: u32 = 8;
+impl<'a> Iterator for Names<'a> {
+    type Item = Name<'a>;
 
-/// The likeliest words of a span.
-#[derive(Debug)]
-struct Likeliest {
-    words: [Likely; ENTRIES_PER_SPAN_MAX],
-    count: usize,
-    more: usize,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Likely {
-    order: u32,
-    /// Of the span's.
-    hit: u32,
-    word: Posted,
-}
-
-impl Likeliest {
-    /// Takes a word in, if it is one of so many that are likeliest. Only of several hits may one be there already.
-    fn add(&mut self, word: Likely, several: bool, is_new: impl FnOnce() -> bool, max: usize) {
-        if several
-            && let Some(same) =
-                self.words[..self.count].iter().position(|known| known.word.reference == word.word.reference)
-        {
-            if self.words[same].order <= word.order {
-                return;
+    #[inline]
+    fn next(&mut self) -> Option<Name<'a>> {
+        loop {
+            if let Some((reference, record)) = &mut self.name
+                && let Some(named) = record.next()
+            {
+                return Some(Name { dictionary: self.dictionary, record: *record, named, reference: *reference });
             }
-            self.words.copy_within(same + 1..self.count, same);
-            self.count -= 1;
-        }
-        let at = self.words[..self.count].partition_point(|known| known.order <= word.order);
-        if self.count == max {
-            self.more += usize::from(is_new());
-        } else {
-            self.count += 1;
-        }
-        if at < self.count {
-            self.words.copy_within(at..self.count - 1, at + 1);
-            self.words[at] = word;
+            self.name = None;
+            let Some(hit) = self.hit else {
+                let hit = self.hits.split_off_first()?;
+                self.hit = Some(hit);
+                (self.one, self.several) = self.told.names(hit);
+                continue;
+            };
+            let next = self.one.take().or_else(|| Some(u32::from_le_bytes(*self.several.split_off_first()?)));
+            match next {
+                Some(name) => {
+                    let reference = Told::name(hit, name);
+                    self.name = reference.and_then(|reference| Some((reference, self.dictionary.name(reference)?)));
+                }
+                None => self.hit = None,
+            }
         }
     }
 }
@@ -426,24 +398,29 @@ fn tags<'a>(dictionary: &'a Dictionary, numbers: Numbers<'a>) -> impl Iterator<I
 impl<'a> Name<'a> {
     /// As it is written.
     pub fn headword(self) -> &'a str {
-        self.record.headword
+        self.record.headword()
     }
 
     /// As it is read.
     pub fn reading(self) -> Kana<'a> {
-        if self.named.reading.is_empty() { Kana::Text(self.record.headword) } else { self.named.reading }
+        let reading = self.named().map(|named| named.reading).filter(|reading| !reading.is_empty());
+        reading.unwrap_or(Kana::Text(self.record.headword()))
     }
 
     /// What kind of name it is: `surname`, `place`.
     pub fn notes(self) -> impl Iterator<Item = &'a Tag> {
-        tags(self.dictionary, self.named.notes)
+        tags(self.dictionary, self.named().map_or(Numbers::NONE, |named| named.notes))
     }
 
     /// In the reader's language.
     pub fn glosses(self) -> impl Iterator<Item = NameGloss<'a>> {
-        let glosses = self.named.glosses();
+        let glosses = self.named().and_then(NamedRecord::glosses);
         let reading = glosses.is_none().then(|| NameGloss::Reading(self.reading()));
         reading.into_iter().chain(glosses.into_iter().flatten().map(NameGloss::Text))
+    }
+
+    fn named(self) -> Option<NamedRecord<'a>> {
+        NamedRecord::read(self.named)
     }
 
     /// What tells it from others: names that are written alike have one.

@@ -67,7 +67,7 @@ impl Html {
     fn meanings(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
         let chars = span.end() - span.start();
         let mut before = None;
-        let (meanings, more) = span.meanings_and_more();
+        let (meanings, more) = (span.meanings(), span.more());
         for (at, meaning) in meanings.enumerate() {
             let space = if at > 0 { " " } else { "" };
             match meaning {

@@ -87,7 +87,7 @@ fn write(out: &mut Vec<u8>, span: Span<'_>, meaning: impl FnMut(&mut Vec<u8>, Me
         put(out, b",\"number\":");
         write_int(out, number);
     }
-    let (meanings, more) = span.meanings_and_more();
+    let (meanings, more) = (span.meanings(), span.more());
     put(out, b",\"entries\":");
     array(out, meanings, meaning);
     if more > 0 {

@@ -1,7 +1,7 @@
 //! The words that a person knows.
 
 use crate::compile::folded;
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, Posted};
 use std::collections::HashSet;
 
 /// Words that are left out of what is told.
@@ -19,7 +19,7 @@ impl Known {
             folded(word, &mut key);
             let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
             if let Some(value) = node.and_then(|node| keys.trie.value(node)) {
-                known.extend(keys.words(value).map(|word| word.reference));
+                known.extend(keys.words(value).iter().map(|word| Posted::of(word).reference));
             }
         }
         Known(known)

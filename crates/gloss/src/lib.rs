@@ -39,6 +39,7 @@ mod html;
 mod ids;
 mod json;
 mod known;
+mod likeliest;
 mod number;
 mod reader;
 mod record;

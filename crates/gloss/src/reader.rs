@@ -6,6 +6,7 @@ use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
 use crate::fold::{Script, fold, is_hiragana, is_kanji, is_long, voiced, vowel};
 use crate::gloss::Gloss;
 use crate::known::Known;
+use crate::likeliest::{Candidates, Likely, are_in_order};
 use crate::number;
 use crate::trie::Node;
 use std::ops::Range;
@@ -35,6 +36,12 @@ impl Default for Options<'_> {
     }
 }
 
+impl Options<'_> {
+    pub(crate) fn entries_max(&self) -> usize {
+        self.entries_per_span_max.min(ENTRIES_PER_SPAN_MAX)
+    }
+}
+
 /// Reads texts. What it needs for one it keeps for the next, so that it allocates only while texts grow.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -49,6 +56,8 @@ pub struct Reader {
     open: Open,
     pub(crate) chains: Chains,
     pub(crate) hits: Vec<Hit>,
+    candidates: Candidates,
+    pub(crate) chosen: Vec<Likely>,
     pub(crate) spans: Vec<Found>,
 }
 
@@ -71,6 +80,9 @@ pub(crate) struct Found {
     pub(crate) chars: Range<u32>,
     pub(crate) bytes: Range<u32>,
     pub(crate) hits: Range<u32>,
+    /// Its words, where they are not told as they stand in the dictionary, and how many there are more.
+    pub(crate) chosen: Range<u32>,
+    pub(crate) more: u32,
     /// Where the key begins, in units.
     keys_from: u32,
     /// Whether it is a number with what it is counted by.
@@ -162,6 +174,7 @@ impl Reader {
         self.endings.clear();
         self.chains.clear();
         self.hits.clear();
+        self.chosen.clear();
         self.spans.clear();
         self.empty_endings.clear();
         self.empty_endings.extend(ENDINGS.empty(&mut self.chains));
@@ -283,7 +296,7 @@ impl Reader {
             script,
         };
         let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
-        let is_told = told.words(&hit).next().is_some() || told.names(&hit).next().is_some();
+        let is_told = told.words(&hit).next().is_some() || told.has_names(&hit);
         if is_told && !self.is_cut(start, end, false) {
             self.hits.push(hit);
         }
@@ -393,27 +406,33 @@ impl Reader {
         if !hits.is_sorted_by_key(|hit| hit.end) {
             hits.sort_unstable_by_key(|hit| (hit.end, hit.reasons, hit.chain));
         }
+        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
+        let (chars, candidates, chosen) = (&self.chars, &mut self.candidates, &mut self.chosen);
+        // 分かり合う is a word sooner than a form of 分かる; 来た is 来る, with whose kanji it begins
+        let reasons = |hit: &Hit| {
+            let ending = start.keys_from + usize::from(hit.stem_chars).max(1)..hit.end as usize;
+            let has_kanji = chars.get(ending).unwrap_or_default().iter().any(|c| is_kanji(*c));
+            u32::from(hit.reasons) + 2 * u32::from(has_kanji)
+        };
         let mut to = (start.hits_from + hits.len()) as u32;
         let first = self.units[start.at];
         for same in hits.chunk_by(|a, b| a.end == b.end).rev() {
             let behind = self.units[same[0].end as usize];
-            let from = to - same.len() as u32;
+            let (from, chosen_from) = (to - same.len() as u32, chosen.len() as u32);
+            let is_in_order = are_in_order(same, told.is_number);
+            let more = if is_in_order { 0 } else { candidates.append(chosen, same, told, reasons) };
             self.spans.push(Found {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
                 hits: from..to,
+                chosen: chosen_from..chosen.len() as u32,
+                more: more as u32,
                 keys_from: start.keys_from as u32,
                 is_number: start.is_number(),
                 number,
             });
             to = from;
         }
-    }
-
-    /// Whether the ending of a hit has a kanji, but for one with which the word begins: 来 of 来た.
-    pub(crate) fn has_kanji_behind_stem(&self, span: &Found, hit: &Hit) -> bool {
-        let from = span.keys_from as usize + usize::from(hit.stem_chars).max(1);
-        self.chars.get(from..hit.end as usize).unwrap_or_default().iter().any(|c| is_kanji(*c))
     }
 
     /// What of the dictionary form of a hit stands in the text, in bytes of that. Behind it comes the ending of its class.
@@ -446,22 +465,37 @@ impl<'a> Told<'a> {
     /// The words, the likeliest first where the text is in hiragana.
     #[inline]
     pub(crate) fn words(self, hit: &Hit) -> impl Iterator<Item = Posted> + use<'a> {
-        let classes = hit.classes;
-        self.keys.words(hit.value).filter(move |word| {
-            (classes == u64::MAX || self.keys.is_of(word.said, classes))
-                && (!self.is_number || word.said & COUNTS != 0)
-                && !self.options.known.is_some_and(|known| known.has(word.reference))
-        })
+        let hit = *hit;
+        self.keys.words(hit.value).iter().map(Posted::of).filter(move |word| self.is_word(&hit, word))
     }
 
-    /// The names: where each stands.
+    /// Whether a word of a hit's key is told.
     #[inline]
-    pub(crate) fn names(self, hit: &Hit) -> impl Iterator<Item = u32> + use<'a> {
-        // in kana alone all spellings of a name would be names of everything
-        let script = hit.script.kana();
+    pub(crate) fn is_word(self, hit: &Hit, word: &Posted) -> bool {
+        (hit.classes == u64::MAX || self.keys.is_of(word.said, hit.classes))
+            && (!self.is_number || word.said & COUNTS != 0)
+            && !self.options.known.is_some_and(|known| known.has(word.reference))
+    }
+
+    /// The names of a hit's key, as [`Keys::names`] has them.
+    #[inline]
+    pub(crate) fn names(self, hit: &Hit) -> (Option<u32>, &'a [[u8; 4]]) {
         let are_told = self.options.names && !self.is_number && hit.chain.is_none();
-        let names = are_told.then(|| self.keys.names(hit.value)).into_iter().flatten();
-        let names = names.filter(move |name| name >> NAME_SCRIPT_SHIFT == 0 || name >> NAME_SCRIPT_SHIFT == script);
-        names.map(|name| name & NAME_PLACE)
+        if are_told { self.keys.names(hit.value) } else { (None, &[]) }
+    }
+
+    /// Where a name of a hit's key stands, if it is told.
+    #[inline]
+    pub(crate) fn name(hit: &Hit, name: u32) -> Option<u32> {
+        // in kana alone all spellings of a name would be names of everything
+        let script = name >> NAME_SCRIPT_SHIFT;
+        (script == 0 || script == hit.script.kana()).then_some(name & NAME_PLACE)
+    }
+
+    /// Whether a hit has a name that is told.
+    pub(crate) fn has_names(self, hit: &Hit) -> bool {
+        let (one, names) = self.names(hit);
+        let mut names = one.into_iter().chain(names.iter().map(|name| u32::from_le_bytes(*name)));
+        names.any(|name| Told::name(hit, name).is_some())
     }
 }

@@ -182,8 +182,8 @@ fn put_places(out: &mut Vec<u8>, places: &[u16]) {
 /// A name as it is written, with all that are written so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameRecord<'a> {
-    pub(crate) headword: &'a str,
-    readings: Cursor<'a>,
+    headword: &'a [u8],
+    named: Cursor<'a>,
 }
 
 /// One of them.
@@ -199,26 +199,34 @@ pub(crate) struct NamedRecord<'a> {
 impl<'a> NameRecord<'a> {
     pub(crate) fn read(names: &'a [u8], at: u32) -> Option<NameRecord<'a>> {
         let mut cursor = Cursor::new(names.get(at as usize..)?);
-        Some(NameRecord { headword: cursor.text()?, readings: Cursor::new(cursor.bytes()?) })
+        Some(NameRecord { headword: cursor.bytes()?, named: Cursor::new(cursor.bytes()?) })
     }
 
-    pub(crate) fn named(self) -> impl Iterator<Item = NamedRecord<'a>> {
-        let mut cursor = self.readings;
-        std::iter::from_fn(move || {
-            let has = cursor.byte()?;
-            let notes = cursor.numbers()?;
-            let reading = match has & (HIRAGANA | KATAKANA) {
-                0 => Kana::Text(cursor.text()?),
-                HIRAGANA => Kana::Bytes(cursor.bytes()?, FIRST_HIRAGANA),
-                _ => Kana::Bytes(cursor.bytes()?, FIRST_KATAKANA),
-            };
-            let glosses = if has & ROMANIZED != 0 { None } else { Some(Cursor::new(cursor.bytes()?)) };
-            Some(NamedRecord { reading, notes, glosses })
-        })
+    pub(crate) fn headword(self) -> &'a str {
+        std::str::from_utf8(self.headword).unwrap_or_default()
+    }
+
+    /// The next one, as [`NamedRecord::read`] reads it.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<&'a [u8]> {
+        self.named.bytes()
     }
 }
 
 impl<'a> NamedRecord<'a> {
+    pub(crate) fn read(named: &'a [u8]) -> Option<NamedRecord<'a>> {
+        let mut cursor = Cursor::new(named);
+        let has = cursor.byte()?;
+        let notes = cursor.numbers()?;
+        let reading = match has & (HIRAGANA | KATAKANA) {
+            0 => Kana::Text(cursor.text()?),
+            HIRAGANA => Kana::Bytes(cursor.bytes()?, FIRST_HIRAGANA),
+            _ => Kana::Bytes(cursor.bytes()?, FIRST_KATAKANA),
+        };
+        let glosses = if has & ROMANIZED != 0 { None } else { Some(Cursor::new(cursor.bytes()?)) };
+        Some(NamedRecord { reading, notes, glosses })
+    }
+
     /// The glosses, unless it is the reading in Latin letters.
     pub(crate) fn glosses(self) -> Option<impl Iterator<Item = &'a str>> {
         self.glosses.map(texts)
@@ -302,14 +310,15 @@ pub(crate) fn put_names(out: &mut Vec<u8>, names: &[Named<'_>]) {
             Some((has, bytes)) if !name.reading.is_empty() => (*has, &bytes[..]),
             _ => (0, name.reading.as_bytes()),
         };
-        part.push(has | bit(ROMANIZED, is_romanized));
-        put_numbers(&mut part, name.notes.iter().copied());
-        put_bytes(&mut part, reading);
+        let mut named = vec![has | bit(ROMANIZED, is_romanized)];
+        put_numbers(&mut named, name.notes.iter().copied());
+        put_bytes(&mut named, reading);
         if !is_romanized {
             let mut glosses = Vec::new();
             name.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
-            put_bytes(&mut part, &glosses);
+            put_bytes(&mut named, &glosses);
         }
+        put_bytes(&mut part, &named);
     }
     put_bytes(out, &part);
 }
