@@ -35,13 +35,14 @@ fn times(out: &mut String, figures: &Value) {
         out,
         "## A story\n\nMicroseconds, medians of rounds in turn: the first {} characters of a story, and all {} stories of {} characters. *times* is \
          against the ancestor's way with the standard library's hash, of words or of words and names. The ancestor's way has {} pairs of \
-         suffixes and makes {} look-ups for the story. JSON of the story: {} bytes.\n\n| | story | times | all stories | times | instructions, story |\n|---|---|---|---|---|---|\n",
+         suffixes and makes {} look-ups for the story. Both give each entry of each place, one by one, ours in order. JSON of the story: {} bytes, {} with each entry once.\n\n| | story | times | all stories | times | instructions, story |\n|---|---|---|---|---|---|\n",
         texts["one_chars"],
         texts["stories"],
         texts["stories_chars"],
         ancestor["suffix_rules"],
         ancestor["lookups_one"],
         figures["json_bytes_one"],
+        figures["json_once_bytes_one"],
     );
     let of = |name: &str| rows(&figures["times"]).find(|job| job["name"] == name).cloned().unwrap_or_default();
     for job in rows(&figures["times"]) {
@@ -53,7 +54,9 @@ fn times(out: &mut String, figures: &Value) {
             "ancestor with foldhash: words and names" => "ancestor-names",
             "ours: words" => "words",
             "ours: words and names" => "names",
+            "ours: words and names, only where they are" => "places",
             "ours: words and names, JSON written" => "json",
+            "ours: words and names, JSON written, each entry once" => "json-once",
             "ours: words and names, columns written" => "columns",
             _ => "",
         };

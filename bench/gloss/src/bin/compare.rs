@@ -176,8 +176,7 @@ fn compare(prepared: &Prepared, stories: &[String], one: &[String], rounds: usiz
         }
     }
     let mut jobs = Vec::new();
-    for ((which, name), one_us) in us.range((0, String::new())..(1, String::new())) {
-        debug_assert_eq!(*which, 0);
+    for ((_, name), one_us) in us.range((0, String::new())..(1, String::new())) {
         let stories_us = &us[&(1, name.clone())];
         jobs.push(json!({"name": name, "one_us": median(one_us), "stories_us": median(stories_us),
             "rounds_one_us": one_us, "rounds_stories_us": stories_us}));
@@ -187,7 +186,8 @@ fn compare(prepared: &Prepared, stories: &[String], one: &[String], rounds: usiz
         job.read(&mut reader, &dictionary, &one[0], &mut out)
     };
     figures.put("json_bytes_one", json!(out_bytes(Job::Json)));
-    figures.put("spans_one", json!({"words": out_bytes(Job::Words), "words_and_names": out_bytes(Job::Names)}));
+    figures.put("json_once_bytes_one", json!(out_bytes(Job::JsonOnce)));
+    figures.put("found_one", json!({"words": out_bytes(Job::Words), "words_and_names": out_bytes(Job::Names), "spans": out_bytes(Job::Places)}));
     figures.put("entries_one", entries(&dictionary, &one[0]));
     figures.put("times", json!(jobs));
     Ok(())
@@ -393,7 +393,8 @@ fn contention(of: &Of) -> Outcome<Value> {
     Ok(json!(all))
 }
 
-const COUNTED_JOBS: [&str; 7] = ["ancestor", "ancestor-names", "words", "names", "json", "columns", "stories"];
+const COUNTED_JOBS: [&str; 9] =
+    ["ancestor", "ancestor-names", "words", "names", "places", "json", "json-once", "columns", "stories"];
 
 fn once(of: &Of, job: &str, times: usize) -> Outcome {
     let prepared = Prepared::at(&of.made);
