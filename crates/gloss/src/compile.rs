@@ -316,7 +316,7 @@ impl Builder {
             }
             seen.insert((key.is_name, key.reference))
         });
-        let alphabet = Alphabet::of(&text);
+        let alphabet = Alphabet::of(&text)?;
         let (mut codes, mut values, mut postings) = (Vec::<u16>::new(), Vec::new(), Vec::<u32>::new());
         for same in self.keys.chunk_by(|a, b| of(a) == of(b)) {
             let from = codes.len();
@@ -489,18 +489,27 @@ pub(crate) fn folded(text: &str, out: &mut String) {
     }
 }
 
+/// The characters of all keys together: a code has 16 bits, and 0 is none. ENAMDICT and JMdict have some 7,000.
+const ALPHABET_CHARS_MAX: usize = u16::MAX as usize;
+
 /// The numbers of the keys' characters, from 1, the most frequent first, so that what stands together in the trie is small.
 struct Alphabet {
     codes: HashMap<char, u16>,
 }
 
 impl Alphabet {
-    fn of(text: &str) -> Alphabet {
+    fn of(text: &str) -> Result<Alphabet, Error> {
         let mut counts = HashMap::<char, u64>::new();
         text.chars().for_each(|c| *counts.entry(c).or_default() += 1);
         let mut chars: Vec<_> = counts.into_iter().collect();
+        if chars.len() > ALPHABET_CHARS_MAX {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("the entries are written with more than {ALPHABET_CHARS_MAX} different characters"),
+            ));
+        }
         chars.sort_unstable_by_key(|(c, count)| (u64::MAX - count, *c));
-        Alphabet { codes: chars.iter().zip(1..).map(|((c, _), code)| (*c, code)).collect() }
+        Ok(Alphabet { codes: chars.iter().zip(1..=u16::MAX).map(|((c, _), code)| (*c, code)).collect() })
     }
 
     fn code(&self, c: char) -> u16 {
@@ -518,5 +527,25 @@ impl Alphabet {
             out.extend(u32::from(*code).to_le_bytes());
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Characters that are folded into no other.
+    fn different(count: usize) -> String {
+        ('\u{20000}'..).take(count).collect()
+    }
+
+    #[test]
+    fn more_characters_than_codes_are_refused() {
+        let most = Alphabet::of(&different(ALPHABET_CHARS_MAX)).unwrap();
+        assert_eq!(most.codes.values().max(), Some(&u16::MAX));
+        for count in [ALPHABET_CHARS_MAX + 1, ALPHABET_CHARS_MAX + 2] {
+            let error = Alphabet::of(&different(count)).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        }
     }
 }
