@@ -2,9 +2,9 @@
 
 use crate::bytes::{put_bytes, put_number, put_numbers};
 use crate::endings::classes_of_entries;
-use crate::entry::{Entry, Reading};
+use crate::entry::{Entry, Reading, Sense};
 use crate::error::{Error, ErrorKind};
-use crate::file;
+use crate::file::{self, CODE_BYTES_MAX, SOURCE_TEXT_BYTES_MAX, SOURCES_MAX, TAG_WORDS_BYTES_MAX, TAGS_MAX};
 use crate::fold::{Script, fold, is_katakana, voiced};
 use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
@@ -28,6 +28,7 @@ pub(crate) const FREQUENCY_SHIFT: u32 = 16;
 pub(crate) const FREQUENCY_BITS: u32 = 0x1ff;
 /// Its kind: which classes it has. Many words are of one kind.
 pub(crate) const KIND: u32 = 0x7fff;
+pub(crate) const KINDS_MAX: usize = KIND as usize + 1;
 /// It counts as a counter or a unit does, and not as any suffix: 三人 is にん before じん.
 pub(crate) const COUNTER: u32 = 1 << 15;
 /// As what of its entry's forms a key's word is told: a headword's place, and above it a reading's, or none.
@@ -52,6 +53,8 @@ pub struct Builder {
     names: Vec<NameRow>,
     name_text: String,
     name_notes: Vec<u32>,
+    /// What the names take while they are compiled, about.
+    name_bytes: usize,
     sources: Vec<(String, String, u64)>,
     levels: HashMap<String, Vec<(Option<String>, u8)>>,
     bands: HashMap<String, u8>,
@@ -101,7 +104,7 @@ struct NameRow {
 }
 
 /// So many words are as frequent as each other, in JMdict's bands; and so many bands there are.
-const BAND: u32 = 500;
+pub(crate) const BAND_WORDS: u32 = 500;
 const BAND_MAX: u32 = 60;
 /// Where a word is among the bands of which its source does not say it, and by how many a word with one more meaning is likelier.
 const BAND_UNKNOWN: u8 = 63;
@@ -117,6 +120,11 @@ const UNITS: &str = "円:えん 分:ふん 秒 時間 時限 週間 世紀 世�
     センチメートル ミリ ミリメートル ヘクタール リットル ミリリットル デシリットル インチ フィート ヤード マイル オンス ガロン バレル \
     カロリー キロカロリー ワット ボルト アンペア ヘルツ デシベル ヘクトパスカル バイト キロバイト メガバイト ギガバイト テラバイト ビット \
     ギガ メガ ノット カラット";
+
+/// Of a name, each way to write it with each reading and each sense; ENAMDICT has up to 8.
+const NAME_ROWS_MAX: usize = 4096;
+/// What names may take while they are compiled, 64 bytes and its texts each; those of ENAMDICT take 90 MB.
+const NAMES_BYTES_MAX: usize = 256 << 20;
 
 /// Stands between the glosses of a name, none of which has it.
 const BETWEEN: char = '\n';
@@ -147,14 +155,19 @@ impl Builder {
     /// Says how frequent words are of which their source does not, before they are added.
     pub fn frequencies(&mut self, frequencies: &[Frequency]) {
         for Frequency { word, rank, .. } in frequencies {
-            let band = (rank.saturating_sub(1) / BAND + 1).min(BAND_MAX) as u8;
+            let band = (rank.saturating_sub(1) / BAND_WORDS + 1).min(BAND_MAX) as u8;
             self.bands.entry(word.clone()).or_insert(band);
         }
     }
 
-    /// Adds an entry.
+    /// Adds an entry. Fails where it is larger than any that a dictionary has, or all are together.
     pub fn add(&mut self, entry: &Entry) -> Result<(), Error> {
-        if entry.is_name { self.add_name(entry) } else { self.add_word(entry) }
+        let of_headwords = entry.headwords.iter().flat_map(|form| &form.marks);
+        let of_forms = of_headwords.chain(entry.readings.iter().flat_map(|form| &form.marks));
+        let of_senses = entry.senses.iter().flat_map(|sense| sense.parts_of_speech.iter().chain(&sense.notes));
+        of_forms.chain(of_senses).try_for_each(|code| short(code, "code", CODE_BYTES_MAX))?;
+        if entry.is_name { self.add_name(entry) } else { self.add_word(entry) }?;
+        few(self.tags.codes.len(), "codes", TAGS_MAX)
     }
 
     fn add_word(&mut self, entry: &Entry) -> Result<(), Error> {
@@ -180,9 +193,7 @@ impl Builder {
         }
         let kinds = self.kinds.len() as u32;
         let mut said = *self.kinds.entry(classes).or_insert(kinds);
-        if said > KIND {
-            return Err(Error::new(ErrorKind::TooLarge, "there are more than 32,768 kinds of words"));
-        }
+        few(self.kinds.len(), "kinds of words", KINDS_MAX)?;
         let is_counter = parts().any(|part| part == "ctr") || is_unit(entry);
         let may_count = is_counter || parts().any(|part| matches!(part, "suf" | "n-suf"));
         if is_counter {
@@ -267,6 +278,18 @@ impl Builder {
     }
 
     fn add_name(&mut self, entry: &Entry) -> Result<(), Error> {
+        let rows = name_rows(entry)?;
+        let bytes_of_sense = |sense: &Sense| -> usize {
+            let glosses: usize = sense.glosses.iter().map(|gloss| gloss.len() + size_of::<&str>()).sum();
+            glosses + size_of_val(&*sense.notes)
+        };
+        let bytes_of_senses: usize = entry.senses.iter().map(bytes_of_sense).sum();
+        let bytes_of_row = |&(headword, reading): &(Option<usize>, usize)| {
+            let forms = headword.map_or(0, |at| entry.headwords[at].text.len()) + entry.readings[reading].text.len();
+            entry.senses.len() * (size_of::<NameRow>() + forms) + bytes_of_senses
+        };
+        self.name_bytes = rows.iter().map(bytes_of_row).fold(self.name_bytes, usize::saturating_add);
+        few(self.name_bytes, "bytes of names", NAMES_BYTES_MAX)?;
         let tags = &mut self.tags;
         let mut put = |text: &str| {
             let from = self.name_text.len();
@@ -274,7 +297,7 @@ impl Builder {
             from..self.name_text.len()
         };
         let headwords: Vec<_> = entry.headwords.iter().map(|form| put(&form.text)).collect();
-        let readings: Vec<_> = entry.readings.iter().map(|form| (put(&form.text), &form.of)).collect();
+        let readings: Vec<_> = entry.readings.iter().map(|form| put(&form.text)).collect();
         for sense in &entry.senses {
             let from = self.name_notes.len();
             let codes = sense.notes.iter().chain(&sense.parts_of_speech);
@@ -283,17 +306,11 @@ impl Builder {
             let mut glosses = sense.glosses.join("\n");
             glosses.retain(|c| c == BETWEEN || !c.is_control());
             let glosses = put(&glosses);
-            for (reading, of) in &readings {
-                let row =
-                    |headword, reading| NameRow { headword, reading, notes: notes.clone(), glosses: glosses.clone() };
-                if headwords.is_empty() {
-                    self.names.push(row(reading.clone(), 0..0));
-                }
-                for (at, headword) in headwords.iter().enumerate() {
-                    if of.is_empty() || of.contains(&(at as u16)) {
-                        self.names.push(row(headword.clone(), reading.clone()));
-                    }
-                }
+            for (headword, reading) in &rows {
+                let reading = readings[*reading].clone();
+                let (headword, reading) =
+                    headword.map_or((reading.clone(), 0..0), |at| (headwords[at].clone(), reading));
+                self.names.push(NameRow { headword, reading, notes: notes.clone(), glosses: glosses.clone() });
             }
         }
         place(self.name_text.len()).map(|_| ())
@@ -301,6 +318,7 @@ impl Builder {
 
     /// The file.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
+        self.check_described()?;
         let names = self.put_names()?;
         let text = std::mem::take(&mut self.text);
         let of = |key: &Key| &text[key.text.clone()];
@@ -359,6 +377,21 @@ impl Builder {
             return Err(failed(cause));
         }
         Ok(bytes.len())
+    }
+
+    /// What the file says of itself has to be such that it is opened.
+    fn check_described(&self) -> Result<(), Error> {
+        few(self.sources.len(), "sources", SOURCES_MAX)?;
+        for (title, created, _) in &self.sources {
+            short(title, "source's title", SOURCE_TEXT_BYTES_MAX)?;
+            short(created, "source's date", SOURCE_TEXT_BYTES_MAX)?;
+        }
+        few(self.tags.codes.len(), "codes", TAGS_MAX)?;
+        for (code, words) in &self.tags.codes {
+            short(code, "code", CODE_BYTES_MAX)?;
+            short(words, "code's meaning", TAG_WORDS_BYTES_MAX)?;
+        }
+        Ok(())
     }
 
     fn put_names(&mut self) -> Result<Vec<u8>, Error> {
@@ -420,6 +453,34 @@ impl Builder {
         }
         out
     }
+}
+
+/// Which headwords a name is read with, each by its place with a reading's; none where it is written in kana alone.
+fn name_rows(entry: &Entry) -> Result<Vec<(Option<usize>, usize)>, Error> {
+    let mut rows = Vec::new();
+    for (reading, form) in entry.readings.iter().enumerate() {
+        if entry.headwords.is_empty() {
+            rows.push((None, reading));
+        }
+        let is_read = |headword: &usize| form.of.is_empty() || form.of.iter().any(|of| usize::from(*of) == *headword);
+        rows.extend((0..entry.headwords.len()).filter(is_read).map(|headword| (Some(headword), reading)));
+        few(rows.len() * entry.senses.len(), "ways to write, read and mean a name", NAME_ROWS_MAX)?;
+    }
+    Ok(rows)
+}
+
+fn few(count: usize, what: &str, max: usize) -> Result<(), Error> {
+    if count > max {
+        return Err(Error::new(ErrorKind::TooLarge, format!("there are more than {max} {what}")));
+    }
+    Ok(())
+}
+
+fn short(text: &str, what: &str, bytes_max: usize) -> Result<(), Error> {
+    if text.len() > bytes_max {
+        return Err(Error::new(ErrorKind::TooLarge, format!("a {what} has more than {bytes_max} bytes: {text:.20}…")));
+    }
+    Ok(())
 }
 
 fn is_unit(entry: &Entry) -> bool {
@@ -502,12 +563,7 @@ impl Alphabet {
         let mut counts = HashMap::<char, u64>::new();
         text.chars().for_each(|c| *counts.entry(c).or_default() += 1);
         let mut chars: Vec<_> = counts.into_iter().collect();
-        if chars.len() > ALPHABET_CHARS_MAX {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!("the entries are written with more than {ALPHABET_CHARS_MAX} different characters"),
-            ));
-        }
+        few(chars.len(), "characters of which entries are made", ALPHABET_CHARS_MAX)?;
         chars.sort_unstable_by_key(|(c, count)| (u64::MAX - count, *c));
         Ok(Alphabet { codes: chars.iter().zip(1..=u16::MAX).map(|((c, _), code)| (*c, code)).collect() })
     }
@@ -533,6 +589,102 @@ impl Alphabet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::{Headword, Reading};
+
+    fn entry(headwords: usize, readings: usize, senses: usize) -> Entry {
+        let kana: Vec<char> = ('あ'..='お').collect();
+        let text = |at: usize| -> String { [kana[at / 25 % 5], kana[at / 5 % 5], kana[at % 5]].iter().collect() };
+        let sense = |at: usize| Sense { glosses: vec![at.to_string()], ..Sense::default() };
+        Entry {
+            headwords: (0..headwords)
+                .map(|at| Headword { text: format!("{}猫", text(at)), ..Headword::default() })
+                .collect(),
+            readings: (0..readings).map(|at| Reading { text: text(at), ..Reading::default() }).collect(),
+            senses: (0..senses).map(sense).collect(),
+            ..Entry::default()
+        }
+    }
+
+    fn name(headwords: usize, readings: usize, senses: usize) -> Entry {
+        Entry { is_name: true, ..entry(headwords, readings, senses) }
+    }
+
+    fn too_large(made: Result<impl Sized, Error>) -> String {
+        let error = made.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_name_of_many_ways_to_write_read_and_mean_it_is_refused() {
+        let mut builder = Builder::new();
+        builder.add(&name(16, 16, 16)).unwrap();
+        builder.add(&name(0, 64, 64)).unwrap();
+        for (headwords, readings, senses) in [(16, 16, 17), (17, 16, 16), (0, 64, 65), (100, 100, 100)] {
+            too_large(builder.add(&name(headwords, readings, senses)));
+        }
+        // of a reading only what is read so counts
+        let mut restricted = name(100, 100, 40);
+        restricted.readings.iter_mut().zip(0..).for_each(|(reading, at)| reading.of = vec![at; 1000]);
+        builder.add(&restricted).unwrap();
+        assert_eq!(builder.names.len(), 4096 + 4096 + 4000);
+    }
+
+    #[test]
+    fn names_are_bounded_together() {
+        let mut long = name(16, 16, 1);
+        long.senses[0].glosses = vec!["a".repeat(100_000)];
+        let mut builder = Builder::new();
+        let added = (0..100).take_while(|_| builder.add(&long).is_ok()).count();
+        assert_eq!(added, 10, "each has 256 times 100,000 bytes");
+        assert!(too_large(builder.add(&long)).contains("bytes of names"));
+        assert!(builder.name_text.len() < 2_000_000);
+    }
+
+    #[test]
+    fn what_could_not_be_opened_is_not_built() {
+        let coded = |code: String| {
+            let mut entry = entry(0, 1, 1);
+            entry.senses[0].notes.push(code);
+            entry
+        };
+        let mut builder = Builder::new();
+        builder.add(&coded("a".repeat(CODE_BYTES_MAX))).unwrap();
+        too_large(builder.add(&coded("a".repeat(CODE_BYTES_MAX + 1))));
+        (1..TAGS_MAX).for_each(|number| builder.add(&coded(number.to_string())).unwrap());
+        too_large(builder.add(&coded("one more".to_owned())));
+
+        let source = |title: usize, words: usize| Source {
+            format: crate::source::Format::Edict,
+            title: "t".repeat(title),
+            created: None,
+            entries: 1,
+            tags: vec![("n".to_owned(), "w".repeat(words))],
+            languages: Vec::new(),
+        };
+        let built = |count: usize, title: usize, words: usize| {
+            let mut builder = Builder::new();
+            (0..count).for_each(|_| builder.source(&source(title, words)));
+            builder.finish()
+        };
+        let most = built(SOURCES_MAX, SOURCE_TEXT_BYTES_MAX, TAG_WORDS_BYTES_MAX).unwrap();
+        assert_eq!(crate::Dictionary::from_bytes(most).unwrap().sources().len(), SOURCES_MAX);
+        too_large(built(SOURCES_MAX + 1, 1, 1));
+        too_large(built(1, SOURCE_TEXT_BYTES_MAX + 1, 1));
+        too_large(built(1, 1, TAG_WORDS_BYTES_MAX + 1));
+    }
+
+    #[test]
+    fn a_key_that_is_too_long_is_left_out() {
+        let mut builder = Builder::new();
+        for chars in [KEY_CHARS_MAX, KEY_CHARS_MAX + 1] {
+            let mut long = entry(0, 1, 1);
+            long.readings[0].text = "あ".repeat(chars);
+            builder.add(&long).unwrap();
+        }
+        let lengths: Vec<_> = builder.keys.iter().map(|key| builder.text[key.text.clone()].chars().count()).collect();
+        assert_eq!(lengths, [KEY_CHARS_MAX]);
+    }
 
     /// Characters that are folded into no other.
     fn different(count: usize) -> String {
@@ -544,8 +696,7 @@ mod tests {
         let most = Alphabet::of(&different(ALPHABET_CHARS_MAX)).unwrap();
         assert_eq!(most.codes.values().max(), Some(&u16::MAX));
         for count in [ALPHABET_CHARS_MAX + 1, ALPHABET_CHARS_MAX + 2] {
-            let error = Alphabet::of(&different(count)).err().unwrap();
-            assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+            too_large(Alphabet::of(&different(count)));
         }
     }
 }

@@ -4,6 +4,14 @@ use crate::error::{Error, ErrorKind};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// What is copied when a file is opened is bounded: the sources and their texts, and the codes and what they mean.
+/// JMdict has 250 codes of up to 12 bytes, each said in up to 100.
+pub(crate) const SOURCES_MAX: usize = 64;
+pub(crate) const SOURCE_TEXT_BYTES_MAX: usize = 1024;
+pub(crate) const TAGS_MAX: usize = 4096;
+pub(crate) const CODE_BYTES_MAX: usize = 64;
+pub(crate) const TAG_WORDS_BYTES_MAX: usize = 1024;
+
 const MAGIC: &[u8; 16] = b"thalweg gloss\n\0\0";
 /// The version of the layout; a file of another one is refused.
 pub(crate) const VERSION: u32 = 2;
@@ -118,6 +126,6 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn refused(why: &str) -> Error {
+pub(crate) fn refused(why: &str) -> Error {
     Error::new(ErrorKind::Refused, why)
 }

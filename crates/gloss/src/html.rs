@@ -1,5 +1,6 @@
 //! What was found, as HTML: the text with a mark at each place where something begins, and each entry once.
 
+use crate::compile::BAND_WORDS;
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
 use crate::ids::{WordId, WordIds};
@@ -212,9 +213,6 @@ fn thousands(number: u32) -> String {
         (thousands, rest) => format!("{thousands},{rest:03}"),
     }
 }
-
-/// So many words are in each band of frequencies.
-const BAND_WORDS: u32 = 500;
 
 fn sense(out: &mut Vec<u8>, sense: Sense<'_>, with_parts: bool) {
     put(out, "<li>");

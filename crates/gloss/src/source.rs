@@ -54,6 +54,8 @@ pub struct Source {
     /// Its codes, each with what it says in words: the entities that JMdict declares; for EDICT and ENAMDICT, which declare none, all that
     /// we know.
     pub tags: Vec<(String, String)>,
+    /// The languages that its glosses are in, by their codes, the first sixteen of them.
+    pub languages: Vec<String>,
 }
 
 /// Takes the entries of a source, in its order.
@@ -71,10 +73,15 @@ const ENTRY_SENSES_MAX: usize = 1024;
 /// Parts of speech of an entry; JMdict has up to 6.
 const ENTRY_CODES_MAX: usize = 64;
 
+/// Languages that are told of a source, and the length of a code; JMdict has nine of three letters.
+const LANGUAGES_MAX: usize = 16;
+const LANGUAGE_BYTES_MAX: usize = 16;
+
 /// Reads a source: JMdict or JMnedict (XML), EDICT, EDICT2 or ENAMDICT, in UTF-8 or EUC-JP, compressed by gzip or not.
 ///
 /// Glosses are kept in one language, by its code in ISO 639-2 as JMdict writes it (`eng`, `ger`); a sense without one in it is left out,
-/// and so is an entry without such a sense. EDICT and ENAMDICT are in English only, whatever is asked for. References to other entries
+/// and so is an entry without such a sense. EDICT and ENAMDICT are in English only, whatever is asked for, and names of JMnedict of
+/// which no language is said are the same in all. References to other entries
 /// and the languages from which words come are not kept.
 ///
 /// # Errors

@@ -102,6 +102,12 @@ fn another_language_has_any_part_of_speech_of_the_entry() {
     assert_eq!((cat.number, parts(&cat.senses[0])), (1_000_003, vec!["n"]));
     let (source, _) = in_language(JMDICT, "tlh").expect("it is whole");
     assert_eq!(source.entries, 0);
+    assert_eq!(source.languages, ["eng", "ger", "dut"], "so that it can be said which it has");
+    let many: String = (0..100).map(|number| format!("<gloss xml:lang=\"{number}\">a</gloss>")).collect();
+    let (source, _) = all_of(JMDICT.replacen("<gloss>", &format!("{many}<gloss>"), 1)).expect("it is whole");
+    assert_eq!(source.languages.len(), 16);
+    // what a name is in Latin letters is of no language
+    assert_eq!(in_language(JMNEDICT, "ger").expect("it is whole"), all_of(JMNEDICT).expect("it is whole"));
 }
 
 #[test]
@@ -292,6 +298,43 @@ fn entities_are_no_bomb() {
     assert_eq!(error_of(text("&#x110000;")).0, ErrorKind::Malformed);
     let deep = JMDICT.replace("to walk", &"<b>".repeat(50_000));
     assert_eq!(error_of(deep).0, ErrorKind::Malformed);
+    let deep = |more: usize| JMDICT.replace("to walk", &format!("{}to{}", "<b>".repeat(more), "</b>".repeat(more)));
+    assert!(all_of(deep(12)).is_ok());
+    assert_eq!(error_of(deep(13)).0, ErrorKind::Malformed);
+}
+
+#[test]
+fn entities_are_bounded_and_so_is_how_often_they_are_named() {
+    let declared =
+        |count: usize| -> String { (0..count).map(|number| format!("<!ENTITY e{number} \"\">\n")).collect() };
+    let text = |count: usize| JMDICT.replacen("<!ENTITY", &format!("{}<!ENTITY", declared(count)), 1);
+    assert!(all_of(text(4_000)).is_ok());
+    assert_eq!(error_of(text(4_096)).0, ErrorKind::TooLarge);
+    // each is looked up, though it says nothing
+    let named = |count: usize| text(4_000).replace("to walk", &format!("to{}", "&e3999;".repeat(count)));
+    assert!(all_of(named(60_000)).is_ok());
+    assert_eq!(error_of(named(70_000)).0, ErrorKind::TooLarge);
+    for long in [format!("<!ENTITY {} \"\">", "e".repeat(65)), format!("<!ENTITY e \"{}\">", "e".repeat(1_025))] {
+        assert_eq!(error_of(JMDICT.replacen("<!ENTITY", &format!("{long}\n<!ENTITY"), 1)).0, ErrorKind::TooLarge);
+    }
+}
+
+#[test]
+fn a_code_is_short() {
+    // it is that of each sense behind it, too
+    let coded = |bytes: usize| JMDICT.replacen("<pos>&v5k;", &format!("<pos>{}", "v".repeat(bytes)), 1);
+    assert!(all_of(coded(64)).is_ok());
+    assert_eq!(error_of(coded(65)).0, ErrorKind::TooLarge);
+}
+
+#[test]
+fn a_carriage_return_alone_ends_no_line() {
+    for text in [EDICT, EDICT2, ENAMDICT] {
+        assert_eq!(error_of(text.replace('\n', "\r")), (ErrorKind::Malformed, Some(1)));
+    }
+    assert_eq!(error_of("猫 [ねこ] /(n) cat/\r犬 [いぬ] /(n) dog/\r"), (ErrorKind::Malformed, Some(1)));
+    let table = read_levels("word,reading,level\r日,ひ,N5\r".as_bytes());
+    assert_eq!(table.expect_err("it is one line").kind(), ErrorKind::Malformed);
 }
 
 #[test]
@@ -354,6 +397,9 @@ fn levels_are_read() {
     assert_eq!(kind("word,reading,level\n日,ひ,N6\n"), ErrorKind::Malformed);
     assert_eq!(kind("word,reading,level\n日,ひ,\"N5\n"), ErrorKind::Malformed);
     assert_eq!(kind(&format!("word,reading,level\n日,ひ,\"{}", "a\n".repeat(1_000_000))), ErrorKind::TooLarge);
+    let forms = |words: usize| format!("word,reading,level\n{},{},N5\n", "日/".repeat(words), "ひ/".repeat(1_000));
+    assert_eq!(read_levels(forms(1_000).as_bytes()).expect("it is whole").len(), 1_000_000);
+    assert_eq!(kind(&forms(1_001)), ErrorKind::TooLarge);
 }
 
 #[test]
@@ -373,6 +419,10 @@ fn frequencies_are_ranked() {
         let error = read_frequencies(broken.as_bytes()).expect_err("it is broken");
         assert_eq!((error.kind(), error.line()), (ErrorKind::Malformed, Some(line)), "{broken:?}");
     }
+    let many = "a\t1\n".repeat(2_000_001);
+    assert_eq!(read_frequencies(many[4..].as_bytes()).expect("it is whole").len(), 1);
+    let error = read_frequencies(many.as_bytes()).expect_err("it is too much");
+    assert_eq!((error.kind(), error.line()), (ErrorKind::TooLarge, Some(2_000_001)));
 }
 
 /// One of the samples with some of its bytes replaced.

@@ -10,7 +10,9 @@
 use super::codes::{self, Kind};
 use super::jmdict::date_after;
 use super::text::Measured;
-use super::{ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, Format, Source, Taker, too_many};
+use super::{
+    DEFAULT_LANGUAGE, ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, Format, Source, Taker, too_many,
+};
 use crate::entry::{Headword, Priority, Reading, Sense};
 use std::io::Read;
 
@@ -64,7 +66,8 @@ pub(super) fn read<R: Read>(input: Measured<R>, format: Format, into: Taker) -> 
         Format::Edict | Format::JMdict | Format::JMnedict => "EDICT",
     };
     let tags = codes::tags(of_names);
-    let mut source = Source { format, title: title.to_owned(), created: None, entries: 0, tags };
+    let languages = vec![DEFAULT_LANGUAGE.to_owned()];
+    let mut source = Source { format, title: title.to_owned(), created: None, entries: 0, tags, languages };
     input.each_line(&mut |line| {
         if line.trim().is_empty() {
             return Ok(());

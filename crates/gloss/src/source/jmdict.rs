@@ -6,11 +6,15 @@
 use super::recognise::unrecognised;
 use super::text::Measured;
 use super::{
-    DEFAULT_LANGUAGE, ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, Format, Source, Taker, too_many,
+    DEFAULT_LANGUAGE, ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, ErrorKind, Format,
+    LANGUAGE_BYTES_MAX, LANGUAGES_MAX, Source, Taker, too_many,
 };
 use crate::entry::{Headword, Priority, Reading, Sense};
+use crate::file::{CODE_BYTES_MAX, TAG_WORDS_BYTES_MAX};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
+use std::borrow::Cow;
+use std::collections::{HashMap, hash_map};
 use std::io::Read;
 
 /// Elements within one another; the formats have four.
@@ -53,7 +57,10 @@ struct Document<'l> {
     language: &'l str,
     format: Option<Format>,
     created: Option<String>,
+    /// The declared entities, and the place of each among them.
     tags: Vec<(String, String)>,
+    places: HashMap<String, usize>,
+    languages: Vec<String>,
     entries: u64,
     depth: usize,
     /// The element whose text is wanted, and how deep it is.
@@ -142,6 +149,8 @@ impl<'l> Document<'l> {
             format: None,
             created: None,
             tags: Vec::new(),
+            places: HashMap::new(),
+            languages: Vec::new(),
             entries: 0,
             depth: 0,
             field: None,
@@ -208,7 +217,7 @@ impl<'l> Document<'l> {
             (Some(draft), "sense" | "trans") => draft.sense = Some(SenseDraft::default()),
             (Some(_), _) if self.field.is_none() => {
                 if let Some(mut field) = Field::of(name) {
-                    if field == Field::Gloss && !is_in(element, self.language) {
+                    if field == Field::Gloss && !self.is_wanted(element) {
                         field = Field::GlossOfOthers;
                     }
                     self.field = Some((field, self.depth));
@@ -246,6 +255,20 @@ impl<'l> Document<'l> {
         Ok(())
     }
 
+    /// Whether a gloss is in the wanted language. A name of which no language is said is the same in all.
+    fn is_wanted(&mut self, element: &BytesStart) -> bool {
+        let said = language_of(element);
+        let is_of_all = said.is_none() && self.format == Some(Format::JMnedict);
+        let language = said.as_deref().unwrap_or(DEFAULT_LANGUAGE);
+        let is_new = self.languages.len() < LANGUAGES_MAX
+            && language.len() <= LANGUAGE_BYTES_MAX
+            && !self.languages.iter().any(|known| known == language);
+        if is_new {
+            self.languages.push(language.to_owned());
+        }
+        is_of_all || language == self.language
+    }
+
     fn push(&mut self, text: &str) -> Result<(), Error> {
         if self.field.is_some_and(|(field, _)| field != Field::GlossOfOthers) {
             self.text.push_str(text);
@@ -268,11 +291,12 @@ impl<'l> Document<'l> {
         } else if field.holds_codes() {
             self.text.push_str(name);
         } else {
-            let declared = self.tags.iter().find(|(code, _)| code == name);
+            let declared = self.places.get(name).and_then(|place| self.tags.get(*place));
             let Some((_, words)) = declared else {
                 return Err(Error::malformed(format!("the entity &{name:.40}; is not declared")));
             };
-            self.replaced_bytes += words.len();
+            // one that is empty is work, too
+            self.replaced_bytes += words.len() + 1;
             if self.replaced_bytes > REPLACED_BYTES_MAX {
                 return Err(too_many("bytes from entities", REPLACED_BYTES_MAX));
             }
@@ -292,10 +316,18 @@ impl<'l> Document<'l> {
                 return Err(Error::malformed(format!("the entity {code:.40} is not ended")));
             };
             if self.tags.len() == ENTITIES_MAX {
-                return Err(Error::malformed(format!("more than {ENTITIES_MAX} entities are declared")));
+                let message = format!("more than {ENTITIES_MAX} entities are declared");
+                return Err(Error::new(ErrorKind::TooLarge, message));
+            }
+            if code.len() > CODE_BYTES_MAX || words.len() > TAG_WORDS_BYTES_MAX {
+                let message = format!(
+                    "the entity {code:.40} has more than {CODE_BYTES_MAX} bytes, or its words more than {TAG_WORDS_BYTES_MAX}"
+                );
+                return Err(Error::new(ErrorKind::TooLarge, message));
             }
             // The first declaration holds, as XML has it; JMdict declares `ik` twice.
-            if !self.tags.iter().any(|(known, _)| known == code) {
+            if let hash_map::Entry::Vacant(place) = self.places.entry(code.to_owned()) {
+                place.insert(self.tags.len());
                 self.tags.push((code.to_owned(), words.to_owned()));
             }
         }
@@ -311,8 +343,8 @@ impl<'l> Document<'l> {
             Format::JMnedict => "JMnedict",
             Format::JMdict | Format::Edict | Format::Edict2 | Format::Enamdict => "JMdict",
         };
-        let Self { created, entries, tags, .. } = self;
-        Ok(Source { format, title: title.to_owned(), created, entries, tags })
+        let Self { created, entries, tags, languages, .. } = self;
+        Ok(Source { format, title: title.to_owned(), created, entries, tags, languages })
     }
 }
 
@@ -320,6 +352,10 @@ impl Draft {
     /// Takes the text of an element.
     fn set(&mut self, field: Field, text: &str) -> Result<(), Error> {
         let Self { entry, of, stated, sense, .. } = self;
+        if field.holds_codes() && text.len() > CODE_BYTES_MAX {
+            let message = format!("a code has more than {CODE_BYTES_MAX} bytes: {text:.20}…");
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
         match field {
             Field::Number => {
                 entry.number = text.parse().map_err(|_| Error::malformed("the entry's number is no number"))?;
@@ -413,13 +449,13 @@ impl Draft {
     }
 }
 
-/// Whether a gloss is in a language.
-fn is_in(element: &BytesStart, language: &str) -> bool {
+/// The language of a gloss, if it is said.
+fn language_of<'e>(element: &'e BytesStart) -> Option<Cow<'e, str>> {
     let named = element.attributes().with_checks(false).flatten().find(|attribute| {
         let key: &str = attribute.key.as_ref();
         key == "xml:lang"
     });
-    named.map_or(language == DEFAULT_LANGUAGE, |attribute| &*attribute.value == language)
+    named.map(|attribute| attribute.value)
 }
 
 fn last<T>(forms: &mut [T]) -> Result<&mut T, Error> {

@@ -18,12 +18,18 @@ pub(super) struct Measured<R> {
     inner: BufReader<R>,
     lines: u64,
     source_bytes: u64,
+    source_bytes_max: u64,
     unit_bytes: usize,
 }
 
 impl<R: Read> Measured<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { inner: BufReader::with_capacity(BUFFER_BYTES, input), lines: 0, source_bytes: 0, unit_bytes: 0 }
+        Self::up_to(SOURCE_BYTES_MAX, input)
+    }
+
+    fn up_to(source_bytes_max: u64, input: R) -> Self {
+        let inner = BufReader::with_capacity(BUFFER_BYTES, input);
+        Self { inner, lines: 0, source_bytes: 0, source_bytes_max, unit_bytes: 0 }
     }
 
     /// What is read from here on is another unit.
@@ -48,7 +54,12 @@ impl<R: Read> Measured<R> {
                 return Ok(());
             }
             let text = std::str::from_utf8(&line).map_err(|error| Error::of_io(wrong_encoding(error)).at(number))?;
-            each(text.trim_end_matches(['\r', '\n'])).map_err(|error| error.at(number))?;
+            let text = text.trim_end_matches(['\r', '\n']);
+            if text.contains('\r') {
+                let message = "a carriage return stands within the line: lines end in LF or CR LF";
+                return Err(Error::malformed(message).at(number));
+            }
+            each(text).map_err(|error| error.at(number))?;
         }
     }
 }
@@ -65,8 +76,8 @@ impl<R: Read> Read for Measured<R> {
 
 impl<R: Read> BufRead for Measured<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.source_bytes > SOURCE_BYTES_MAX {
-            return Err(too_large(format!("it has more than {SOURCE_BYTES_MAX} bytes")));
+        if self.source_bytes > self.source_bytes_max {
+            return Err(too_large(format!("it has more than {} bytes", self.source_bytes_max)));
         }
         if self.unit_bytes > UNIT_BYTES_MAX {
             return Err(too_large(format!("a line or an entry has more than {UNIT_BYTES_MAX} bytes")));
@@ -159,4 +170,27 @@ fn wrong_encoding(error: std::str::Utf8Error) -> io::Error {
 
 fn too_large(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_source_is_read_up_to_its_bound() {
+        let lines = "猫\n".repeat(100_000);
+        let read = |bytes_max: usize| {
+            let mut count = 0;
+            let read = Measured::up_to(bytes_max as u64, lines.as_bytes()).each_line(&mut |_| {
+                count += 1;
+                Ok(())
+            });
+            read.map(|()| count)
+        };
+        assert_eq!(read(lines.len()).unwrap(), 100_000);
+        let error = read(lines.len() / 2).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        assert!(error.to_string().contains("more than 200000 bytes"), "{error}");
+    }
 }
