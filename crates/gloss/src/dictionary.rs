@@ -2,15 +2,18 @@
 #![allow(unsafe_code)]
 
 use crate::bytes::Cursor;
-use crate::compile::{KIND, ONE_NAME};
+use crate::compile::{KIND, KINDS_MAX, ONE_NAME};
 use crate::endings::classes_of_entries;
 use crate::error::{Error, ErrorKind};
-use crate::file::{Layout, Part};
+use crate::file::{
+    CODE_BYTES_MAX, Layout, Part, SOURCE_TEXT_BYTES_MAX, SOURCES_MAX, TAG_WORDS_BYTES_MAX, TAGS_MAX, refused,
+};
 use crate::grammar::{Class, ENDING_CHARS_MAX, ENTRY_CLASSES_MAX, grammar};
 use crate::record::{NameRecord, WordRecord};
 use crate::trie::Trie;
 use memmap2::{Advice, Mmap};
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io;
 use std::path::Path;
 
 /// A compiled dictionary. It is shared by all threads, and its file by all processes that have it open; nothing of it is copied.
@@ -104,10 +107,14 @@ impl Dictionary {
     pub fn open(path: &Path) -> Result<Dictionary, Error> {
         let failed =
             |error| Error::new(ErrorKind::Input, format!("{} cannot be opened", path.display())).because(error);
+        // a pipe that nobody writes into would not even be opened
+        let is_file = |metadata: io::Result<Metadata>| match metadata.map_err(failed)?.is_file() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Refused, format!("{} is no file", path.display()))),
+        };
+        is_file(std::fs::metadata(path))?;
         let file = File::open(path).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Error::new(ErrorKind::Refused, format!("{} is no file", path.display())));
-        }
+        is_file(file.metadata())?;
         // SAFETY: the pages are only read, and each read is checked against the length that the mapping has. Who changes the file in
         // place meanwhile changes what is read, which is checked as what a damaged file says; who cuts it short ends the process, as with
         // any mapping, which is said above and why the build replaces files whole.
@@ -131,9 +138,12 @@ impl Dictionary {
         let bytes = file.bytes();
         let layout = Layout::read(bytes)?;
         let (sources, alone) = sources(layout.part(bytes, Part::Sources))?;
-        let tags = tags(layout.part(bytes, Part::Tags));
+        let tags = tags(layout.part(bytes, Part::Tags))?;
         let mut dictionary = Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new() };
         let (kinds, _) = dictionary.part(Part::Kinds).as_chunks();
+        if kinds.len() > KINDS_MAX {
+            return Err(refused(&format!("has more than {KINDS_MAX} kinds of words")));
+        }
         dictionary.kinds = kinds.iter().map(|classes| u64::from_le_bytes(*classes)).collect();
         dictionary.classes = dictionary.inflected(&alone);
         Ok(dictionary)
@@ -286,23 +296,38 @@ impl Storage {
 fn sources(part: &[u8]) -> Result<(Vec<Origin>, Vec<u32>), Error> {
     let mut cursor = Cursor::new(part);
     let classes = cursor.number().unwrap_or(0).min(ENTRY_CLASSES_MAX as u32);
-    let names: Vec<_> = (0..classes).map_while(|_| cursor.text()).collect();
-    if !names.iter().copied().eq(classes_of_entries().map(|class| class.name)) {
-        return Err(Error::new(ErrorKind::Refused, "was built with another grammar: build it again"));
+    let names: Vec<_> = (0..classes).map_while(|_| cursor.bytes()).collect();
+    if !names.iter().copied().eq(classes_of_entries().map(|class| class.name.as_bytes())) {
+        return Err(refused("was built with another grammar: build it again"));
     }
     let alone = cursor.numbers().map(|classes| classes.take(grammar().classes().len()).collect()).unwrap_or_default();
-    let source = || {
-        let (title, created) = (cursor.text()?, cursor.text()?);
-        Some(Origin { title: title.to_owned(), created: created.to_owned(), entries: cursor.number()? })
-    };
-    Ok((std::iter::from_fn(source).collect(), alone))
+    let mut sources = Vec::new();
+    while let (Some(title), Some(created), Some(entries)) = (cursor.bytes(), cursor.bytes(), cursor.number()) {
+        if sources.len() == SOURCES_MAX {
+            return Err(refused(&format!("has more than {SOURCES_MAX} sources")));
+        }
+        let text = |bytes| text_of(bytes, "source", SOURCE_TEXT_BYTES_MAX);
+        sources.push(Origin { title: text(title)?, created: text(created)?, entries });
+    }
+    Ok((sources, alone))
 }
 
-fn tags(part: &[u8]) -> Vec<Tag> {
-    let mut cursor = Cursor::new(part);
-    let tag = || {
-        let (code, words) = (cursor.text()?, cursor.text()?);
-        Some(Tag { code: code.to_owned(), words: words.to_owned() })
-    };
-    std::iter::from_fn(tag).collect()
+fn tags(part: &[u8]) -> Result<Vec<Tag>, Error> {
+    let (mut cursor, mut tags) = (Cursor::new(part), Vec::new());
+    while let (Some(code), Some(words)) = (cursor.bytes(), cursor.bytes()) {
+        if tags.len() == TAGS_MAX {
+            return Err(refused(&format!("has more than {TAGS_MAX} codes")));
+        }
+        let (code, words) = (text_of(code, "code", CODE_BYTES_MAX)?, text_of(words, "code", TAG_WORDS_BYTES_MAX)?);
+        tags.push(Tag { code, words });
+    }
+    Ok(tags)
+}
+
+/// A text that is copied; nothing where it is no text.
+fn text_of(bytes: &[u8], what: &str, bytes_max: usize) -> Result<String, Error> {
+    if bytes.len() > bytes_max {
+        return Err(refused(&format!("has a {what} that is said in more than {bytes_max} bytes")));
+    }
+    Ok(std::str::from_utf8(bytes).unwrap_or_default().to_owned())
 }
