@@ -1,4 +1,4 @@
-//! Puts what an application is served from into its program, so that its demo needs nothing beside it: `src/demo/files.rs` of each.
+//! Puts what an application is served from into its program, so that its demo needs nothing beside it: `served.rs`.
 
 use std::fs;
 use std::io;

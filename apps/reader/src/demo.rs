@@ -1,14 +1,15 @@
 //! The reader as a demo: all that is served in a folder of its own, and its stories in the database.
 //!
 //! ```text
-//!  files.rs: pages, schema and stories, of this program → a folder → migrations → load.rs: the stories
+//!  served.rs: pages, schema and stories, of this program → a folder → migrations → load.rs: the stories
 //! ```
 
-mod files;
 mod load;
+#[path = "../../served.rs"]
+mod served;
 
-pub use files::write;
 pub use load::{LoadError, load};
+pub use served::write;
 
 use std::path::Path;
 use thalweg_server::{Config, ConfigError, LogLevel, PagesBrowse, Sources};

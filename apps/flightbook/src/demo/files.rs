@@ -1,5 +1,8 @@
 //! What a flight book is served from, written to where the demo runs.
 
+#[path = "../../../served.rs"]
+mod served;
+
 use crate::sample::PILOTS;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -7,10 +10,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use thalweg_server::Secret;
 
-/// By their names in its folder (`build.rs`).
-const FILES: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/files.rs"));
-/// Of which nothing may be left that another version has written.
-const FOLDERS: [&str; 2] = ["pages", "schema"];
 /// What the pages of the demo have besides: the buttons of the sample pilots.
 const SAMPLES: (&str, &str) = ("pages/_parts/samples.html", include_str!("samples.html"));
 
@@ -20,17 +19,7 @@ const SAMPLES: (&str, &str) = ("pages/_parts/samples.html", include_str!("sample
 ///
 /// The folder cannot be written to.
 pub fn write(folder: &Path) -> io::Result<()> {
-    for name in FOLDERS {
-        match fs::remove_dir_all(folder.join(name)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    for (name, content) in FILES {
-        let path = folder.join(name);
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(path, content)?;
-    }
+    served::write(folder)?;
     let pilots: Vec<[&str; 2]> = PILOTS.iter().map(|pilot| [pilot.name, pilot.email]).collect();
     let (name, template) = SAMPLES;
     // a list of texts is written in templates as it is in Rust
@@ -63,16 +52,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_folder_is_in_the_program() {
-        let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
-        for name in [
-            "thalweg.conf",
-            "schema/001-flights.sql",
-            "pages/flights/[id].html",
-            "pages/static/vendor/leaflet/leaflet.js",
-        ] {
-            assert!(names.contains(&name), "{name} in {names:?}");
-        }
-        assert!(names.contains(&SAMPLES.0) && SAMPLES.1.contains("in PILOTS %}"));
+    fn the_buttons_of_the_sample_pilots_are_put_in_the_place_of_none() {
+        let names: Vec<&str> = served::FILES.iter().map(|(name, _)| *name).collect();
+        assert!(names.contains(&SAMPLES.0), "{} in {names:?}", SAMPLES.0);
+        assert!(SAMPLES.1.contains("in PILOTS %}"), "{}", SAMPLES.1);
     }
 }
