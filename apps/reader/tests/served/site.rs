@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
+use thalweg_gloss::Dictionary;
 use thalweg_reader::{demo, join, migrate};
 use thalweg_server::{Config, Server};
 use thalweg_testkit::{Client, Database, Response};
@@ -9,7 +10,7 @@ use tokio::sync::oneshot;
 
 const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A server on a database of its own, with the small dictionary.
+/// A server on a database of its own, with the small dictionary or another one.
 pub(crate) struct Site {
     pub(crate) database: Database,
     pub(crate) address: SocketAddr,
@@ -19,6 +20,10 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn start() -> Self {
+        Self::start_with(thalweg_gloss::small().unwrap())
+    }
+
+    pub(crate) fn start_with(dictionary: Dictionary) -> Self {
         let database = Database::new("");
         let file = format!("{FOLDER}/thalweg.conf");
         let config = Config {
@@ -37,7 +42,6 @@ impl Site {
                 for _ in 0..2 {
                     assert_eq!(demo::load(FOLDER.as_ref(), uri).await.unwrap(), 12);
                 }
-                let dictionary = thalweg_gloss::small().unwrap();
                 let server = join::join(Server::builder(config.clone()), &config, dictionary).start().await.unwrap();
                 server.loaded().await.unwrap();
                 told.send(server.local_addr().unwrap()).unwrap();
