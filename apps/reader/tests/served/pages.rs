@@ -88,5 +88,7 @@ fn a_text_of_ones_own_is_read_without_scripts_too() {
     assert!(page.contains("data-word=\"猫\""), "{page}");
     let long = site.page(&format!("/text?text={}", encoded(&"猫".repeat(3000))));
     assert!(long.contains("too long for an address") && !long.contains("class=\"g\""), "{long}");
+    let none = site.page(&format!("/text?text={}", encoded("。")));
+    assert!(none.contains("No word was found") && !page.contains("No word was found"), "{none}");
     assert_eq!(site.page("/text?text=").matches("class=\"g\"").count(), 0);
 }
