@@ -19,3 +19,13 @@ export function keepKnown(words) {
     // a browser that keeps nothing shows all words
   }
 }
+
+/**
+ * What two ways to write a word have in common: kana of both kinds and of both widths, letters of both sizes and widths. Old kanji are not
+ * taken for new ones, as they are where the dictionary is asked with a list of known words: their table is the dictionary's.
+ */
+export function folded(word) {
+  const one = word.trim().replace(/[～〜]/g, "ー").normalize("NFKC").toLowerCase();
+  const hiragana = one.replace(/[ァ-ヶヽヾ]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60));
+  return hiragana.replace(/[ゐヰ]/g, "い").replace(/[ゑヱ]/g, "え").replaceAll("〻", "々");
+}

@@ -17,7 +17,7 @@ function item(word) {
   button.className = "plain";
   button.lang = "en";
   button.textContent = "Show again";
-  button.setAttribute("aria-label", `Show ${word} again`);
+  button.setAttribute("aria-label", `Show again: ${word}`);
   button.addEventListener("click", () => {
     const words = knownWords();
     words.delete(word);
