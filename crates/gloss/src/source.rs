@@ -74,7 +74,7 @@ const ENTRY_SENSES_MAX: usize = 1024;
 const ENTRY_CODES_MAX: usize = 64;
 
 /// Languages that are told of a source, and the length of a code; JMdict has nine of three letters.
-const LANGUAGES_MAX: usize = 16;
+const LANGUAGES_TOLD_MAX: usize = 16;
 const LANGUAGE_BYTES_MAX: usize = 16;
 
 /// Reads a source: JMdict or JMnedict (XML), EDICT, EDICT2 or ENAMDICT, in UTF-8 or EUC-JP, compressed by gzip or not.

@@ -7,7 +7,7 @@ use super::recognise::unrecognised;
 use super::text::Measured;
 use super::{
     DEFAULT_LANGUAGE, ENTRY_CODES_MAX, ENTRY_FORMS_MAX, ENTRY_SENSES_MAX, Entry, Error, ErrorKind, Format,
-    LANGUAGE_BYTES_MAX, LANGUAGES_MAX, Source, Taker, too_many,
+    LANGUAGE_BYTES_MAX, LANGUAGES_TOLD_MAX, Source, Taker, too_many,
 };
 use crate::entry::{Headword, Priority, Reading, Sense};
 use crate::file::{CODE_BYTES_MAX, TAG_WORDS_BYTES_MAX};
@@ -260,7 +260,7 @@ impl<'l> Document<'l> {
         let said = language_of(element);
         let is_of_all = said.is_none() && self.format == Some(Format::JMnedict);
         let language = said.as_deref().unwrap_or(DEFAULT_LANGUAGE);
-        let is_new = self.languages.len() < LANGUAGES_MAX
+        let is_new = self.languages.len() < LANGUAGES_TOLD_MAX
             && language.len() <= LANGUAGE_BYTES_MAX
             && !self.languages.iter().any(|known| known == language);
         if is_new {
