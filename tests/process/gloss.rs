@@ -68,7 +68,7 @@ fn built(folder: &Folder) -> String {
     let (words, names) = (folder.file("words", WORDS), folder.file("names", NAMES));
     let (levels, out) = (folder.file("levels.csv", LEVELS), folder.path("built.dict"));
     let said = told(&["build", "--words", &words, "--names", &names, "--levels", &levels, "--out", &out], "");
-    assert!(said.contains("words: Edict2, 3 words\n") && said.contains("names: Enamdict, 1 names\n"), "{said}");
+    assert!(said.contains("words: Edict2, 3 words\n") && said.contains("names: Enamdict, 1 name\n"), "{said}");
     out
 }
 
@@ -113,6 +113,10 @@ fn a_dictionary_is_built_and_a_text_read_with_it() {
         html.starts_with("<!doctype html>") && html.contains("&lt;b") && html.contains("id=\"w1464530\""),
         "{html}"
     );
+    assert!(
+        html.contains("(2026-11-01); ENAMDICT") && html.contains("https://www.edrdg.org/edrdg/licence.html"),
+        "{html}"
+    );
     assert_eq!(told(&["text", "--dict", &dict, "--no-names", "-"], "田中").trim(), "[]");
     assert_eq!(told(&["text", "--dict", &dict, "-"], "").trim(), "[]");
 }
@@ -132,7 +136,93 @@ fn a_word_is_explained_step_by_step() {
     // no dictionary has it
     let text = told(&["explain", "ホゲりまくった"], "");
     assert!(text.contains("By the grammar alone") && text.contains("ホゲりまくる"), "{text}");
-    assert!(refused(&["explain", "xyz"], "").contains("nothing is known of xyz"));
+    let folder = Folder::new("explained");
+    let dict = built(&folder);
+    let small = refused(&["explain", "xyz"], "");
+    assert!(
+        small.contains("nothing is known of xyz; this is the small dictionary, and --dict takes another"),
+        "{small}"
+    );
+    assert!(refused(&["explain", "xyz", "--dict", &dict], "").ends_with("nothing is known of xyz\n"));
+    assert!(refused(&["explain", ""], "").contains("there is no word"));
+    // all of it is explained, though no span is all of it
+    let text = told(&["explain", "食べさせられていたのに"], "");
+    assert!(text.contains("past") && text.contains("のに") && !text.contains("By the grammar alone"), "{text}");
+    assert!(told(&["explain", "田中", "--dict", &dict], "").contains("田中 (たなか) [name]: Tanaka"));
+}
+
+#[test]
+fn a_list_of_known_words_is_bounded_and_says_what_is_of_no_use() {
+    let folder = Folder::new("known");
+    let dict = built(&folder);
+    let text = |list: &[u8]| {
+        let list = folder.file("list", list);
+        gloss(&["text", "--dict", &dict, "--format", "columns", "--known", &list, "-"], "日本語を食べる")
+    };
+    let output = text("\u{feff}日本語\n\n食べる\tto eat\n猫\n".as_bytes());
+    let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(!told.contains("日本語") && !told.contains("食べる"), "{told}");
+    assert!(said.ends_with("list: of 1 of 3 lines no entry was found\n"), "{said}");
+    assert_eq!(text("日本語\n".as_bytes()).stderr, b"");
+    let output = text(&[b'\n'; (1 << 20) + 1]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("list: has more than 1048576 bytes"), "{said}");
+}
+
+#[test]
+fn a_build_writes_its_file_whoever_hears_of_it() {
+    let folder = Folder::new("unheard");
+    let (words, out) = (folder.file("words", WORDS), folder.path("out.dict"));
+    let build = ["gloss", "build", "--words", &words, "--out", &out];
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (nobody, closed) = std::io::pipe().unwrap();
+    drop(nobody);
+    for stdout in [Stdio::from(full), Stdio::from(closed)] {
+        let _ = std::fs::remove_file(&out);
+        let output = Program::command(&build, &[]).stdout(stdout).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(told(&["text", "--dict", &out, "-"], "日本語").contains("日本語"));
+    }
+}
+
+const JMDICT: &str = "<JMdict><entry><ent_seq>1</ent_seq><r_ele><reb>ねこ</reb></r_ele><sense><pos>n</pos>\
+    <gloss>cat</gloss><gloss xml:lang=\"ger\">Katze</gloss></sense></entry></JMdict>\n";
+
+#[test]
+fn a_source_of_which_nothing_is_taken_is_refused() {
+    let folder = Folder::new("languages");
+    let dict = built(&folder);
+    let before = std::fs::read(&dict).unwrap();
+    let words = folder.file("jmdict.xml", JMDICT);
+    let error = refused(&["build", "--words", &words, "--language", "deu", "--out", &dict], "");
+    assert!(error.contains("jmdict.xml: no gloss is in \"deu\"; there are eng, ger"), "{error}");
+    let title = folder.file("title", WORDS.lines().next().unwrap());
+    assert!(refused(&["build", "--words", &title, "--out", &dict], "").contains("title: has no entry"));
+    let (edict, again) = (folder.file("edict", WORDS), folder.file("again", WORDS));
+    let error = refused(&["build", "--words", &edict, "--words", &again, "--out", &dict], "");
+    assert!(error.contains("again: is the same as") && error.contains("edict"), "{error}");
+    assert_eq!(std::fs::read(&dict).unwrap(), before, "what was there is there still");
+    let german = folder.path("german");
+    told(&["build", "--words", &words, "--language", "ger", "--out", &german], "");
+    assert!(told(&["explain", "ねこ", "--dict", &german], "").contains("Katze"));
+}
+
+#[test]
+fn where_a_dictionary_is_written_is_looked_at_first() {
+    let folder = Folder::new("target");
+    let (words, nowhere) = (folder.file("words", WORDS), folder.path("nowhere/out.dict"));
+    let fifo = folder.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let here = folder.0.display().to_string();
+    for out in ["/dev/null", &fifo, &here, &nowhere, &words] {
+        let output = gloss(&["build", "--words", &words, "--out", out], "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(&format!("{out} cannot be written")), "{out}: {error}");
+        assert_eq!(output.stdout, b"", "nothing was read for it");
+    }
+    assert!(refused(&["fetch", "--out", &nowhere], "").contains("cannot be written"));
+    assert_eq!(std::fs::read(&words).unwrap(), WORDS.as_bytes());
+    assert!(refused(&["text", "--dict", &fifo, "-"], "").contains("is no file"));
 }
 
 #[test]
@@ -145,7 +235,11 @@ fn what_is_no_dictionary_and_no_text_is_refused() {
     assert!(refused(&["text", "--dict", &folder.0.display().to_string(), "-"], "").contains("is no file"));
     assert!(refused(&["text", "--dict", &dict, &nothing], "").contains("nothing"));
     let latin = folder.file("latin", b"caf\xe9");
-    assert!(refused(&["text", "--dict", &dict, &latin], "").contains("not UTF-8 at byte 3"));
+    let error = refused(&["text", "--dict", &dict, &latin], "");
+    assert!(error.contains("latin: ") && error.contains("not UTF-8 at byte 3"), "{error}");
+    let here = folder.0.display().to_string();
+    let error = refused(&["text", "--dict", &dict, &here], "");
+    assert!(error.contains(&format!("{here}: the text cannot be read")), "{error}");
     let names = folder.file("names", NAMES);
     assert!(refused(&["build", "--words", &names, "--out", &nothing], "").contains("give it with --names"));
     assert!(refused(&["build", "--words", &text, "--out", &nothing], "").contains("text: "));

@@ -9,12 +9,10 @@ use crate::fold::{Script, fold, is_katakana, voiced};
 use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
 use crate::source::{Frequency, Level, Source};
+use crate::target::Target;
 use crate::trie;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
 
 /// Of a posting's word, besides the number of its kind: it counts what a number stands before.
 pub(crate) const COUNTS: u32 = 1 << 30;
@@ -357,25 +355,10 @@ impl Builder {
         ]))
     }
 
-    /// Writes the file, whole or not at all: what had the name before is there until then, for those too who have it open. Returns how
-    /// many bytes it has.
-    pub fn write(self, path: &Path) -> Result<usize, Error> {
+    /// Writes the file, whole or not at all. Returns how many bytes it has.
+    pub fn write(self, target: &Target) -> Result<usize, Error> {
         let bytes = self.finish()?;
-        let failed =
-            |cause| Error::new(ErrorKind::Input, format!("{} cannot be written", path.display())).because(cause);
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        let new = path.with_file_name(name);
-        let written = File::create_new(&new).and_then(|mut file| {
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&new, path)
-        });
-        if let Err(cause) = written {
-            // what is left of it is nobody's
-            let _ = std::fs::remove_file(&new);
-            return Err(failed(cause));
-        }
+        target.write(&bytes)?;
         Ok(bytes.len())
     }
 

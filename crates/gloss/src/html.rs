@@ -1,6 +1,7 @@
 //! What was found, as HTML: the text with a mark at each place where something begins, and each entry once.
 
 use crate::compile::BAND_WORDS;
+use crate::dictionary::Dictionary;
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
 use crate::ids::{WordId, WordIds};
@@ -171,6 +172,33 @@ impl Html {
     }
 }
 
+/// Appends where the entries of a dictionary come from, and whose they are, which has to be said where they are shown.
+pub fn write_sources(out: &mut Vec<u8>, dictionary: &Dictionary) {
+    if dictionary.sources().is_empty() {
+        return;
+    }
+    put(out, "<footer>\n<p>Entries of ");
+    for (at, source) in dictionary.sources().iter().enumerate() {
+        element(out, if at > 0 { "; " } else { "" }, &source.title, "");
+        if !source.created.is_empty() {
+            element(out, " (", &source.created, ")");
+        }
+    }
+    put(out, ".</p>\n");
+    let is_of_group = |name: &&&str| dictionary.sources().iter().any(|source| source.title.starts_with(**name));
+    let of_group: Vec<_> = TITLES_OF_GROUP.iter().filter(is_of_group).copied().collect();
+    if !of_group.is_empty() {
+        element(out, "<p>", &of_group.join(" and "), RIGHTS_OF_GROUP);
+    }
+    put(out, "</footer>\n");
+}
+
+/// How the titles of the Electronic Dictionary Research and Development Group's dictionaries begin, and what has to be said of them.
+const TITLES_OF_GROUP: [&str; 4] = ["JMdict", "EDICT", "JMnedict", "ENAMDICT"];
+const RIGHTS_OF_GROUP: &str = ": the property of the <a href=\"https://www.edrdg.org/\">Electronic Dictionary Research and Development \
+    Group</a>, and used in conformance with the Group's <a href=\"https://www.edrdg.org/edrdg/licence.html\">licence</a> \
+    (<a href=\"https://creativecommons.org/licenses/by-sa/4.0/\">CC BY-SA 4.0</a>).</p>\n";
+
 /// By which words a script knows an entry.
 fn head(out: &mut Vec<u8>, headword: &str, reading: &str) {
     element(out, " data-word=\"", headword, "\"");
@@ -280,7 +308,7 @@ fn put_numbers(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, Dictionary, Entry, Headword, Options, Progress, Reader, Reading};
+    use crate::{Builder, Entry, Headword, Options, Progress, Reader, Reading};
 
     fn entry(number: u32, headwords: &[&str], reading: &str, part: &str, gloss: &str) -> Entry {
         let headword = |text: &&str| Headword { text: (*text).to_owned(), ..Headword::default() };
@@ -365,6 +393,34 @@ mod tests {
         assert!(!html.contains("<script") && !html.contains("<b>&") && !html.contains('\0'), "{html}");
         assert!(html.contains("Japanese &lt;b&gt;&amp;&quot;&#39;"), "{html}");
         assert_eq!(shown(&html), text.replace('\0', "\u{fffd}"));
+    }
+
+    #[test]
+    fn whose_the_entries_are_is_said() {
+        let told = |titles: &[&str]| {
+            let mut builder = Builder::new();
+            for title in titles {
+                let text = format!("？？？ /{title}/Created: 2026-11-01/\n");
+                builder.source(&crate::source::read(text.as_bytes(), "eng", &mut |_| Ok(())).unwrap());
+            }
+            let dictionary = Dictionary::from_bytes(builder.finish().unwrap()).unwrap();
+            let mut out = Vec::new();
+            write_sources(&mut out, &dictionary);
+            String::from_utf8(out).unwrap()
+        };
+        let html = told(&["EDICT, EDICT2 <b>", "ENAMDICT", "Mine"]);
+        assert!(
+            html.contains("EDICT, EDICT2 &lt;b&gt; (2026-11-01); ENAMDICT (2026-11-01); Mine (2026-11-01)."),
+            "{html}"
+        );
+        assert!(
+            html.contains("<p>EDICT and ENAMDICT: the property of the <a href=\"https://www.edrdg.org/\">"),
+            "{html}"
+        );
+        assert!(html.contains("https://www.edrdg.org/edrdg/licence.html"), "{html}");
+        let html = told(&["Mine"]);
+        assert!(html.contains("Mine") && !html.contains("edrdg"), "{html}");
+        assert_eq!(told(&[]), "");
     }
 
     #[test]
