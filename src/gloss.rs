@@ -42,7 +42,8 @@ pub(crate) struct Text {
     /// How it is printed
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// Words that are left out: one a line, in its dictionary form, as it is written or read; what stands behind a tab is a remark
+    /// Words that are left out: one a line, in its dictionary form, as it is written or read; what stands behind a tab is a remark;
+    /// at most 1 MiB
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     /// Tell each entry once in JSON, as HTML does: where it comes again it has only its id and its reasons

@@ -26,7 +26,9 @@ pub(crate) const FREQUENCY_SHIFT: u32 = 16;
 pub(crate) const FREQUENCY_BITS: u32 = 0x1ff;
 /// Its kind: which classes it has. Many words are of one kind.
 pub(crate) const KIND: u32 = 0x7fff;
-pub(crate) const KINDS_MAX: usize = KIND as usize + 1;
+/// Of which there are at most so many.
+pub(crate) const KINDS_MAX: usize = 32_768;
+const _: () = assert!(KINDS_MAX == KIND as usize + 1);
 /// It counts as a counter or a unit does, and not as any suffix: 三人 is にん before じん.
 pub(crate) const COUNTER: u32 = 1 << 15;
 /// As what of its entry's forms a key's word is told: a headword's place, and above it a reading's, or none.
@@ -122,7 +124,7 @@ const UNITS: &str = "円:えん 分:ふん 秒 時間 時限 週間 世紀 世�
 /// Of a name, each way to write it with each reading and each sense; ENAMDICT has up to 8.
 const NAME_ROWS_MAX: usize = 4096;
 /// What names may take while they are compiled, 64 bytes and its texts each; those of ENAMDICT take 90 MB.
-const NAMES_BYTES_MAX: usize = 256 << 20;
+const NAMES_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Stands between the glosses of a name, none of which has it.
 const BETWEEN: char = '\n';
@@ -534,7 +536,7 @@ pub(crate) fn folded(text: &str, out: &mut String) {
 }
 
 /// The characters of all keys together: a code has 16 bits, and 0 is none. ENAMDICT and JMdict have some 7,000.
-const ALPHABET_CHARS_MAX: usize = u16::MAX as usize;
+const ALPHABET_CHARS_MAX: usize = 65_535;
 
 /// The numbers of the keys' characters, from 1, the most frequent first, so that what stands together in the trie is small.
 struct Alphabet {

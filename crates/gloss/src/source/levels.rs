@@ -8,7 +8,7 @@ use std::io::Read;
 const LEVELS_MAX: usize = 1_000_000;
 
 /// A row, of which most is examples.
-const ROW_BYTES_MAX: usize = 1 << 20;
+const ROW_BYTES_MAX: usize = 1024 * 1024;
 
 /// A word with the level at which a learner of Japanese knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
