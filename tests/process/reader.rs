@@ -103,9 +103,11 @@ fn the_reader_takes_the_dictionary_that_it_is_given() {
     let mut refused = Program::start(&arguments(&directory, &["--dict", words]), &[]);
     refused.line("words.xml");
     assert_eq!(refused.wait().code(), Some(1));
-    let mut refused = Program::start(&["demo", "--dict", file], &[]);
-    refused.line("--dict is for the reader");
-    assert_eq!(refused.wait().code(), Some(1));
+    for of_the_reader in [&["demo", "--dict", file][..], &["demo", "--full"]] {
+        let mut refused = Program::start(of_the_reader, &[]);
+        refused.line("--dict and --full are for the reader");
+        assert_eq!(refused.wait().code(), Some(1));
+    }
 }
 
 const WORDS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>

@@ -139,12 +139,14 @@ impl Tally {
     }
 
     /// Does something whose copies are counted for nobody, wherever the thread was interrupted: its numbers are as they were then, so that one
-    /// that was being added to is added to as if nothing had been.
+    /// that was being added to is added to as if nothing had been. No stack is taken of them either: whoever was about to take one would
+    /// find that it was.
     pub(crate) fn uncopied<T>(&self, then: impl FnOnce() -> T) -> T {
-        let (copies, copied_bytes) = (self.copies.load(Relaxed), self.copied_bytes.load(Relaxed));
+        let look_at = &self.look_at[Of::Copied as usize];
+        let before = [&self.copies, &self.copied_bytes, look_at].map(|number| (number, number.load(Relaxed)));
+        look_at.store(u64::MAX, Relaxed);
         let done = then();
-        self.copies.store(copies, Relaxed);
-        self.copied_bytes.store(copied_bytes, Relaxed);
+        before.iter().for_each(|(number, before)| number.store(*before, Relaxed));
         done
     }
 
@@ -323,7 +325,8 @@ pub(crate) fn count_and_look(of: Of, bytes: usize) {
     let look_at = &tally.look_at[of as usize];
     if sum >= look_at.load(Relaxed) {
         let since = look_at.swap(sum + BYTES_OF_A_STACK, Relaxed).saturating_sub(BYTES_OF_A_STACK);
-        watch::take(of, sum - since);
+        // what is nobody's several threads may have
+        watch::take(of, sum.saturating_sub(since));
     }
     // taking it may have counted too
     tally.count(of, tally.with(of, bytes));
@@ -362,4 +365,24 @@ pub(crate) fn give_back() {
 /// What threads have noted of requests.
 pub(crate) fn ledgers() -> impl Iterator<Item = &'static Ledger> {
     all().map(|tally| &tally.ledger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_handler_copies_is_as_if_it_had_not_been() {
+        count(Of::Copied, 1);
+        let tally = mine();
+        let numbers =
+            || (tally.now().copies, tally.now().copied_bytes, tally.look_at[Of::Copied as usize].load(Relaxed));
+        let before = numbers();
+        assert!(before.2 < u64::MAX);
+        // more than a stack is taken of
+        in_handler(|| count(Of::Copied, 3 * BYTES_OF_A_STACK as usize));
+        assert_eq!(numbers(), before);
+        count(Of::Copied, 3 * BYTES_OF_A_STACK as usize);
+        assert!(numbers().2 > before.2);
+    }
 }
