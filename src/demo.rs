@@ -68,7 +68,7 @@ pub(crate) fn run(options: Options) -> Result<(), Box<dyn Error>> {
         }
         Application::Reader => {
             // before anything is started for nothing
-            let dictionary = if full { gloss::full_dictionary()?.1 } else { reader::dictionary(dict.as_deref())? };
+            let dictionary = if full { gloss::full_dictionary()?.1 } else { gloss::dictionary(dict.as_deref())? };
             reader::run(Ground::start(cluster.data_dir.unwrap_or_else(reader::data_dir), port, fresh)?, dictionary)
         }
     }

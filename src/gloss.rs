@@ -52,7 +52,7 @@ pub(crate) struct Text {
     /// Leave names out
     #[arg(long)]
     no_names: bool,
-    /// At most so many entries of one span
+    /// At most so many words of one span, and so many names
     #[arg(long, value_name = "COUNT", default_value_t = Options::default().entries_per_span_max)]
     entries: usize,
     /// The text; - is standard input
@@ -134,16 +134,15 @@ fn known(dictionary: &Dictionary, path: &Path) -> Result<Known, Box<dyn Error>> 
     }
     let list = std::str::from_utf8(&list).map_err(|error| in_file(path, &error))?;
     let list = list.strip_prefix('\u{feff}').unwrap_or(list);
-    let words = list.lines().filter(|line| !line.trim().is_empty());
-    let (mut all, mut unheard) = (0_u32, 0_u32);
-    for word in words {
+    let (mut known, mut all, mut unheard) = (Known::default(), 0_u32, 0_u32);
+    for line in list.lines().filter(|line| !line.trim().is_empty()) {
         all += 1;
-        unheard += u32::from(Known::of(dictionary, word).is_empty());
+        unheard += u32::from(!known.add(dictionary, line));
     }
     if unheard > 0 {
         eprintln!("{}: of {unheard} of {all} lines no entry was found", path.display());
     }
-    Ok(Known::of(dictionary, list))
+    Ok(known)
 }
 
 /// What is printed of a text, as it comes.
@@ -293,7 +292,8 @@ fn tell_steps(out: &mut String, steps: &[Step]) {
     }
 }
 
-fn dictionary(path: Option<&Path>) -> Result<Dictionary, thalweg_gloss::Error> {
+/// The dictionary of a file, or the small one that the program has with it.
+pub(crate) fn dictionary(path: Option<&Path>) -> Result<Dictionary, thalweg_gloss::Error> {
     match path {
         Some(path) => Dictionary::open(path),
         None => thalweg_gloss::small(),

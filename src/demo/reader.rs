@@ -13,11 +13,6 @@ pub(super) fn data_dir() -> PathBuf {
     thalweg_embedded_postgres::default_data_dir().with_file_name("thalweg-reader")
 }
 
-/// The dictionary of a file, or the small one that the program has with it.
-pub(super) fn dictionary(path: Option<&Path>) -> Result<Dictionary, thalweg_gloss::Error> {
-    path.map_or_else(thalweg_gloss::small, Dictionary::open)
-}
-
 /// Puts the stories into the cluster, and serves them.
 pub(super) fn run(ground: Ground, dictionary: Dictionary) -> Result<(), Box<dyn Error>> {
     let folder = ground.data_dir.join("reader");

@@ -5,7 +5,7 @@ use crate::endings::classes_of_entries;
 use crate::entry::{Entry, Reading, Sense};
 use crate::error::{Error, ErrorKind};
 use crate::file::{self, CODE_BYTES_MAX, SOURCE_TEXT_BYTES_MAX, SOURCES_MAX, TAG_WORDS_BYTES_MAX, TAGS_MAX};
-use crate::fold::{Script, fold, is_katakana, voiced};
+use crate::fold::{Script, fold, folded, is_katakana};
 use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
 use crate::source::{Frequency, Level, Source};
@@ -13,6 +13,7 @@ use crate::target::Target;
 use crate::trie;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Of a posting's word, besides the number of its kind: it counts what a number stands before.
 pub(crate) const COUNTS: u32 = 1 << 30;
@@ -469,12 +470,14 @@ fn short(text: &str, what: &str, bytes_max: usize) -> Result<(), Error> {
 }
 
 fn is_unit(entry: &Entry) -> bool {
-    UNITS.split_whitespace().any(|unit| {
-        let (word, reading) = unit.split_once(':').unwrap_or((unit, ""));
-        let is_read = entry.readings.first().is_some_and(|form| reading.is_empty() || form.text == reading);
-        let headwords = entry.headwords.iter().map(|form| &form.text);
-        is_read && headwords.chain(entry.readings.iter().map(|form| &form.text)).any(|form| form == word)
-    })
+    /// With the reading that each must have, if that is said.
+    static READINGS: LazyLock<HashMap<&str, &str>> =
+        LazyLock::new(|| UNITS.split_whitespace().map(|unit| unit.split_once(':').unwrap_or((unit, ""))).collect());
+    let Some(first) = entry.readings.first() else { return false };
+    let headwords = entry.headwords.iter().map(|form| &form.text);
+    let readings =
+        headwords.chain(entry.readings.iter().map(|form| &form.text)).filter_map(|text| READINGS.get(&**text));
+    readings.into_iter().any(|reading| reading.is_empty() || first.text == *reading)
 }
 
 /// Appends the entries of a key, and returns its value.
@@ -519,20 +522,6 @@ fn forms_told(entry: &Entry, at: usize, usually_kana: bool) -> u32 {
 fn place(at: usize) -> Result<u32, Error> {
     let place = u32::try_from(at).ok().filter(|place| *place < ONE_NAME);
     place.ok_or_else(|| Error::new(ErrorKind::TooLarge, "the entries take more than 1 GiB"))
-}
-
-/// Appends the key that a text is looked for by.
-pub(crate) fn folded(text: &str, out: &mut String) {
-    for c in text.chars() {
-        let last = out.chars().next_back();
-        match last.and_then(|last| voiced(last, c)) {
-            Some(voiced) => {
-                out.pop();
-                out.push(voiced);
-            }
-            None => out.push(fold(c)),
-        }
-    }
 }
 
 /// The characters of all keys together: a code has 16 bits, and 0 is none. ENAMDICT and JMdict have some 7,000.

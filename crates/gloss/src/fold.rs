@@ -38,6 +38,20 @@ fn shifted(c: char, by: i32) -> char {
 /// What stands behind U+FF61 in a row, folded.
 const HALF_WIDTH: &str = "。「」、・をぁぃぅぇぉゃゅょっーあいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわん゛゜";
 
+/// Appends the key that a text is looked for by.
+pub(crate) fn folded(text: &str, out: &mut String) {
+    for c in text.chars() {
+        let last = out.chars().next_back();
+        match last.and_then(|last| voiced(last, c)) {
+            Some(voiced) => {
+                out.pop();
+                out.push(voiced);
+            }
+            None => out.push(fold(c)),
+        }
+    }
+}
+
 /// A folded kana with the mark that follows it in half width, or as a character that combines.
 pub(crate) fn voiced(kana: char, mark: char) -> Option<char> {
     let by = match mark {

@@ -242,9 +242,7 @@ impl<'a> Word<'a> {
 
     /// In dictionary form, as it is written here; where the text has kana, with kanji if that is usual.
     pub fn headword(self) -> &'a str {
-        let (record, (headword, reading)) = (self.record(), self.form_places());
-        let form = headword.and_then(|at| record.headwords().nth(at as usize));
-        form.or_else(|| record.readings().nth(reading? as usize)).map_or("", |form| form.text)
+        self.form().map_or("", |form| form.text)
     }
 
     /// In dictionary form, as it is read here.
@@ -286,6 +284,7 @@ impl<'a> Word<'a> {
         (place(self.forms), place(self.forms >> READING_SHIFT))
     }
 
+    /// The form that is its headword.
     fn form(self) -> Option<FormRecord<'a>> {
         let (record, (headword, reading)) = (self.record(), self.form_places());
         let headword = headword.and_then(|at| record.headwords().nth(at as usize));

@@ -1,7 +1,7 @@
 //! The words that a person knows.
 
-use crate::compile::folded;
 use crate::dictionary::{Dictionary, Posted};
+use crate::fold::folded;
 use std::collections::HashSet;
 
 /// Words that are left out of what is told.
@@ -12,17 +12,21 @@ impl Known {
     /// From a list with a word a line, in dictionary form, as it is written or read; what stands behind a tab is a remark. Entries that are
     /// written or read so are all known, so that those who know 行く may write it with its kanji.
     pub fn of(dictionary: &Dictionary, list: &str) -> Known {
-        let (keys, mut known, mut key) = (dictionary.keys(), HashSet::new(), String::new());
+        let mut known = Known::default();
         for line in list.lines() {
-            let word = line.split('\t').next().unwrap_or_default().trim();
-            key.clear();
-            folded(word, &mut key);
-            let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
-            if let Some(value) = node.and_then(|node| keys.trie.value(node)) {
-                known.extend(keys.words(value).iter().map(|word| Posted::of(word).reference));
-            }
+            known.add(dictionary, line);
         }
-        Known(known)
+        known
+    }
+
+    /// Adds a line of such a list. Whether there is an entry that is written or read so.
+    pub fn add(&mut self, dictionary: &Dictionary, line: &str) -> bool {
+        let (keys, mut key) = (dictionary.keys(), String::new());
+        folded(line.split('\t').next().unwrap_or_default().trim(), &mut key);
+        let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
+        let words = node.and_then(|node| keys.trie.value(node)).map_or(&[][..], |value| keys.words(value));
+        self.0.extend(words.iter().map(|word| Posted::of(word).reference));
+        !words.is_empty()
     }
 
     pub(crate) fn has(&self, reference: u32) -> bool {
