@@ -20,18 +20,18 @@
 mod append;
 mod float;
 mod read;
+mod scan;
 mod string;
+mod write;
 
 pub use append::{Literal, Literals, append};
 pub use float::{write_f32, write_f64};
 pub use read::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_inside, write_string};
-
-/// The integers that [`write_int`] takes: those of Rust, `i8` to `u128`.
-pub use itoa::Integer;
+pub use write::{Integer, ToJson, ToJsonKey, Writer, write, write_chunks};
 
 /// Appends an integer.
 #[inline]
 pub fn write_int(out: &mut Vec<u8>, value: impl Integer) {
-    append(out, itoa::Buffer::new().format(value).as_bytes());
+    write::append_integer(value, out);
 }

@@ -23,7 +23,7 @@ pub fn write_inside(out: &mut Vec<u8>, text: &[u8]) {
 #[cold]
 fn write_rest(out: &mut Vec<u8>, mut rest: &[u8]) {
     while let Some((&byte, behind)) = rest.split_first() {
-        escape(out, byte);
+        out.extend_from_slice(escape(byte, &mut [0; 6]));
         let clean = append_clean(out, behind);
         rest = &behind[clean..];
     }
@@ -43,8 +43,10 @@ pub fn write_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-fn escape(out: &mut Vec<u8>, byte: u8) {
-    let short = match byte {
+/// How a byte is written that cannot stand for itself. `long` holds the form of those that have no short one.
+pub(crate) fn escape(byte: u8, long: &mut [u8; 6]) -> &[u8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    match byte {
         b'"' => b"\\\"",
         b'\\' => b"\\\\",
         0x08 => b"\\b",
@@ -53,12 +55,12 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
         b'\r' => b"\\r",
         b'\t' => b"\\t",
         _ => {
-            out.extend_from_slice(b"\\u00");
-            write_hex(out, &[byte]);
-            return;
+            *long = *b"\\u0000";
+            long[4] = DIGITS[usize::from(byte >> 4)];
+            long[5] = DIGITS[usize::from(byte & 15)];
+            long
         }
-    };
-    out.extend_from_slice(short);
+    }
 }
 
 #[cfg(test)]
