@@ -18,15 +18,20 @@
 #![doc = include_str!("../README.md")]
 
 mod append;
+mod error;
 mod float;
+mod number;
 mod read;
 mod scan;
+mod stream;
 mod string;
 mod write;
 
 pub use append::{Literal, Literals, append};
+pub use error::{Category, Error, Result};
 pub use float::{write_f32, write_f64};
-pub use read::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
+pub use read::{FromJson, FromJsonKey, Parser, Text, read};
+pub use stream::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_inside, write_string};
 pub use write::{Integer, ToJson, ToJsonKey, Writer, write, write_chunks};
 

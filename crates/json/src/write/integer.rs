@@ -149,7 +149,10 @@ mod tests {
                 assert_eq!(text((value as i64).wrapping_neg()), (value as i64).wrapping_neg().to_string());
                 assert_eq!(text(value as u32), (value as u32).to_string());
                 assert_eq!(text(value as i8), (value as i8).to_string());
-                assert_eq!(text(u128::from(value) * u128::from(value)), (u128::from(value) * u128::from(value)).to_string());
+                assert_eq!(
+                    text(u128::from(value) * u128::from(value)),
+                    (u128::from(value) * u128::from(value)).to_string()
+                );
             }
         }
         assert_eq!(text(u64::MAX), "18446744073709551615");

@@ -1,0 +1,386 @@
+//! Numbers, from their text.
+
+mod powers;
+
+use crate::error::Code;
+use powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Number {
+    Unsigned(u64),
+    /// Below 0.
+    Signed(i64),
+    Float(f64),
+}
+
+/// What is wrong with a number, and how far it had been looked at.
+pub(crate) type Wrong = (Code, usize);
+
+/// Reads the number that begins at `at`, and returns the place behind it. An integer that fits into no 64 bits is a float, and so is `-0`.
+#[inline]
+pub(crate) fn number(text: &[u8], at: usize) -> Result<(Number, usize), Wrong> {
+    let is_negative = text.get(at) == Some(&b'-');
+    let start = at + usize::from(is_negative);
+    let (value, end) = integer(text, start)?;
+    match (text.get(end), value) {
+        (Some(b'.' | b'e' | b'E'), _) | (_, None) => float(text, at),
+        (_, Some(value)) if !is_negative => Ok((Number::Unsigned(value), end)),
+        (_, Some(value)) => {
+            let negated = (value as i64).wrapping_neg();
+            let fits = negated < 0;
+            Ok((if fits { Number::Signed(negated) } else { Number::Float(-(value as f64)) }, end))
+        }
+    }
+}
+
+/// Reads the digits that begin at `at`; no value where they are more than 64 bits.
+#[inline(always)]
+pub(crate) fn integer(text: &[u8], at: usize) -> Result<(Option<u64>, usize), Wrong> {
+    let mut value = match text.get(at) {
+        Some(b'0') => {
+            return match text.get(at + 1) {
+                Some(b'0'..=b'9') => Err((Code::Number, at + 2)),
+                _ => Ok((Some(0), at + 1)),
+            };
+        }
+        Some(&digit @ b'1'..=b'9') => u64::from(digit - b'0'),
+        _ => return Err(no_digit(text, at)),
+    };
+    let mut end = at + 1;
+    while let Some(&byte) = text.get(end) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        if end - at >= DIGITS_MAX {
+            return Ok(long(text, end, value));
+        }
+        value = value * 10 + u64::from(digit);
+        end += 1;
+    }
+    Ok((Some(value), end))
+}
+
+/// So many digits always fit into 64 bits.
+const DIGITS_MAX: usize = 19;
+
+/// As [`integer`], from the twentieth digit on.
+#[cold]
+fn long(text: &[u8], at: usize, value: u64) -> (Option<u64>, usize) {
+    let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let twentieth = u64::from(text[at] - b'0');
+    let value = value.checked_mul(10).and_then(|value| value.checked_add(twentieth)).filter(|_| digits == 1);
+    (value, at + digits)
+}
+
+/// Reads a number as a float, however it is written.
+#[inline]
+pub(crate) fn float(text: &[u8], at: usize) -> Result<(Number, usize), Wrong> {
+    let (value, end) = decimal(text, at)?;
+    Ok((Number::Float(value), end))
+}
+
+/// Reads a number, and returns the nearest float with the place behind it.
+#[inline]
+pub(crate) fn decimal(text: &[u8], at: usize) -> Result<(f64, usize), Wrong> {
+    let is_negative = text.get(at) == Some(&b'-');
+    let first = at + usize::from(is_negative);
+    let (whole, mut end) = integer(text, first)?;
+    let mut mantissa = whole.unwrap_or(0);
+    let mut digits = end - first;
+    let mut exponent = 0_i32;
+    if text.get(end) == Some(&b'.') {
+        let start = end + 1;
+        (mantissa, end) = fraction(text, start, mantissa);
+        if end == start {
+            return Err(no_digit(text, end));
+        }
+        digits += end - start;
+        exponent = -((end - start).min(i32::MAX as usize) as i32);
+    }
+    if let Some(b'e' | b'E') = text.get(end) {
+        let (scale, behind) = scale(text, end + 1)?;
+        exponent = exponent.saturating_add(scale);
+        end = behind;
+    }
+    let found = if digits <= DIGITS_MAX { nearest(mantissa, exponent) } else { None };
+    // what the fast way cannot tell, or would have to know more digits for
+    let value = found.unwrap_or_else(|| standard(&text[first..end]));
+    if value.is_infinite() {
+        return Err((Code::NumberRange, end));
+    }
+    Ok((if is_negative { -value } else { value }, end))
+}
+
+/// Where the number ends that begins at `at`.
+pub(crate) fn end(text: &[u8], at: usize) -> Result<usize, Wrong> {
+    let (_, mut end) = integer(text, at + usize::from(text.get(at) == Some(&b'-')))?;
+    if text.get(end) == Some(&b'.') {
+        let start = end + 1;
+        (_, end) = fraction(text, start, 0);
+        if end == start {
+            return Err(no_digit(text, end));
+        }
+    }
+    if let Some(b'e' | b'E') = text.get(end) {
+        (_, end) = scale(text, end + 1)?;
+    }
+    Ok(end)
+}
+
+/// What is wrong where a digit must come.
+#[cold]
+fn no_digit(text: &[u8], at: usize) -> Wrong {
+    if at >= text.len() { (Code::EofInValue, at) } else { (Code::Number, at + 1) }
+}
+
+/// The digits behind a point, eight at a time, added to those before it. The sum is cut to 64 bits where they are too many.
+#[inline]
+fn fraction(text: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
+    while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let Some(eight) = eight_digits(word) else { break };
+        mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight);
+        at += 8;
+    }
+    while let Some(&byte) = text.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    (mantissa, at)
+}
+
+/// What eight digits are, the first of which is in the lowest byte.
+#[inline(always)]
+fn eight_digits(word: u64) -> Option<u64> {
+    const ONES: u64 = u64::MAX / 255;
+    let upper = word & (ONES * 0xf0);
+    let carried = word.wrapping_add(ONES * 6) & (ONES * 0xf0);
+    if upper != ONES * 0x30 || carried != ONES * 0x30 {
+        return None;
+    }
+    let digits = word & (ONES * 0x0f);
+    let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff)
+}
+
+/// What stands behind an `e`. It is no more than a hundred million, in which nothing is told apart any more.
+fn scale(text: &[u8], at: usize) -> Result<(i32, usize), Wrong> {
+    let (is_negative, first) = match text.get(at) {
+        Some(b'-') => (true, at + 1),
+        Some(b'+') => (false, at + 1),
+        _ => (false, at),
+    };
+    let (mut value, mut end) = (0_i32, first);
+    while let Some(&digit @ b'0'..=b'9') = text.get(end) {
+        value = (value * 10 + i32::from(digit - b'0')).min(100_000_000);
+        end += 1;
+    }
+    if end == first {
+        return Err(no_digit(text, end));
+    }
+    Ok((if is_negative { -value } else { value }, end))
+}
+
+/// By the standard library, which knows every case.
+#[cold]
+fn standard(text: &[u8]) -> f64 {
+    // a number's text is ASCII, and one of Rust's too
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY)
+}
+
+/// The float nearest to `mantissa` times ten to the power of `exponent`, where that can be told from 128 bits of the product (Lemire 2021, and
+/// Clinger 1990 for what is exact).
+#[inline]
+fn nearest(mantissa: u64, exponent: i32) -> Option<f64> {
+    /// What a double holds exactly.
+    static TENS: [f64; 23] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+        1e20, 1e21, 1e22,
+    ];
+    if mantissa <= 1 << f64::MANTISSA_DIGITS && exponent.unsigned_abs() < TENS.len() as u32 {
+        let ten = TENS[exponent.unsigned_abs() as usize];
+        return Some(if exponent < 0 { mantissa as f64 / ten } else { mantissa as f64 * ten });
+    }
+    by_product(mantissa, exponent)
+}
+
+/// How many bits of a double's mantissa are stored.
+const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+
+fn by_product(mantissa: u64, exponent: i32) -> Option<f64> {
+    if mantissa == 0 || exponent < EXPONENT_MIN {
+        return Some(0.0);
+    }
+    if exponent > EXPONENT_MAX {
+        return Some(f64::INFINITY);
+    }
+    let zeros = mantissa.leading_zeros();
+    let (high, low) = product(mantissa << zeros, exponent)?;
+    let upper = (high >> 63) as u32;
+    let shift = upper + 64 - STORED_BITS - 3;
+    let mut bits = high >> shift;
+    // the binary exponent of ten's power is its logarithm
+    let mut power = ((exponent * (152_170 + 65_536)) >> 16) + 63 + upper as i32 - zeros as i32 + 1023;
+    if power <= 0 {
+        return Some(subnormal(bits, power));
+    }
+    // halfway between two doubles, exactly: the even one
+    if low <= 1 && (-4..=23).contains(&exponent) && bits & 3 == 1 && bits << shift == high {
+        bits &= !1;
+    }
+    bits = (bits + (bits & 1)) >> 1;
+    if bits >= 2 << STORED_BITS {
+        bits = 1 << STORED_BITS;
+        power += 1;
+    }
+    if power >= 0x7ff {
+        return Some(f64::INFINITY);
+    }
+    Some(f64::from_bits(bits & !(1 << STORED_BITS) | (power as u64) << STORED_BITS))
+}
+
+/// The 128 bits of the product with a power of five; `None` where the bits behind them count.
+#[inline(always)]
+fn product(mantissa: u64, exponent: i32) -> Option<(u64, u64)> {
+    let (five, rest) = POWERS[(exponent - EXPONENT_MIN) as usize];
+    let full = u128::from(mantissa) * u128::from(five);
+    let (mut high, mut low) = ((full >> 64) as u64, full as u64);
+    let unsure = u64::MAX >> (STORED_BITS + 3);
+    if high & unsure == unsure {
+        let second = ((u128::from(mantissa) * u128::from(rest)) >> 64) as u64;
+        let (sum, carry) = low.overflowing_add(second);
+        (low, high) = (sum, high + u64::from(carry));
+    }
+    if low == u64::MAX && !(-27..=55).contains(&exponent) { None } else { Some((high, low)) }
+}
+
+#[cold]
+fn subnormal(bits: u64, power: i32) -> f64 {
+    if 1 - power >= 64 {
+        return 0.0;
+    }
+    let bits = bits >> (1 - power);
+    // where rounding makes it a normal one, its exponent is set by that
+    f64::from_bits((bits + (bits & 1)) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Number> {
+        match number(text.as_bytes(), 0) {
+            Ok((number, end)) if end == text.len() => Some(number),
+            _ => None,
+        }
+    }
+
+    #[track_caller]
+    fn is_nearest(text: &str) {
+        let expected: f64 = text.parse().unwrap();
+        let found = decimal(text.as_bytes(), 0);
+        if expected.is_infinite() {
+            assert!(matches!(found, Err((Code::NumberRange, _))), "{text}: {found:?}");
+        } else {
+            let (value, end) = found.unwrap();
+            assert_eq!((value.to_bits(), end), (expected.to_bits(), text.len()), "{text}: {value}");
+        }
+    }
+
+    #[test]
+    fn integers_are_integers_as_far_as_they_fit() {
+        for (text, expected) in [
+            ("0", Number::Unsigned(0)),
+            ("-0", Number::Float(-0.0)),
+            ("18446744073709551615", Number::Unsigned(u64::MAX)),
+            ("18446744073709551616", Number::Float(18446744073709551616.0)),
+            ("99999999999999999999", Number::Float(1e20)),
+            ("-9223372036854775808", Number::Signed(i64::MIN)),
+            ("-9223372036854775809", Number::Float(-9223372036854775809.0)),
+            ("123456789012345678901234567890", Number::Float(123456789012345678901234567890.0)),
+            ("1.0", Number::Float(1.0)),
+            ("-1e2", Number::Float(-100.0)),
+        ] {
+            assert_eq!(read(text), Some(expected), "{text}");
+        }
+        for text in [
+            "", "-", "01", "-01", "1.", "1.e1", ".1", "1e", "1e+", "+1", "1e1.5", "0x1", "1_0", "--1", "1.-1", "1e400",
+            "-1e400",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn floats_are_the_nearest_ones() {
+        for text in [
+            "0.0",
+            "-0.0",
+            "0.1",
+            "0.3",
+            "1e22",
+            "1e23",
+            "9007199254740993",
+            "9007199254740992.5",
+            "9007199254740993.0000001",
+            "4.9e-324",
+            "2.4703282292062327e-324",
+            "2.4703282292062328e-324",
+            "2.2250738585072011e-308",
+            "2.2250738585072014e-308",
+            "2.225073858507201136057409796709131975934819546351645648023426109724822222021076945516529523908135087914149158913039621106870086438694594645527657207407820621743379988141063267329253552286881372149012981122451451889849057222307285255133155755015914397476397983411801999323962548289017107081850690630666655994938275772572015763062690663332647565300009245888316433037779791869612049497390377829704905051080609940730262937128958950003583799967207254304360284078895771796150945516748243471030702609144621572289880258182545180325707018860872113128079512233426288368622321503775666622503982534335974568884423900265498198385487948292206894721689831099698365846814022854243330660339850886445804001034933970427567186443383770486037861622771738545623065874679014086723327636718751234567890123456789012345678901e-308",
+            "1.7976931348623157e308",
+            "1.7976931348623158e308",
+            "1.7976931348623159e308",
+            "1e308",
+            "1e309",
+            "1e-400",
+            "123456789012345678",
+            "1234567890123456789",
+            "12345678901234567890",
+            "0.00000000000000000000000000000000000000000000001",
+            "1e0000000000000000000001",
+            "1e-99999999999999",
+            "0e99999999999999",
+            "7450580596923828125e-27",
+            "5e-324",
+            "6.631236846766476e-316",
+            "3.1415926535897932384626433832795",
+        ] {
+            is_nearest(text);
+            is_nearest(&format!("-{text}"));
+        }
+        for exponent in -360..330 {
+            for mantissa in
+                ["1", "9", "17976931348623157", "22250738585072014", "9007199254740993", "18446744073709551615"]
+            {
+                is_nearest(&format!("{mantissa}e{exponent}"));
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 20_000 }))]
+
+        #[test]
+        fn any_digits_are_the_nearest_float(text in "-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,24})?(e[+-]?[0-9]{1,3})?") {
+            is_nearest(&text);
+        }
+
+        #[test]
+        fn any_float_reads_back(bits: u64) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                is_nearest(&format!("{value:e}"));
+                is_nearest(zmij::Buffer::new().format_finite(value));
+            }
+        }
+    }
+}
