@@ -322,7 +322,6 @@ mod tests {
     fn floats_are_the_nearest_ones() {
         for text in [
             "0.0",
-            "-0.0",
             "0.1",
             "0.3",
             "1e22",

@@ -591,7 +591,7 @@ impl<'de> Parser<'de> {
                     return Ok(());
                 }
                 Some(b'\\') => {}
-                Some(_) => return Err(self.wrong_at(Code::Control, end + 1)),
+                Some(_) => return Err(self.wrong_at(Code::Control, end)),
                 None => return Err(self.wrong_at(Code::EofInString, end)),
             }
             self.at = end + 2;
@@ -606,7 +606,7 @@ impl<'de> Parser<'de> {
     }
 
     fn skip_number(&mut self) -> Result<()> {
-        self.at = number::end(self.text, self.at).map_err(|(code, at)| self.wrong_at(code, at))?;
+        self.at = number::end(self.text, self.at).map_err(|(_, at)| self.wrong_at(Code::Number, at))?;
         Ok(())
     }
 

@@ -49,7 +49,8 @@ fn out_of_range(parser: &Parser<'_>, value: &dyn std::fmt::Display, expected: &s
 /// A key's number, written as one of JSON's.
 fn number_key<T: std::str::FromStr>(key: &str, expected: &str) -> Result<T> {
     let digits = key.strip_prefix('-').unwrap_or(key);
-    let is_number = digits == "0" || digits.starts_with(|first: char| matches!(first, '1'..='9'));
+    // `-0` is a float's
+    let is_number = key == "0" || digits.starts_with(|first: char| matches!(first, '1'..='9'));
     let value = if is_number { key.parse().ok() } else { None };
     value.ok_or_else(|| Error::message(format_args!("invalid value: key {key:?}, expected {expected}")))
 }
