@@ -3,6 +3,7 @@
 //! The grammar is RFC 8259's, as PostgreSQL's `json` type and `json_to_recordset` have it: a `\u0000` and half of a
 //! surrogate pair are errors wherever they stand. Nothing is kept but a bit for each open bracket.
 
+use crate::scan;
 use std::fmt;
 
 /// How deep arrays and objects may be nested.
@@ -262,9 +263,9 @@ impl Reader {
     ) -> Result<usize, ReadError<V::Error>> {
         let byte = chunk[at];
         if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-            let blanks = chunk[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
-            visitor.between(&chunk[at..at + blanks], self.depth)?;
-            return Ok(at + blanks);
+            let end = scan::solid(chunk, at);
+            visitor.between(&chunk[at..end], self.depth)?;
+            return Ok(end);
         }
         match (self.state, byte) {
             (State::Key | State::ObjectFirst, b'"') => return self.string_starts(true, chunk, at, visitor),
@@ -361,11 +362,11 @@ impl Reader {
     ) -> Result<usize, ReadError<V::Error>> {
         self.in_key = is_key;
         let start = at + 1;
-        let clean = clean_bytes(&chunk[start..]);
-        if chunk.get(start + clean) == Some(&b'"') {
+        let end = scan::special(chunk, start);
+        if chunk.get(end) == Some(&b'"') {
             self.state = if is_key { State::Colon } else { State::After };
-            visitor.string(is_key, &chunk[start..start + clean], self.depth, self.at(start))?;
-            return Ok(start + clean + 1);
+            visitor.string(is_key, &chunk[start..end], self.depth, self.at(start))?;
+            return Ok(end + 1);
         }
         self.state = State::String;
         visitor.string_start(is_key, self.depth, self.at(start))?;
@@ -373,11 +374,11 @@ impl Reader {
     }
 
     fn string<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
-        let clean = clean_bytes(&chunk[at..]);
-        if clean > 0 {
-            visitor.string_piece(&chunk[at..at + clean])?;
+        let end = scan::special(chunk, at);
+        if end > at {
+            visitor.string_piece(&chunk[at..end])?;
         }
-        let at = at + clean;
+        let at = end;
         match chunk.get(at) {
             None => Ok(at),
             Some(b'"') => {
@@ -516,29 +517,6 @@ impl Reader {
         }
         Ok(at + here)
     }
-}
-
-/// How many bytes come before a quote, a backslash or a control character; eight bytes at a time.
-#[inline]
-fn clean_bytes(text: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word;
-    let mut at = 0;
-    while let Some(chunk) = text[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = zero_bytes(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero_bytes(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        let found = (quote | backslash | control) & HIGHS;
-        if found != 0 {
-            // borrows only spoil bytes above the first that is found
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    at + text[at..].iter().position(special).unwrap_or(text.len() - at)
 }
 
 #[cfg(test)]

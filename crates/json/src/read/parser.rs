@@ -532,11 +532,14 @@ impl<'de> Parser<'de> {
                     self.at += 1;
                     // in ASCII, a bracket that closes comes two behind the one that opens
                     self.scratch.push(bracket + 2);
-                    if self.peek() != Some(bracket + 2) {
-                        if bracket == b'{' {
+                    match self.peek() {
+                        Some(byte) if byte == bracket + 2 => {}
+                        None if bracket == b'[' => return Err(self.wrong(Code::EofInList)),
+                        Some(_) if bracket == b'[' => continue,
+                        _ => {
                             self.skip_key()?;
+                            continue;
                         }
-                        continue;
                     }
                 }
                 Some(_) => return Err(self.wrong_next(Code::NoValue)),

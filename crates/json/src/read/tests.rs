@@ -111,6 +111,8 @@ fn errors_have_the_words_and_places_of_serde_json() {
     for text in [
         "",
         " ",
+        "[",
+        "{",
         "[1,",
         "[1",
         "[1 2]",
