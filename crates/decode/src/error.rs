@@ -90,14 +90,23 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
+/// What a visitor refuses with: its result, which each call returns, fits into a register.
+pub(crate) type Refusal = Box<DecodeError>;
+
+impl From<Refusal> for DecodeError {
+    fn from(refusal: Refusal) -> Self {
+        *refusal
+    }
+}
+
 impl DecodeError {
     pub(crate) fn at(problem: Problem, row: u64) -> Self {
         Self { problem, row, column: None }
     }
 
-    pub(crate) fn of_reader(error: ReadError<Self>, row: u64) -> Self {
+    pub(crate) fn of_reader(error: ReadError<impl Into<Self>>, row: u64) -> Self {
         match error {
-            ReadError::Visitor(error) => error,
+            ReadError::Visitor(error) => error.into(),
             ReadError::Syntax(_) => Self::at(Problem::Json, row),
             ReadError::Nesting => Self::at(Problem::Nesting, row),
             ReadError::Nul => Self::at(Problem::Nul, row),

@@ -5,7 +5,7 @@
 //! text where the column is an array.
 
 use crate::copy_text::{NULL, RowBuffer, append_char, append_escaped};
-use crate::error::{DecodeError, Problem};
+use crate::error::{DecodeError, Problem, Refusal};
 use crate::rewrite::Rewrite;
 use crate::scan::KEY_BYTES_MAX;
 use std::collections::HashMap;
@@ -173,15 +173,15 @@ impl Writer {
         (self.fields_in_row, self.next, self.in_order) = (0, 0, true);
     }
 
-    fn row_ends(&mut self) -> Result<(), DecodeError> {
+    fn row_ends(&mut self) -> Result<(), Refusal> {
         if self.wrong > 0
             && let Some((at, problem)) = self.fields.iter().enumerate().find_map(|(at, field)| Some((at, field.wrong?)))
         {
-            return Err(DecodeError { problem, row: self.rows, column: Some(self.columns[at].name.clone()) });
+            return Err(DecodeError { problem, row: self.rows, column: Some(self.columns[at].name.clone()) }.into());
         }
         let whole = self.fields_in_row == self.columns.len();
         if !whole && !self.is_lenient {
-            return Err(DecodeError::at(Problem::Keys, self.rows));
+            return Err(DecodeError::at(Problem::Keys, self.rows).into());
         }
         if !whole || !self.in_order {
             let rows = self.rows;
@@ -193,12 +193,12 @@ impl Writer {
     }
 
     #[inline]
-    fn key_is(&mut self, key: &[u8]) -> Result<(), DecodeError> {
+    fn key_is(&mut self, key: &[u8]) -> Result<(), Refusal> {
         let expected = self.columns.get(self.next).is_some_and(|column| column.name.as_bytes() == key);
         let known = if expected { Some(self.next) } else { self.places.get(key).copied() };
         self.current = known;
         let Some(at) = known else {
-            return if self.is_lenient { Ok(()) } else { Err(DecodeError::at(Problem::Keys, self.rows)) };
+            return if self.is_lenient { Ok(()) } else { Err(DecodeError::at(Problem::Keys, self.rows).into()) };
         };
         if self.wrong > 0 && self.fields[at].wrong.take().is_some() {
             self.wrong -= 1;
@@ -228,9 +228,9 @@ impl Writer {
     }
 
     /// A value begins that is no row although it stands at a row's place.
-    fn no_row(&self) -> DecodeError {
+    fn no_row(&self) -> Refusal {
         let problem = if self.is_lenient { Problem::NotRecord } else { Problem::NotObject };
-        DecodeError::at(problem, self.rows + 1)
+        DecodeError::at(problem, self.rows + 1).into()
     }
 
     /// Appends text that is JSON: within an array's element it is between quotes.
@@ -248,6 +248,15 @@ impl Writer {
                 self.buffer.out.extend_from_slice(b"\\\\");
             }
             append_escaped(&mut self.buffer.out, &[byte]);
+        }
+    }
+
+    /// A comma, a colon or white space within a value.
+    fn within_value(&mut self, bytes: &[u8]) {
+        match self.inside {
+            Inside::Array { element: 0, .. } if bytes == b"," => self.buffer.out.push(b','),
+            Inside::Array { element: 0, .. } => {}
+            _ => self.raw(bytes),
         }
     }
 
@@ -328,9 +337,9 @@ impl Writer {
 }
 
 impl Visitor for Writer {
-    type Error = DecodeError;
+    type Error = Refusal;
 
-    fn open(&mut self, container: Container, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn open(&mut self, container: Container, depth: usize, _: u64) -> Result<(), Refusal> {
         if depth < self.row_depth {
             return if container == Container::Array { Ok(()) } else { Err(self.no_row()) };
         }
@@ -360,7 +369,7 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    fn close(&mut self, container: Container, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn close(&mut self, container: Container, depth: usize, _: u64) -> Result<(), Refusal> {
         if depth < self.row_depth {
             return Ok(());
         }
@@ -376,7 +385,7 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    fn string_start(&mut self, is_key: bool, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn string_start(&mut self, is_key: bool, depth: usize, _: u64) -> Result<(), Refusal> {
         if depth < self.row_depth {
             return Err(self.no_row());
         }
@@ -402,10 +411,10 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    fn string_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    fn string_piece(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if self.keeps_key {
             if self.key.len() + bytes.len() > KEY_BYTES_MAX {
-                return Err(DecodeError::at(Problem::TooLong, self.rows));
+                return Err(DecodeError::at(Problem::TooLong, self.rows).into());
             }
             self.key.extend_from_slice(bytes);
         } else if self.current.is_some() {
@@ -415,7 +424,7 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    fn string_escape(&mut self, raw: &[u8], character: char) -> Result<(), DecodeError> {
+    fn string_escape(&mut self, raw: &[u8], character: char) -> Result<(), Refusal> {
         let mut buffer = [0; 4];
         if self.keeps_key {
             return self.string_piece(character.encode_utf8(&mut buffer).as_bytes());
@@ -437,7 +446,7 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    fn string_end(&mut self, is_key: bool, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn string_end(&mut self, is_key: bool, depth: usize, _: u64) -> Result<(), Refusal> {
         if is_key && depth == self.row_depth {
             self.keeps_key = false;
             let key = std::mem::take(&mut self.key);
@@ -462,7 +471,7 @@ impl Visitor for Writer {
     }
 
     #[inline]
-    fn string(&mut self, is_key: bool, bytes: &[u8], depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn string(&mut self, is_key: bool, bytes: &[u8], depth: usize, at: u64) -> Result<(), Refusal> {
         if depth == self.row_depth {
             if is_key {
                 return self.key_is(bytes);
@@ -483,7 +492,7 @@ impl Visitor for Writer {
     }
 
     #[inline]
-    fn scalar_start(&mut self, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn scalar_start(&mut self, depth: usize, _: u64) -> Result<(), Refusal> {
         if depth < self.row_depth {
             return Err(self.no_row());
         }
@@ -494,7 +503,7 @@ impl Visitor for Writer {
     }
 
     #[inline]
-    fn scalar_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    fn scalar_piece(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if self.current.is_some() {
             // digits and letters need no escape
             self.buffer.out.extend_from_slice(bytes);
@@ -503,7 +512,7 @@ impl Visitor for Writer {
     }
 
     #[inline]
-    fn scalar_end(&mut self, scalar: Scalar, depth: usize, _: u64) -> Result<(), DecodeError> {
+    fn scalar_end(&mut self, scalar: Scalar, depth: usize, _: u64) -> Result<(), Refusal> {
         if depth != self.row_depth {
             return Ok(());
         }
@@ -518,15 +527,10 @@ impl Visitor for Writer {
         Ok(())
     }
 
-    #[inline]
-    fn between(&mut self, bytes: &[u8], depth: usize) -> Result<(), DecodeError> {
-        if depth <= self.row_depth || self.current.is_none() {
-            return Ok(());
-        }
-        match self.inside {
-            Inside::Array { element: 0, .. } if bytes == b"," => self.buffer.out.push(b','),
-            Inside::Array { element: 0, .. } => {}
-            _ => self.raw(bytes),
+    #[inline(always)]
+    fn between(&mut self, bytes: &[u8], depth: usize) -> Result<(), Refusal> {
+        if depth > self.row_depth && self.current.is_some() {
+            self.within_value(bytes);
         }
         Ok(())
     }

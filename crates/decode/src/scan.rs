@@ -1,6 +1,6 @@
 //! What a JSON body holds, found without keeping any of it: its form, its keys, and where the values of its first row lie.
 
-use crate::error::{DecodeError, Problem};
+use crate::error::{DecodeError, Problem, Refusal};
 use std::collections::HashMap;
 use std::ops::Range;
 use thalweg_json::{Container, Reader, Scalar, Visitor};
@@ -154,7 +154,7 @@ impl Found {
         self.is_uniform &= self.keys_in_row == self.members.len();
     }
 
-    fn key_is(&mut self, key: &[u8]) -> Result<(), DecodeError> {
+    fn key_is(&mut self, key: &[u8]) -> Result<(), Refusal> {
         let known = match self.members.get(self.next) {
             Some(member) if member.key.as_bytes() == key => Some(self.next),
             _ => self.places.get(key).copied(),
@@ -175,14 +175,14 @@ impl Found {
         Ok(())
     }
 
-    fn new_member(&mut self, key: &[u8]) -> Result<usize, DecodeError> {
+    fn new_member(&mut self, key: &[u8]) -> Result<usize, Refusal> {
         let at = self.members.len();
         self.keys_bytes += key.len();
         if at == KEYS_MAX {
-            return Err(DecodeError::at(Problem::TooManyKeys, self.rows));
+            return Err(DecodeError::at(Problem::TooManyKeys, self.rows).into());
         }
         if self.keys_bytes > KEYS_BYTES_MAX {
-            return Err(DecodeError::at(Problem::TooLong, self.rows));
+            return Err(DecodeError::at(Problem::TooLong, self.rows).into());
         }
         self.places.insert(key.into(), at);
         let key = String::from_utf8_lossy(key).into_owned();
@@ -227,9 +227,9 @@ impl Found {
 }
 
 impl Visitor for Found {
-    type Error = DecodeError;
+    type Error = Refusal;
 
-    fn open(&mut self, container: Container, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn open(&mut self, container: Container, depth: usize, at: u64) -> Result<(), Refusal> {
         let is_object = container == Container::Object;
         if self.root.is_none() {
             (self.root, self.row_depth) = if is_object { (Some(Root::Object), 1) } else { (Some(Root::Array), 2) };
@@ -245,7 +245,7 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn close(&mut self, _: Container, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn close(&mut self, _: Container, depth: usize, at: u64) -> Result<(), Refusal> {
         if depth == self.row_depth {
             self.row_ends();
         } else if depth == self.row_depth + 1 {
@@ -254,7 +254,7 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn string_start(&mut self, is_key: bool, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn string_start(&mut self, is_key: bool, depth: usize, at: u64) -> Result<(), Refusal> {
         if is_key {
             self.key.clear();
         } else {
@@ -265,17 +265,17 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn string_piece(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    fn string_piece(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if self.keeps_key {
             if self.key.len() + bytes.len() > KEY_BYTES_MAX {
-                return Err(DecodeError::at(Problem::TooLong, self.rows));
+                return Err(DecodeError::at(Problem::TooLong, self.rows).into());
             }
             self.key.extend_from_slice(bytes);
         }
         Ok(())
     }
 
-    fn string_escape(&mut self, _: &[u8], character: char) -> Result<(), DecodeError> {
+    fn string_escape(&mut self, _: &[u8], character: char) -> Result<(), Refusal> {
         self.escaped = true;
         if self.keeps_key {
             return self.string_piece(character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -283,7 +283,7 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn string_end(&mut self, is_key: bool, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn string_end(&mut self, is_key: bool, depth: usize, at: u64) -> Result<(), Refusal> {
         let escaped = self.escaped;
         if is_key {
             if depth == self.row_depth {
@@ -301,7 +301,7 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn string(&mut self, is_key: bool, bytes: &[u8], depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn string(&mut self, is_key: bool, bytes: &[u8], depth: usize, at: u64) -> Result<(), Refusal> {
         if is_key {
             return if depth == self.row_depth { self.key_is(bytes) } else { Ok(()) };
         }
@@ -310,12 +310,12 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn scalar_start(&mut self, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn scalar_start(&mut self, depth: usize, at: u64) -> Result<(), Refusal> {
         self.value_starts(Form::Scalar, depth, at);
         Ok(())
     }
 
-    fn scalar_end(&mut self, scalar: Scalar, depth: usize, at: u64) -> Result<(), DecodeError> {
+    fn scalar_end(&mut self, scalar: Scalar, depth: usize, at: u64) -> Result<(), Refusal> {
         if let Some(member) = self.member(depth).filter(|_| scalar == Scalar::Null) {
             member.form = Form::Null;
         }

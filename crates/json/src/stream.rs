@@ -3,7 +3,7 @@
 //! The grammar is RFC 8259's, as PostgreSQL's `json` type and `json_to_recordset` have it: a `\u0000` and half of a
 //! surrogate pair are errors wherever they stand. Nothing is kept but a bit for each open bracket.
 
-use crate::scan;
+use crate::{number, scan};
 use std::fmt;
 
 /// How deep arrays and objects may be nested.
@@ -263,9 +263,7 @@ impl Reader {
     ) -> Result<usize, ReadError<V::Error>> {
         let byte = chunk[at];
         if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-            let end = scan::solid(chunk, at);
-            visitor.between(&chunk[at..end], self.depth)?;
-            return Ok(end);
+            return self.blanks(chunk, at, visitor);
         }
         match (self.state, byte) {
             (State::Key | State::ObjectFirst, b'"') => return self.string_starts(true, chunk, at, visitor),
@@ -275,10 +273,7 @@ impl Reader {
                 self.state = State::Value;
                 visitor.between(b":", self.depth)?;
             }
-            (State::After, b',') if self.depth > 0 => {
-                self.state = if self.in_object() { State::Key } else { State::Value };
-                visitor.between(b",", self.depth)?;
-            }
+            (State::After, b',') if self.depth > 0 => return self.next(chunk, at, visitor),
             (State::After, b'}') if self.in_object() => self.close(Container::Object, at, visitor)?,
             (State::After, b']') if self.depth > 0 && !self.in_object() => {
                 self.close(Container::Array, at, visitor)?;
@@ -289,6 +284,56 @@ impl Reader {
         }
         // the same byte again where one value of a sequence follows another
         Ok(if self.state == State::Value && self.depth == 0 { at } else { at + 1 })
+    }
+
+    /// White space, if there is any.
+    #[inline]
+    fn blanks<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
+        let is_solid = |at: usize| chunk.get(at).is_none_or(|byte| *byte > b' ');
+        if is_solid(at) {
+            return Ok(at);
+        }
+        // most often it is one space
+        let end = if chunk[at] == b' ' && is_solid(at + 1) { at + 1 } else { scan::solid(chunk, at) };
+        if end > at {
+            visitor.between(&chunk[at..end], self.depth)?;
+        }
+        Ok(end)
+    }
+
+    /// A comma within brackets, and what comes behind it.
+    #[inline]
+    fn next<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
+        let in_object = self.in_object();
+        self.state = if in_object { State::Key } else { State::Value };
+        visitor.between(b",", self.depth)?;
+        let at = self.blanks(chunk, at + 1, visitor)?;
+        match chunk.get(at) {
+            Some(b'"') => self.string_starts(in_object, chunk, at, visitor),
+            Some(_) if !in_object => self.value(chunk, at, visitor),
+            _ => Ok(at),
+        }
+    }
+
+    /// What comes behind a key.
+    #[inline]
+    fn member_value<V: Visitor>(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        visitor: &mut V,
+    ) -> Result<usize, ReadError<V::Error>> {
+        if chunk.get(at) != Some(&b':') {
+            return Ok(at);
+        }
+        self.state = State::Value;
+        visitor.between(b":", self.depth)?;
+        let at = self.blanks(chunk, at + 1, visitor)?;
+        match chunk.get(at) {
+            Some(b'"') => self.string_starts(false, chunk, at, visitor),
+            Some(_) => self.value(chunk, at, visitor),
+            None => Ok(at),
+        }
     }
 
     fn value<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
@@ -309,7 +354,7 @@ impl Reader {
                 };
                 visitor.scalar_start(self.depth, self.at(at))?;
                 return match self.state {
-                    State::Number(digits) => self.number_on(chunk, at, at + 1, digits, visitor),
+                    State::Number(digits) => self.number_starts(chunk, at, digits, visitor),
                     State::Word(word, _) => self.word(chunk, at, word, 0, visitor),
                     _ => Ok(at + 1),
                 };
@@ -366,32 +411,48 @@ impl Reader {
         if chunk.get(end) == Some(&b'"') {
             self.state = if is_key { State::Colon } else { State::After };
             visitor.string(is_key, &chunk[start..end], self.depth, self.at(start))?;
-            return Ok(end + 1);
+            return if is_key { self.member_value(chunk, end + 1, visitor) } else { Ok(end + 1) };
         }
         self.state = State::String;
         visitor.string_start(is_key, self.depth, self.at(start))?;
-        Ok(start)
+        self.string_on(chunk, start, end, visitor)
     }
 
+    /// A string goes on.
     fn string<V: Visitor>(&mut self, chunk: &[u8], at: usize, visitor: &mut V) -> Result<usize, ReadError<V::Error>> {
-        let end = scan::special(chunk, at);
-        if end > at {
-            visitor.string_piece(&chunk[at..end])?;
-        }
-        let at = end;
-        match chunk.get(at) {
-            None => Ok(at),
-            Some(b'"') => {
-                self.state = if self.in_key { State::Colon } else { State::After };
-                visitor.string_end(self.in_key, self.depth, self.at(at))?;
-                Ok(at + 1)
+        self.string_on(chunk, at, scan::special(chunk, at), visitor)
+    }
+
+    /// A string goes on at `start`, and has been looked at up to `end`.
+    fn string_on<V: Visitor>(
+        &mut self,
+        chunk: &[u8],
+        mut start: usize,
+        mut end: usize,
+        visitor: &mut V,
+    ) -> Result<usize, ReadError<V::Error>> {
+        loop {
+            if end > start {
+                visitor.string_piece(&chunk[start..end])?;
             }
-            Some(b'\\') => {
+            match chunk.get(end) {
+                None => return Ok(end),
+                Some(b'"') => {
+                    self.state = if self.in_key { State::Colon } else { State::After };
+                    visitor.string_end(self.in_key, self.depth, self.at(end))?;
+                    return Ok(end + 1);
+                }
+                Some(b'\\') => {}
+                Some(_) => return Err(self.syntax(end)),
+            }
+            let Some(character) = chunk.get(end + 1).and_then(|&byte| short_escape(byte)) else {
                 self.state = State::Escape;
                 (self.raw[0], self.raw_bytes) = (b'\\', 1);
-                Ok(at + 1)
-            }
-            Some(_) => Err(self.syntax(at)),
+                return Ok(end + 1);
+            };
+            visitor.string_escape(&chunk[end..end + 2], character)?;
+            start = end + 2;
+            end = scan::special(chunk, start);
         }
     }
 
@@ -430,16 +491,30 @@ impl Reader {
                 }
                 .ok_or(ReadError::Surrogate)?
             }
-            (_, b'"' | b'\\' | b'/') => char::from(byte),
-            (_, b'b') => '\u{8}',
-            (_, b'f') => '\u{c}',
-            (_, b'n') => '\n',
-            (_, b'r') => '\r',
-            (_, b't') => '\t',
-            _ => return Err(self.syntax(at)),
+            _ => short_escape(byte).ok_or_else(|| self.syntax(at))?,
         };
         self.state = State::String;
         Ok(visitor.string_escape(&self.raw[..self.raw_bytes], character)?)
+    }
+
+    /// A number, whole where it and what is behind it lie within the chunk.
+    #[inline]
+    fn number_starts<V: Visitor>(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        digits: Digits,
+        visitor: &mut V,
+    ) -> Result<usize, ReadError<V::Error>> {
+        match number::end(chunk, at) {
+            Ok(end) if chunk.get(end).is_some_and(|&byte| ends_number(byte)) => {
+                self.value_ends();
+                visitor.scalar_piece(&chunk[at..end])?;
+                visitor.scalar_end(Scalar::Number, self.depth, self.at(end))?;
+                Ok(end)
+            }
+            _ => self.number_on(chunk, at, at + 1, digits, visitor),
+        }
     }
 
     fn number<V: Visitor>(
@@ -473,7 +548,7 @@ impl Reader {
                 (Digits::E | Digits::Sign | Digits::Exponent, b'0'..=b'9') => Digits::Exponent,
                 (Digits::Zero | Digits::Integer | Digits::Fraction | Digits::Exponent, _) => {
                     // what follows must end a value
-                    if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t') {
+                    if !ends_number(byte) {
                         return Err(self.syntax(at));
                     }
                     self.value_ends();
@@ -517,6 +592,26 @@ impl Reader {
         }
         Ok(at + here)
     }
+}
+
+/// What may stand behind a number.
+#[inline]
+fn ends_number(byte: u8) -> bool {
+    matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// What a letter behind a backslash stands for.
+#[inline]
+fn short_escape(byte: u8) -> Option<char> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => char::from(byte),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
