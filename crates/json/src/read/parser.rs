@@ -70,9 +70,19 @@ impl<'de> Parser<'de> {
     #[inline(always)]
     pub fn peek(&mut self) -> Option<u8> {
         match self.text.get(self.at) {
-            Some(&byte) if byte > b' ' => Some(byte),
-            _ => self.peek_behind_blanks(),
+            Some(&byte) if byte > b' ' => return Some(byte),
+            // most often it is one space
+            Some(b' ') => {
+                if let Some(&byte) = self.text.get(self.at + 1)
+                    && byte > b' '
+                {
+                    self.at += 1;
+                    return Some(byte);
+                }
+            }
+            _ => {}
         }
+        self.peek_behind_blanks()
     }
 
     #[inline(never)]
