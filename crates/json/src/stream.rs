@@ -580,8 +580,8 @@ impl Reader {
         };
         let left = &text[usize::from(done)..];
         let here = left.len().min(chunk.len() - at);
-        if chunk[at..at + here] != left[..here] {
-            return Err(self.syntax(at));
+        if let Some(wrong) = (0..here).find(|&byte| chunk[at + byte] != left[byte]) {
+            return Err(self.syntax(at + wrong));
         }
         visitor.scalar_piece(&chunk[at..at + here])?;
         if here < left.len() {
