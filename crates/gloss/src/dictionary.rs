@@ -195,10 +195,15 @@ impl Dictionary {
             trie: Trie::new(self.part(Part::Trie)),
             alphabet: alphabet.as_chunks().0,
             others: others.as_chunks().0,
-            postings: self.part(Part::Postings).as_chunks().0,
             classes: &self.classes,
-            kinds: &self.kinds,
+            posted: self.posted(),
         }
+    }
+
+    /// The entries of its keys.
+    #[inline]
+    pub(crate) fn posted(&self) -> Postings<'_> {
+        Postings { postings: self.part(Part::Postings).as_chunks().0, kinds: &self.kinds }
     }
 
     pub(crate) fn word(&self, reference: u32) -> Option<WordRecord<'_>> {
@@ -220,8 +225,14 @@ pub(crate) struct Keys<'a> {
     pub(crate) trie: Trie<'a>,
     alphabet: &'a [[u8; 2]],
     others: &'a [[u8; 8]],
-    postings: &'a [[u8; 4]],
     classes: &'a [Inflected],
+    pub(crate) posted: Postings<'a>,
+}
+
+/// Which entries the keys of a dictionary have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Postings<'a> {
+    postings: &'a [[u8; 4]],
     kinds: &'a [u64],
 }
 
@@ -249,7 +260,9 @@ impl<'a> Keys<'a> {
     pub(crate) fn class(self, class: u16) -> &'a Inflected {
         &self.classes[usize::from(class)]
     }
+}
 
+impl<'a> Postings<'a> {
     /// Whether a posting's word is of one of these classes.
     #[inline]
     pub(crate) fn is_of(self, said: u32, classes: u64) -> bool {

@@ -89,6 +89,8 @@ pub(crate) struct Endings {
     /// Of each class, and behind them where all begin.
     states: Vec<State>,
     arcs: Vec<Arc>,
+    /// What each of them is found by.
+    begins: Vec<Begin>,
     labels: Vec<char>,
     rules: Vec<u16>,
     start: usize,
@@ -98,12 +100,10 @@ pub(crate) struct Endings {
 struct State {
     /// In order of the characters that they begin with.
     arcs: Range<u32>,
-    /// Which kana they begin with.
-    begin: u128,
-    /// Whether some begin with what is no hiragana.
-    begin_otherwise: bool,
-    /// Which of the arcs is the first that begins with each kana, if one does.
+    /// Which of the arcs is the first that begins with each kana, or [`NO_ARC`].
     at_kana: [u16; KANA],
+    /// Of those that begin with what is no hiragana, the characters' last six bits.
+    begin_otherwise: u64,
     /// Where a word may end as it is.
     empty: Vec<Empty>,
 }
@@ -113,8 +113,8 @@ impl State {
     #[inline]
     fn may_begin(&self, c: char) -> bool {
         match kana_number(c) {
-            Some(number) => self.begin & 1 << number != 0,
-            None => self.begin_otherwise,
+            Some(number) => self.at_kana[number] != NO_ARC,
+            None => self.begin_otherwise & 1 << (c as u32 % 64) != 0,
         }
     }
 
@@ -123,6 +123,19 @@ impl State {
     fn goes_on(&self, next: Option<&char>) -> bool {
         !self.empty.is_empty() || next.is_some_and(|next| self.may_begin(*next))
     }
+}
+
+/// No arc begins with a kana.
+const NO_ARC: u16 = u16::MAX;
+
+/// What an arc is found by.
+#[derive(Debug)]
+struct Begin {
+    /// Its first two characters; if it has one alone, anything may follow.
+    first: char,
+    second: Option<char>,
+    len: u16,
+    target: Option<u16>,
 }
 
 /// An ending of no text.
@@ -155,8 +168,14 @@ impl Endings {
     fn of(grammar: &Grammar) -> Endings {
         let classes = grammar.classes();
         let start = classes.len();
-        let mut endings =
-            Endings { states: Vec::new(), arcs: Vec::new(), labels: Vec::new(), rules: Vec::new(), start };
+        let mut endings = Endings {
+            states: Vec::new(),
+            arcs: Vec::new(),
+            begins: Vec::new(),
+            labels: Vec::new(),
+            rules: Vec::new(),
+            start,
+        };
         for class in 0..classes.len() {
             let (mut arcs, mut empty) = (Vec::new(), Vec::new());
             endings.join(grammar, class, false, &mut arcs, &mut empty);
@@ -255,15 +274,17 @@ impl Endings {
         arcs.sort_by_key(|arc| (arc.first, arc.class));
         let from = self.arcs.len() as u32;
         let arcs_at = from..from + arcs.len() as u32;
-        let mut state = State { arcs: arcs_at, begin: 0, begin_otherwise: false, at_kana: [0; KANA], empty };
+        let mut state = State { arcs: arcs_at, at_kana: [NO_ARC; KANA], begin_otherwise: 0, empty };
         for (at, arc) in arcs.iter().enumerate().rev() {
             match kana_number(arc.first) {
-                Some(number) => {
-                    state.begin |= 1 << number;
-                    state.at_kana[number] = at as u16;
-                }
-                None => state.begin_otherwise = true,
+                Some(number) => state.at_kana[number] = at as u16,
+                None => state.begin_otherwise |= 1 << (arc.first as u32 % 64),
             }
+        }
+        for arc in &arcs {
+            let label = self.label(arc);
+            let (second, len) = (label.get(1).copied(), label.len() as u16);
+            self.begins.push(Begin { first: arc.first, second, len, target: arc.target });
         }
         self.arcs.extend(arcs);
         self.states.push(state);
@@ -318,27 +339,39 @@ impl Endings {
     /// Opens the arcs of a state whose text is there.
     #[inline]
     fn open(&self, state: usize, begun: Begun, text: &[char], open: &mut Open) {
-        let Some(behind) = text.get(begun.at as usize..) else { return };
-        let Some(next) = behind.first() else { return };
         let state = &self.states[state];
-        if !state.may_begin(*next) {
-            return;
+        if let Some([next, ..]) = text.get(begun.at as usize..)
+            && state.may_begin(*next)
+        {
+            self.open_begun(state, begun, &text[begun.at as usize..], open);
         }
-        let arcs = &self.arcs[state.arcs.start as usize..state.arcs.end as usize];
-        let from = match kana_number(*next) {
-            Some(number) => usize::from(state.at_kana[number]),
-            None => arcs.partition_point(|arc| arc.first < *next),
+    }
+
+    fn open_begun(&self, state: &State, begun: Begun, behind: &[char], open: &mut Open) {
+        let (next, second) = (behind[0], behind.get(1));
+        let begins = &self.begins[state.arcs.start as usize..state.arcs.end as usize];
+        let from = match kana_number(next) {
+            Some(number) => state.at_kana[number],
+            None => begins.partition_point(|begin| begin.first < next) as u16,
         };
-        let these = arcs[from..].iter().take_while(|arc| arc.first == *next);
-        for (number, arc) in these.enumerate() {
-            let label = &self.labels[arc.label.start as usize..arc.label.end as usize];
-            let is_there = label.len() <= behind.len() && label.iter().zip(behind).all(|(a, b)| a == b);
-            if is_there
-                && arc.target.is_none_or(|state| self.states[usize::from(state)].goes_on(behind.get(label.len())))
-            {
-                open.0.push((state.arcs.start + (from + number) as u32, begun));
+        let these = begins.get(usize::from(from)..).unwrap_or_default();
+        for (number, begin) in (state.arcs.start + u32::from(from)..).zip(these) {
+            if begin.first != next {
+                return;
+            }
+            if begin.second.is_some() && begin.second.as_ref() != second {
+                continue;
+            }
+            let is_there = begin.len <= 2 || behind.starts_with(self.label(&self.arcs[number as usize]));
+            let goes_on = |state: u16| self.states[usize::from(state)].goes_on(behind.get(usize::from(begin.len)));
+            if is_there && begin.target.is_none_or(goes_on) {
+                open.0.push((number, begun));
             }
         }
+    }
+
+    fn label(&self, arc: &Arc) -> &[char] {
+        &self.labels[arc.label.start as usize..arc.label.end as usize]
     }
 }
 

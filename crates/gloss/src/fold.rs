@@ -5,10 +5,7 @@ use std::sync::LazyLock;
 /// The character that stands for all that are matched with one.
 pub(crate) fn fold(c: char) -> char {
     match c {
-        '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => match OLD.binary_search_by_key(&c, |pair| pair.0) {
-            Ok(at) => OLD[at].1,
-            Err(_) => c,
-        },
+        '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => OLD.new_form(c).unwrap_or(c),
         _ => fold_but_kanji(c),
     }
 }
@@ -71,18 +68,18 @@ pub(crate) fn voiced(kana: char, mark: char) -> Option<char> {
 }
 
 /// The vowel on which a folded kana ends.
+#[inline]
 pub(crate) fn vowel(kana: char) -> Option<char> {
-    const ROWS: [(&str, char); 5] = [
-        ("ぁあかがさざただなはばぱまゃやらゎわゕ", 'あ'),
-        ("ぃいきぎしじちぢにひびぴみりゐ", 'い'),
-        ("ぅうくぐすずっつづぬふぶぷむゅゆるゔ", 'う'),
-        ("ぇえけげせぜてでねへべぺめれゑゖ", 'え'),
-        ("ぉおこごそぞとどのほぼぽもょよろを", 'お'),
-    ];
-    if !is_hiragana(kana) {
-        return None;
+    /// Of the hiragana in their order: those of あ, か, さ, た, な, は, ま, や, ら and わ, then ん, ゔ, ゕ and ゖ.
+    const VOWELS: &[u8; 86] = b"aaiiuueeooaaiiuueeooaaiiuueeooaaiiuuueeooaiueoaaaiiiuuueeeoooaiueoaauuooaiueoaaieo-uae";
+    match VOWELS.get((kana as usize).wrapping_sub('ぁ' as usize))? {
+        b'a' => Some('あ'),
+        b'i' => Some('い'),
+        b'u' => Some('う'),
+        b'e' => Some('え'),
+        b'o' => Some('お'),
+        _ => None,
     }
-    ROWS.iter().find(|(row, _)| row.contains(kana)).map(|(_, vowel)| *vowel)
 }
 
 /// Whether a vowel of a folded text makes the kana before it long, as ー does: おかあさん, せんせい, とうきょう.
@@ -144,12 +141,34 @@ pub(crate) fn is_kanji(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}' | '々' | '〇' | '〆')
 }
 
-/// Old and other forms of kanji, each beside the one that stands in dictionaries of today, in order.
-static OLD: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
+/// Old and other forms of kanji.
+struct Old {
+    /// Each beside the one that stands in dictionaries of today, in order.
+    pairs: Vec<(char, char)>,
+    /// A bit for each place of the Basic Multilingual Plane where one stands: most kanji are none of them.
+    places: Box<[u64; 1 << 10]>,
+}
+
+impl Old {
+    #[inline]
+    fn new_form(&self, c: char) -> Option<char> {
+        if self.places.get(c as usize / 64)? & 1 << (c as u32 % 64) == 0 {
+            return None;
+        }
+        let at = self.pairs.binary_search_by_key(&c, |pair| pair.0).ok()?;
+        Some(self.pairs[at].1)
+    }
+}
+
+static OLD: LazyLock<Old> = LazyLock::new(|| {
     let all: Vec<char> = PAIRS.chars().collect();
     let mut pairs: Vec<_> = all.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     pairs.sort_unstable();
-    pairs
+    let mut places = Box::new([0; 1 << 10]);
+    for (old, _) in &pairs {
+        places[*old as usize / 64] |= 1 << (*old as u32 % 64);
+    }
+    Old { pairs, places }
 });
 
 const PAIRS: &str = "亞亜惡悪壓圧圍囲爲為醫医壹壱稻稲飮飲隱隠營営榮栄衞衛驛駅悅悦閱閲圓円緣縁艷艶鹽塩奧奥應応橫横歐欧毆殴黃黄溫温穩穏假仮價価畫画會会壞壊懷懐繪絵擴拡殼殻覺覚學学嶽岳樂楽勸勧卷巻寬寛歡歓罐缶觀観關関陷陥巖巌顏顔歸帰氣気龜亀僞偽戲戯犧犠舊旧據拠擧挙峽峡挾挟狹狭鄕郷曉暁區区驅駆勳勲薰薫徑径惠恵溪渓經経繼継莖茎螢蛍輕軽鷄鶏藝芸缺欠儉倹劍剣圈圏檢検權権獻献縣県險険顯顕驗験嚴厳效効廣広恆恒鑛鉱號号國国黑黒濟済碎砕齋斎劑剤雜雑參参慘惨棧桟蠶蚕贊賛殘残絲糸齒歯兒児辭辞濕湿實実舍舎寫写釋釈壽寿收収從従澁渋獸獣縱縦肅粛處処敍叙奬奨將将燒焼稱称證証乘乗剩剰壤壌孃嬢條条淨浄疊畳穰穣讓譲釀醸囑嘱觸触寢寝愼慎眞真晉晋盡尽圖図粹粋醉酔隨随髓髄樞枢數数瀨瀬聲声靜静齊斉攝摂竊窃專専戰戦淺浅潛潜纖繊踐践錢銭禪禅曾曽雙双壯壮搜捜插挿爭争總総聰聡莊荘裝装騷騒增増臟臓藏蔵屬属續続墮堕體体對対帶帯滯滞臺台瀧滝擇択澤沢單単擔担膽胆團団彈弾斷断癡痴遲遅晝昼蟲虫鑄鋳廳庁聽聴敕勅鎭鎮遞逓鐵鉄轉転點点傳伝黨党盜盗燈灯當当鬭闘德徳獨独讀読屆届繩縄貳弐惱悩腦脳霸覇廢廃拜拝賣売麥麦發発髮髪拔抜蠻蛮祕秘濱浜甁瓶拂払佛仏竝並變変邊辺辨弁辯弁瓣弁舖舗寶宝襃褒豐豊沒没每毎萬万滿満默黙餠餅彌弥藥薬譯訳豫予餘余與与譽誉搖揺樣様謠謡來来賴頼亂乱覽覧龍竜兩両獵猟綠緑鄰隣淚涙壘塁勵励禮礼隸隷靈霊齡齢曆暦歷歴戀恋鍊錬爐炉勞労樓楼祿禄錄録亙亘灣湾堯尭巢巣槇槙遙遥瑤瑶髙高﨑崎嶋島嶌島濵浜邉辺冨富埜野舘館栁柳桒桑籔薮吞呑塡填頰頬剝剥嚙噛摑掴瘦痩繫繋蟬蝉醬醤鷗鴎麴麹蠟蝋";
@@ -169,6 +188,20 @@ mod tests {
         for c in '\0'..=char::MAX {
             assert_eq!(fold(fold(c)), fold(c), "{c}");
         }
+    }
+
+    #[test]
+    fn each_kana_has_its_vowel() {
+        for (row, of) in [
+            ("ぁあかがさざただなはばぱまゃやらゎわゕ", 'あ'),
+            ("ぃいきぎしじちぢにひびぴみりゐ", 'い'),
+            ("ぅうくぐすずっつづぬふぶぷむゅゆるゔ", 'う'),
+            ("ぇえけげせぜてでねへべぺめれゑゖ", 'え'),
+            ("ぉおこごそぞとどのほぼぽもょよろを", 'お'),
+        ] {
+            row.chars().for_each(|kana| assert_eq!(vowel(kana), Some(of), "{kana}"));
+        }
+        "んーゝア山a".chars().for_each(|none| assert_eq!(vowel(none), None, "{none}"));
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use crate::bytes::Numbers;
 use crate::compile::{NO_FORM, READING_SHIFT};
-use crate::dictionary::{Dictionary, Posted, Posting, Tag};
+use crate::dictionary::{Dictionary, Posted, Posting, Postings, Tag};
+use crate::fold::Script;
 use crate::grammar::{Rule, grammar};
 use crate::likeliest::{Likely, are_in_order};
 use crate::reader::{Found, Hit, Options, Reader, Told};
 use crate::record::{FormRecord, Kana, NameRecord, NamedRecord, SenseRecord, WordRecord, romanize};
 use std::fmt;
 use std::ops::Range;
+use std::slice;
 
 /// What was found in a text.
 #[derive(Debug, Clone, Copy)]
@@ -112,60 +114,85 @@ impl<'a> Span<'a> {
     }
 
     /// Its entries, the likeliest first, each once, words before names.
+    #[inline]
     pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
-        let names = self.names().take(self.gloss.options.entries_max());
-        self.words().map(Meaning::Word).chain(names.map(Meaning::Name))
+        let told = self.told();
+        let names = self.names(told).take(told.options.entries_max());
+        self.words_of(told).map(Meaning::Word).chain(names.map(Meaning::Name))
     }
 
     /// Its words, the likeliest first.
+    #[inline]
     pub fn words(self) -> impl Iterator<Item = Word<'a>> {
-        let (told, hits) = (self.told(), self.hits());
-        let chosen = self.found.chosen.start as usize..self.found.chosen.end as usize;
-        let in_order = hits.first().filter(|_| are_in_order(hits, told.is_number));
-        Words {
-            span: self,
-            told,
-            in_order: in_order.map(|hit| (hit, told.keys.words(hit.value))),
-            chosen: self.gloss.reader.chosen.get(chosen).unwrap_or_default(),
-            left: told.options.entries_max(),
-        }
+        self.words_of(self.told())
+    }
+
+    #[inline]
+    fn words_of(self, told: Told<'a>) -> Words<'a> {
+        let (hits, left) = (self.hits(), told.options.entries_max());
+        let found = match hits {
+            [hit] if are_in_order(hits, told.is_number) => {
+                WordsFound::InOrder(hit, told.posted.words(hit.value).iter())
+            }
+            _ => {
+                let chosen = self.found.chosen.start as usize..self.found.chosen.end as usize;
+                WordsFound::Chosen(hits, self.gloss.reader.chosen.get(chosen).unwrap_or_default().iter())
+            }
+        };
+        Words { span: self, posted: told.posted, found, left }
     }
 
     /// How many words and names there are more than are told.
     pub fn more(self) -> usize {
         let (told, hits, max) = (self.told(), self.hits(), self.gloss.options.entries_max());
-        let words = match hits.first() {
-            Some(hit) if are_in_order(hits, told.is_number) => told.words(hit).skip(max).count(),
+        let words = match hits {
+            [hit] if are_in_order(hits, told.is_number) => told.words(hit).skip(max).count(),
             _ => self.found.more as usize,
         };
-        words + self.names().skip(max).count()
+        words + self.names(told).skip(max).count()
     }
 
-    fn names(self) -> impl Iterator<Item = Name<'a>> {
-        let (told, dictionary) = (self.told(), self.gloss.dictionary);
-        Names { dictionary, told, hits: self.hits(), hit: None, one: None, several: &[], name: None }
+    #[inline]
+    fn names(self, told: Told<'a>) -> Names<'a> {
+        let hits = if told.are_names() { self.hits() } else { &[] };
+        Names {
+            dictionary: self.gloss.dictionary,
+            posted: told.posted,
+            hits: hits.iter(),
+            script: Script::default(),
+            one: None,
+            several: [].iter(),
+            reference: 0,
+            record: NameRecord::NONE,
+        }
     }
 
+    #[inline]
     fn hits(self) -> &'a [Hit] {
         let hits = self.found.hits.start as usize..self.found.hits.end as usize;
         self.gloss.reader.hits.get(hits).unwrap_or_default()
     }
 
+    #[inline]
     fn told(self) -> Told<'a> {
         let Gloss { dictionary, options, .. } = self.gloss;
-        Told { keys: dictionary.keys(), options, is_number: self.found.is_number }
+        Told { posted: dictionary.posted(), options, is_number: self.found.is_number }
     }
 }
 
 /// The words of a span.
 struct Words<'a> {
     span: Span<'a>,
-    told: Told<'a>,
-    /// Those of one hit, as they stand in the dictionary.
-    in_order: Option<(&'a Hit, &'a [Posting])>,
-    /// Or those that were chosen.
-    chosen: &'a [Likely],
+    posted: Postings<'a>,
+    found: WordsFound<'a>,
     left: usize,
+}
+
+enum WordsFound<'a> {
+    /// Those of one hit, as they stand in the dictionary.
+    InOrder(&'a Hit, slice::Iter<'a, Posting>),
+    /// Those of several, as they were chosen.
+    Chosen(&'a [Hit], slice::Iter<'a, Likely>),
 }
 
 impl<'a> Iterator for Words<'a> {
@@ -174,34 +201,34 @@ impl<'a> Iterator for Words<'a> {
     #[inline]
     fn next(&mut self) -> Option<Word<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let (hit, word) = match &mut self.in_order {
-            Some((hit, postings)) => loop {
-                let word = Posted::of(postings.split_off_first()?);
-                if self.told.is_word(hit, &word) {
-                    break (*hit, word);
-                }
-            },
-            None => {
-                let Likely { hit, word } = *self.chosen.split_off_first()?;
-                (self.span.hits().get(hit as usize)?, word)
+        let Span { gloss, found } = self.span;
+        let (hit, reference, forms) = match &mut self.found {
+            WordsFound::InOrder(hit, postings) => {
+                let told = Told { posted: self.posted, options: gloss.options, is_number: found.is_number };
+                let word = postings.map(Posted::of).find(|word| told.is_word(hit.classes, word))?;
+                (*hit, word.reference, word.forms)
+            }
+            WordsFound::Chosen(hits, chosen) => {
+                let likely = chosen.next()?;
+                (hits.get(likely.hit as usize)?, likely.reference, likely.forms)
             }
         };
-        let Span { gloss, found } = self.span;
-        Some(Word { gloss, span: found, hit, reference: word.reference, forms: word.forms })
+        Some(Word { gloss, span: found, hit, reference, forms })
     }
 }
 
 /// The names of a span.
 struct Names<'a> {
     dictionary: &'a Dictionary,
-    told: Told<'a>,
-    hits: &'a [Hit],
-    /// The hit at hand, and its names that are still to come.
-    hit: Option<&'a Hit>,
+    posted: Postings<'a>,
+    hits: slice::Iter<'a, Hit>,
+    /// In which script the hit at hand is, and its names that are still to come.
+    script: Script,
     one: Option<u32>,
-    several: &'a [[u8; 4]],
+    several: slice::Iter<'a, [u8; 4]>,
     /// Those that are written alike.
-    name: Option<(u32, NameRecord<'a>)>,
+    reference: u32,
+    record: NameRecord<'a>,
 }
 
 impl<'a> Iterator for Names<'a> {
@@ -210,25 +237,21 @@ impl<'a> Iterator for Names<'a> {
     #[inline]
     fn next(&mut self) -> Option<Name<'a>> {
         loop {
-            if let Some((reference, record)) = &mut self.name
-                && let Some(named) = record.next()
-            {
-                return Some(Name { dictionary: self.dictionary, record: *record, named, reference: *reference });
+            if let Some(named) = self.record.next() {
+                let Names { dictionary, record, reference, .. } = *self;
+                return Some(Name { dictionary, record, named, reference });
             }
-            self.name = None;
-            let Some(hit) = self.hit else {
-                let hit = self.hits.split_off_first()?;
-                self.hit = Some(hit);
-                (self.one, self.several) = self.told.names(hit);
+            let Some(name) = self.one.take().or_else(|| self.several.next().map(|name| u32::from_le_bytes(*name)))
+            else {
+                let hit = self.hits.find(|hit| hit.chain.is_none())?;
+                let (one, several) = self.posted.names(hit.value);
+                (self.script, self.one, self.several) = (hit.script, one, several.iter());
                 continue;
             };
-            let next = self.one.take().or_else(|| Some(u32::from_le_bytes(*self.several.split_off_first()?)));
-            match next {
-                Some(name) => {
-                    let reference = Told::name(hit, name);
-                    self.name = reference.and_then(|reference| Some((reference, self.dictionary.name(reference)?)));
-                }
-                None => self.hit = None,
+            if let Some(reference) = Told::name(self.script, name)
+                && let Some(record) = self.dictionary.name(reference)
+            {
+                (self.reference, self.record) = (reference, record);
             }
         }
     }

@@ -24,7 +24,7 @@ impl Known {
         let (keys, mut key) = (dictionary.keys(), String::new());
         folded(line.split('\t').next().unwrap_or_default().trim(), &mut key);
         let node = key.chars().try_fold(keys.trie.root(), |node, c| keys.trie.step(node, keys.code(c)));
-        let words = node.and_then(|node| keys.trie.value(node)).map_or(&[][..], |value| keys.words(value));
+        let words = node.and_then(|node| keys.trie.value(node)).map_or(&[][..], |value| keys.posted.words(value));
         self.0.extend(words.iter().map(|word| Posted::of(word).reference));
         !words.is_empty()
     }

@@ -1,12 +1,12 @@
 //! A text read along a dictionary: from each place all keys that begin there, in dictionary form or inflected.
 
 use crate::compile::{COUNTS, KEY_CHARS_MAX, NAME_PLACE, NAME_SCRIPT_SHIFT};
-use crate::dictionary::{Dictionary, Keys, Posted};
+use crate::dictionary::{Dictionary, Inflected, Keys, Posted, Posting, Postings};
 use crate::endings::{Chain, Chains, ENDING_CHARS_MAX, ENDINGS, Ending, Open};
 use crate::fold::{Script, fold, is_hiragana, is_kanji, is_long, voiced, vowel};
 use crate::gloss::Gloss;
 use crate::known::Known;
-use crate::likeliest::{Candidates, Likely, are_in_order};
+use crate::likeliest::{Likely, append_likeliest, are_in_order};
 use crate::number;
 use crate::trie::Node;
 use std::ops::Range;
@@ -56,7 +56,6 @@ pub struct Reader {
     open: Open,
     pub(crate) chains: Chains,
     pub(crate) hits: Vec<Hit>,
-    candidates: Candidates,
     pub(crate) chosen: Vec<Likely>,
     pub(crate) spans: Vec<Found>,
 }
@@ -113,6 +112,29 @@ pub(crate) struct Hit {
 /// A place on a walk, and whether the text is spelled otherwise than the key.
 type Walk = (Node, bool);
 
+/// What was walked along, as the stem of inflected words.
+struct Stem<'a> {
+    at: usize,
+    walk: Walk,
+    /// The words that it has with the ending of a class and those that are the same: many endings in turn are of one.
+    same: u16,
+    value: u32,
+    words: &'a [Posting],
+}
+
+impl Stem<'_> {
+    /// Of the key that it is with the ending of a class.
+    #[inline]
+    fn value(&self, keys: Keys<'_>, class: &Inflected) -> Option<u32> {
+        let (node, ending) = (self.walk.0, class.ending());
+        if node.is_leaf() && !ending.is_empty() {
+            return None;
+        }
+        let node = ending.iter().try_fold(node, |node, code| keys.trie.step(node, *code))?;
+        keys.trie.value(node)
+    }
+}
+
 /// A place of the text from which is looked for what begins there.
 #[derive(Clone, Copy)]
 struct Start<'a> {
@@ -157,12 +179,14 @@ impl Reader {
         let units = &self.units[..self.chars.len()];
         let from = units.partition_point(|unit| (unit.byte as usize) < part.start);
         let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
+        let mut start =
+            Start { keys, options: *options, at: 0, keys_from: 0, is_within_number: false, hits_from: self.hits.len() };
         for at in from..to {
-            let (hits_from, is_within_number) = (self.hits.len(), number::is_within(&self.chars, at));
-            let start = Start { keys, options: *options, at, keys_from: at, is_within_number, hits_from };
-            self.walk(start);
-            self.tell(start, None);
-            self.count(start);
+            (start.at, start.keys_from, start.hits_from) = (at, at, self.hits.len());
+            start.is_within_number = number::is_within(&self.chars, at);
+            self.walk(&start);
+            self.tell(&start, None);
+            self.count(&start);
         }
         Gloss::new(dictionary, self, text, part, *options)
     }
@@ -200,7 +224,7 @@ impl Reader {
     }
 
     /// Follows all keys from a place on.
-    fn walk(&mut self, start: Start<'_>) {
+    fn walk(&mut self, start: &Start<'_>) {
         let from = start.keys_from;
         let root = (start.keys.trie.root(), false);
         let (mut walks, mut count) = ([root; SPELLINGS_MAX], 1);
@@ -244,7 +268,7 @@ impl Reader {
 
     /// Tells where a character that is not the first of a walk leads to, and what it may be another spelling of.
     #[inline]
-    fn step(&self, start: Start<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
+    fn step(&self, start: &Start<'_>, at: usize, (node, respelled): Walk, mut to: impl FnMut(Walk)) {
         let keys = start.keys;
         if let Some(next) = keys.trie.step(node, self.units[at].code) {
             to((next, respelled));
@@ -283,7 +307,7 @@ impl Reader {
 
     /// Notes a key that ends at a place, if it has an entry that is to be told.
     #[inline]
-    fn found(&mut self, start: Start<'_>, end: usize, walk: Walk, value: u32, script: Script) {
+    fn found(&mut self, start: &Start<'_>, end: usize, walk: Walk, value: u32, script: Script) {
         let hit = Hit {
             end: end as u32,
             value,
@@ -295,8 +319,8 @@ impl Reader {
             is_respelled: walk.1,
             script,
         };
-        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
-        let is_told = told.words(&hit).next().is_some() || told.has_names(&hit);
+        let told = Told { posted: start.keys.posted, options: start.options, is_number: start.is_number() };
+        let is_told = told.has_words(start.keys.posted.words(value), u64::MAX) || told.has_names(&hit);
         if is_told && !self.is_cut(start, end, false) {
             self.hits.push(hit);
         }
@@ -304,18 +328,17 @@ impl Reader {
 
     /// Notes the words of which what was walked along is the stem, and whose ending follows.
     #[inline]
-    fn inflected(&mut self, start: Start<'_>, at: usize, walk: Walk) {
+    fn inflected(&mut self, start: &Start<'_>, at: usize, walk: Walk) {
         let (from, to) = self.endings_at[at].unwrap_or_else(|| self.endings_from(at));
-        // many endings are of one class, of which only one key is a word's
-        let mut last = None;
+        let mut stem = Stem { at, walk, same: u16::MAX, value: 0, words: &[] };
         if at > start.at {
             for number in 0..self.empty_endings.len() {
                 let ending = self.empty_endings[number].at(at);
-                self.ending(start, at, walk, ending, &mut last);
+                self.ending(start, &mut stem, ending);
             }
         }
         for number in from..to {
-            self.ending(start, at, walk, self.endings[number as usize], &mut last);
+            self.ending(start, &mut stem, self.endings[number as usize]);
         }
     }
 
@@ -327,53 +350,39 @@ impl Reader {
         range
     }
 
-    #[inline]
-    fn ending(
-        &mut self,
-        start: Start<'_>,
-        at: usize,
-        walk: Walk,
-        ending: Ending,
-        last: &mut Option<(u16, Option<u32>)>,
-    ) {
+    #[inline(always)]
+    fn ending<'a>(&mut self, start: &Start<'a>, stem: &mut Stem<'a>, ending: Ending) {
         let class = start.keys.class(ending.class);
-        if walk.0.is_leaf() && !class.ending().is_empty() {
-            return;
-        }
-        let value = match *last {
-            Some((same, value)) if same == class.same => value,
-            _ => {
-                let may_follow =
-                    if at == start.at { class.is_word } else { !class.after_kanji || is_kanji(self.chars[at - 1]) };
-                let node = may_follow.then_some(walk.0).and_then(|node| {
-                    class.ending().iter().try_fold(node, |node, code| start.keys.trie.step(node, *code))
-                });
-                node.and_then(|node| start.keys.trie.value(node))
+        if class.same != stem.same {
+            let may_follow = match stem.at == start.at {
+                true => class.is_word,
+                false => !class.after_kanji || is_kanji(self.chars[stem.at - 1]),
+            };
+            (stem.same, stem.words) = (class.same, &[]);
+            if let Some(value) = stem.value(start.keys, class).filter(|_| may_follow) {
+                (stem.value, stem.words) = (value, start.keys.posted.words(value));
             }
-        };
-        *last = Some((class.same, value));
-        let Some(value) = value else { return };
-        let hit = Hit {
-            end: ending.end,
-            value,
-            chain: ending.chain,
-            class: ending.class,
-            classes: ending.classes,
-            reasons: ending.reasons,
-            stem_chars: (at - start.keys_from).min(u8::MAX.into()) as u8,
-            is_respelled: walk.1,
-            script: self.units[start.at].script,
-        };
-        let told = Told { keys: start.keys, options: start.options, is_number: false };
-        if told.words(&hit).next().is_some() && !self.is_cut(start, ending.end as usize, true) {
-            self.hits.push(hit);
+        }
+        let told = Told { posted: start.keys.posted, options: start.options, is_number: false };
+        if told.has_words(stem.words, ending.classes) && !self.is_cut(start, ending.end as usize, true) {
+            self.hits.push(Hit {
+                end: ending.end,
+                value: stem.value,
+                chain: ending.chain,
+                class: ending.class,
+                classes: ending.classes,
+                reasons: ending.reasons,
+                stem_chars: (stem.at - start.keys_from).min(u8::MAX.into()) as u8,
+                is_respelled: stem.walk.1,
+                script: self.units[start.at].script,
+            });
         }
     }
 
     /// Whether what was found takes apart what nobody would: a number, or a word in katakana of which a particle would have the beginning,
     /// as とか in とカラオケ. お and ご are no particles: おバカキャラ.
     #[inline]
-    fn is_cut(&self, start: Start<'_>, end: usize, is_inflected: bool) -> bool {
+    fn is_cut(&self, start: &Start<'_>, end: usize, is_inflected: bool) -> bool {
         let from = start.keys_from;
         let is_katakana = |at: usize| self.units[at].script.has_katakana();
         if is_katakana(end - 1) && end < self.chars.len() && (is_katakana(end) || self.chars[end] == 'ー') {
@@ -388,26 +397,26 @@ impl Reader {
 
     /// Finds what a number that begins at a place is counted by.
     #[inline]
-    fn count(&mut self, start: Start<'_>) {
+    fn count(&mut self, start: &Start<'_>) {
         let at = start.at;
         if !number::is_part(self.chars[at]) || (at > 0 && number::is_part(self.chars[at - 1])) {
             return;
         }
         let Some((end, value)) = number::number(&self.chars, at) else { return };
-        let start = Start { hits_from: self.hits.len(), keys_from: end, ..start };
-        self.walk(start);
-        self.tell(start, value);
+        let start = Start { hits_from: self.hits.len(), keys_from: end, ..*start };
+        self.walk(&start);
+        self.tell(&start, value);
     }
 
     /// Makes spans of what was found from a place, the longest first.
-    fn tell(&mut self, start: Start<'_>, number: Option<u64>) {
+    fn tell(&mut self, start: &Start<'_>, number: Option<u64>) {
         let hits = &mut self.hits[start.hits_from..];
         // but for what is inflected they were found so
         if !hits.is_sorted_by_key(|hit| hit.end) {
             hits.sort_unstable_by_key(|hit| (hit.end, hit.reasons, hit.chain));
         }
-        let told = Told { keys: start.keys, options: start.options, is_number: start.is_number() };
-        let (chars, candidates, chosen) = (&self.chars, &mut self.candidates, &mut self.chosen);
+        let told = Told { posted: start.keys.posted, options: start.options, is_number: start.is_number() };
+        let (chars, chosen) = (&self.chars, &mut self.chosen);
         // 分かり合う is a word sooner than a form of 分かる; 来た is 来る, with whose kanji it begins
         let reasons = |hit: &Hit| {
             let ending = start.keys_from + usize::from(hit.stem_chars).max(1)..hit.end as usize;
@@ -420,7 +429,7 @@ impl Reader {
             let behind = self.units[same[0].end as usize];
             let (from, chosen_from) = (to - same.len() as u32, chosen.len() as u32);
             let is_in_order = are_in_order(same, told.is_number);
-            let more = if is_in_order { 0 } else { candidates.append(chosen, same, told, reasons) };
+            let more = if is_in_order { 0 } else { append_likeliest(chosen, same, told, reasons) };
             self.spans.push(Found {
                 chars: first.char..behind.char,
                 bytes: first.byte..behind.byte,
@@ -455,7 +464,7 @@ fn is_plain(before: char, c: char) -> bool {
 /// Which entries of a hit are told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'a> {
-    pub(crate) keys: Keys<'a>,
+    pub(crate) posted: Postings<'a>,
     pub(crate) options: Options<'a>,
     /// Only what counts what a number stands before.
     pub(crate) is_number: bool,
@@ -465,37 +474,42 @@ impl<'a> Told<'a> {
     /// The words, the likeliest first where the text is in hiragana.
     #[inline]
     pub(crate) fn words(self, hit: &Hit) -> impl Iterator<Item = Posted> + use<'a> {
-        let hit = *hit;
-        self.keys.words(hit.value).iter().map(Posted::of).filter(move |word| self.is_word(&hit, word))
+        let classes = hit.classes;
+        self.posted.words(hit.value).iter().map(Posted::of).filter(move |word| self.is_word(classes, word))
     }
 
-    /// Whether a word of a hit's key is told.
+    /// Whether words of these classes that are told are among these.
     #[inline]
-    pub(crate) fn is_word(self, hit: &Hit, word: &Posted) -> bool {
-        (hit.classes == u64::MAX || self.keys.is_of(word.said, hit.classes))
+    fn has_words(self, words: &[Posting], classes: u64) -> bool {
+        words.iter().any(|word| self.is_word(classes, &Posted::of(word)))
+    }
+
+    /// Whether a word of a hit's key is told, where those of these classes are.
+    #[inline]
+    pub(crate) fn is_word(self, classes: u64, word: &Posted) -> bool {
+        (classes == u64::MAX || self.posted.is_of(word.said, classes))
             && (!self.is_number || word.said & COUNTS != 0)
             && !self.options.known.is_some_and(|known| known.has(word.reference))
     }
 
-    /// The names of a hit's key, as [`Keys::names`] has them.
+    /// Whether names are told of hits in dictionary form.
     #[inline]
-    pub(crate) fn names(self, hit: &Hit) -> (Option<u32>, &'a [[u8; 4]]) {
-        let are_told = self.options.names && !self.is_number && hit.chain.is_none();
-        if are_told { self.keys.names(hit.value) } else { (None, &[]) }
+    pub(crate) fn are_names(self) -> bool {
+        self.options.names && !self.is_number
     }
 
-    /// Where a name of a hit's key stands, if it is told.
+    /// Where a name of a hit in a script stands, if it is told.
     #[inline]
-    pub(crate) fn name(hit: &Hit, name: u32) -> Option<u32> {
+    pub(crate) fn name(script: Script, name: u32) -> Option<u32> {
         // in kana alone all spellings of a name would be names of everything
-        let script = name >> NAME_SCRIPT_SHIFT;
-        (script == 0 || script == hit.script.kana()).then_some(name & NAME_PLACE)
+        let of = name >> NAME_SCRIPT_SHIFT;
+        (of == 0 || of == script.kana()).then_some(name & NAME_PLACE)
     }
 
-    /// Whether a hit has a name that is told.
-    pub(crate) fn has_names(self, hit: &Hit) -> bool {
-        let (one, names) = self.names(hit);
+    /// Whether a hit in dictionary form has a name that is told.
+    fn has_names(self, hit: &Hit) -> bool {
+        let (one, names) = if self.are_names() { self.posted.names(hit.value) } else { (None, &[][..]) };
         let mut names = one.into_iter().chain(names.iter().map(|name| u32::from_le_bytes(*name)));
-        names.any(|name| Told::name(hit, name).is_some())
+        names.any(|name| Told::name(hit.script, name).is_some())
     }
 }

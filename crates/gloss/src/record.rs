@@ -197,6 +197,9 @@ pub(crate) struct NamedRecord<'a> {
 }
 
 impl<'a> NameRecord<'a> {
+    /// None.
+    pub(crate) const NONE: NameRecord<'static> = NameRecord { headword: &[], named: Cursor::new(&[]) };
+
     pub(crate) fn read(names: &'a [u8], at: u32) -> Option<NameRecord<'a>> {
         let mut cursor = Cursor::new(names.get(at as usize..)?);
         Some(NameRecord { headword: cursor.bytes()?, named: Cursor::new(cursor.bytes()?) })
