@@ -141,6 +141,19 @@ impl Error {
         Self::new(Code::Io(error), 0, 0)
     }
 
+    /// An error of a value's own, which may be another one of ours that serde passed on as words: its place is read from them again.
+    #[cfg(feature = "serde")]
+    fn placed(mut message: String) -> Self {
+        let place = message.rsplit_once(" at line ").and_then(|(words, place)| {
+            let (line, column) = place.split_once(" column ")?;
+            let number = |digits: &str| digits.parse::<usize>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+            Some((words.len(), number(line)?, number(column)?))
+        });
+        let (length, line, column) = place.unwrap_or((message.len(), 0, 0));
+        message.truncate(length);
+        Self::new(Code::Message(message.into()), line, column)
+    }
+
     /// What is wrong behind so many bytes of the text.
     #[cold]
     pub(crate) fn in_text(code: Code, text: &[u8], at: usize) -> Self {
@@ -203,6 +216,49 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { code, line, column } = &*self.inner;
         write!(f, "Error({:?}, line: {line}, column: {column})", code.to_string())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::ser::Error for Error {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::message(message)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::de::Error for Error {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::placed(message.to_string())
+    }
+
+    #[cold]
+    fn invalid_type(found: serde::de::Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::message(format_args!("invalid type: {}, expected {expected}", Found(found)))
+    }
+
+    #[cold]
+    fn invalid_value(found: serde::de::Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::message(format_args!("invalid value: {}, expected {expected}", Found(found)))
+    }
+}
+
+/// What was found, in JSON's words.
+#[cfg(feature = "serde")]
+struct Found<'a>(serde::de::Unexpected<'a>);
+
+#[cfg(feature = "serde")]
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            serde::de::Unexpected::Unit => f.write_str("null"),
+            serde::de::Unexpected::Float(value) => {
+                write!(f, "floating point `{}`", zmij::Buffer::new().format(value))
+            }
+            other => other.fmt(f),
+        }
     }
 }
 

@@ -23,12 +23,16 @@ mod float;
 mod number;
 mod read;
 mod scan;
+#[cfg(feature = "serde")]
+pub mod ser;
 mod stream;
 mod string;
 mod write;
 
 pub use append::{Literal, Literals, append};
 pub use error::{Category, Error, Result};
+#[cfg(feature = "serde")]
+pub use ser::{Serializer, to_string, to_string_pretty, to_vec, to_vec_pretty, to_writer, to_writer_pretty};
 pub use float::{write_f32, write_f64};
 pub use read::{FromJson, FromJsonKey, Parser, Text, read};
 pub use stream::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};

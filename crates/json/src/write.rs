@@ -8,6 +8,7 @@ mod integer;
 mod values;
 
 use crate::{scan, string};
+use std::convert::Infallible;
 use std::io;
 
 /// A value that has a text in JSON.
@@ -68,6 +69,44 @@ pub fn write_chunks<T: ToJson + ?Sized>(
     Output::new(&mut chunk, Some(chunks)).write(value).finish()
 }
 
+/// Appends what is written by a function, which may fail: what it has written then is lost.
+#[cfg(feature = "serde")]
+#[inline(always)]
+pub(crate) fn append_with<E>(
+    text: &mut Vec<u8>,
+    write: impl for<'o> FnOnce(Writer<'o>) -> std::result::Result<Writer<'o>, E>,
+) -> std::result::Result<(), E> {
+    Output::new(text, None).write_with(write).map(drop)
+}
+
+/// As [`write_chunks`], by a function that may fail: of what it has written then, whole chunks have been given to `sink`.
+#[cfg(feature = "serde")]
+pub(crate) fn chunks_with<E>(
+    chunk_bytes: usize,
+    mut sink: impl FnMut(&mut Vec<u8>) -> io::Result<()>,
+    write: impl for<'o> FnOnce(Writer<'o>) -> std::result::Result<Writer<'o>, E>,
+) -> std::result::Result<io::Result<()>, E> {
+    let mut chunk = Vec::new();
+    let chunks = Chunks { bytes: chunk_bytes.max(CHUNK_BYTES_MIN), sink: &mut sink, failed: None };
+    Output::new(&mut chunk, Some(chunks)).write_with(write).map(Output::finish)
+}
+
+/// A text that a [`Writer`] has written whole is UTF-8: whatever it writes is a `str`, or ASCII.
+#[cfg(feature = "serde")]
+#[inline]
+pub(crate) fn append_string<E>(
+    write: impl for<'o> FnOnce(Writer<'o>) -> std::result::Result<Writer<'o>, E>,
+) -> std::result::Result<String, E> {
+    let mut text = Vec::with_capacity(TEXT_BYTES_MIN);
+    append_with(&mut text, write)?;
+    // SAFETY: nothing else has written to the text.
+    Ok(unsafe { String::from_utf8_unchecked(text) })
+}
+
+/// For so many bytes there is room at first.
+#[cfg(feature = "serde")]
+pub(crate) const TEXT_BYTES_MIN: usize = 128;
+
 /// What may be written behind the place up to which a [`Writer`] has come without asking for room, in bytes.
 pub(crate) const SLACK_BYTES: usize = 64;
 
@@ -111,11 +150,20 @@ impl<'v> Output<'v> {
 
     #[inline(always)]
     fn write<T: ToJson + ?Sized>(&'v mut self, value: &T) -> &'v mut Self {
+        let Ok(output) = self.write_with(|out| Ok::<_, Infallible>(value.to_json(out)));
+        output
+    }
+
+    #[inline(always)]
+    fn write_with<E>(
+        &'v mut self,
+        write: impl FnOnce(Writer<'v>) -> std::result::Result<Writer<'v>, E>,
+    ) -> std::result::Result<&'v mut Self, E> {
         // SAFETY: the place is the end of what is there, within the room.
         let at = unsafe { self.text.as_mut_ptr().add(self.text.len()) };
-        let Writer { at, output } = value.to_json(Writer { at, output: self });
+        let Writer { at, output } = write(Writer { at, output: self })?;
         output.keep(at);
-        output
+        Ok(output)
     }
 
     /// What has been written up to `at` belongs to the text.
