@@ -163,6 +163,19 @@ impl Error {
         Self::new(code, line, before.len() - line_start)
     }
 
+    /// The same of a text before which others came.
+    #[cfg(feature = "serde")]
+    #[cold]
+    pub(crate) fn behind(mut self, lines: usize, column: usize) -> Self {
+        match self.inner.line {
+            0 => return self,
+            1 => self.inner.column += column,
+            _ => {}
+        }
+        self.inner.line += lines;
+        self
+    }
+
     /// The same with this place, unless it has one.
     #[cold]
     pub(crate) fn or_in_text(self, text: &[u8], at: usize) -> Self {

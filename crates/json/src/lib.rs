@@ -18,6 +18,8 @@
 #![doc = include_str!("../README.md")]
 
 mod append;
+#[cfg(feature = "serde")]
+pub mod de;
 mod error;
 mod float;
 mod number;
@@ -31,6 +33,8 @@ mod write;
 
 pub use append::{Literal, Literals, append};
 pub use error::{Category, Error, Result};
+#[cfg(feature = "serde")]
+pub use de::{Deserializer, StreamDeserializer, from_reader, from_slice, from_str};
 #[cfg(feature = "serde")]
 pub use ser::{Serializer, to_string, to_string_pretty, to_vec, to_vec_pretty, to_writer, to_writer_pretty};
 pub use float::{write_f32, write_f64};

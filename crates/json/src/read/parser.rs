@@ -218,14 +218,6 @@ impl<'de> Parser<'de> {
         Ok(single)
     }
 
-    /// The text of the number that comes next, which is read as it is written.
-    pub(crate) fn number_text(&mut self) -> Result<&'de str> {
-        let start = self.at;
-        self.skip_number()?;
-        // SAFETY: a number has none but ASCII characters.
-        Ok(unsafe { std::str::from_utf8_unchecked(&self.text[start..self.at]) })
-    }
-
     /// Reads a string.
     #[inline(always)]
     pub fn string(&mut self) -> Result<Text<'de, '_>> {
@@ -249,6 +241,7 @@ impl<'de> Parser<'de> {
     }
 
     /// As [`Self::string_behind_quote`], as bytes: neither UTF-8 nor whole pairs of surrogates are asked for. `Err` is what was unescaped.
+    #[cfg(feature = "serde")]
     pub(crate) fn bytes_behind_quote(&mut self) -> Result<std::result::Result<&'de [u8], &[u8]>> {
         let start = self.at + 1;
         let end = scan::special(self.text, start);
@@ -516,15 +509,51 @@ impl<'de> Parser<'de> {
     }
 
     /// A byte that has been seen is read.
+    #[cfg(feature = "serde")]
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         self.at += 1;
     }
 
+    /// The text that has been read from a place before a character on.
+    #[cfg(feature = "serde")]
+    pub(crate) fn text_since(&self, start: usize) -> &'de str {
+        // what is read of numbers is ASCII
+        std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default()
+    }
+
+    /// The next byte, which may be white space.
+    #[cfg(feature = "serde")]
+    #[inline]
+    pub(crate) fn byte(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// Reads an integer of any size, as digits with a sign. What comes behind them is not looked at.
+    #[cfg(feature = "serde")]
+    pub(crate) fn integer_text(&mut self) -> Result<&'de str> {
+        let start = self.at;
+        let first = start + usize::from(self.byte() == Some(b'-'));
+        if !self.text.get(first).is_some_and(u8::is_ascii_digit) {
+            return Err(self.wrong_at(Code::Number, self.text.len().min(first + 1)));
+        }
+        let (_, end) = number::integer(self.text, first).map_err(|(code, at)| self.wrong_at(code, at))?;
+        self.at = end;
+        // SAFETY: a sign and digits, as they have just been read.
+        Ok(unsafe { std::str::from_utf8_unchecked(&self.text[start..end]) })
+    }
+
+    /// A bracket closes that has not been seen yet: one more level may be opened again.
+    #[cfg(feature = "serde")]
+    #[inline(always)]
+    pub(crate) fn level_up(&mut self) {
+        self.levels += 1;
+    }
+
     /// Lets arrays and objects be nested as deep as the stack allows.
     #[cfg(feature = "serde")]
     pub(crate) fn disable_level_limit(&mut self) {
-        self.levels = u32::MAX;
+        self.levels = u32::MAX / 2;
     }
 
     /// Reads a value of any kind and depth, and keeps nothing of it. Its strings need not be UTF-8.

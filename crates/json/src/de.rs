@@ -1,0 +1,45 @@
+//! Reading all types of serde's, as `serde_json` reads them.
+
+mod key;
+mod reading;
+mod source;
+mod stream;
+
+pub use source::{Deserializer, IoRead, Read, SliceRead, StrRead};
+pub use stream::StreamDeserializer;
+
+pub(crate) use reading::{NUMBER, RAW, VALUE};
+
+use crate::error::{Error, Result};
+use crate::read::Parser;
+use reading::{Borrow, Reading};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io;
+
+/// Reads a text that is one value, which may borrow strings of it.
+#[inline]
+pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T> {
+    whole(Parser::new(text))
+}
+
+/// As [`from_slice`], of a string.
+#[inline]
+pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T> {
+    whole(Parser::of_str(text))
+}
+
+/// Reads what comes up to the end of a file or a socket, which must be one value. It is read whole before it is looked at; for a value after
+/// the other use [`Deserializer::from_reader`].
+pub fn from_reader<R: io::Read, T: DeserializeOwned>(mut reader: R) -> Result<T> {
+    let mut text = Vec::new();
+    reader.read_to_end(&mut text).map_err(Error::io)?;
+    from_slice(&text)
+}
+
+#[inline]
+fn whole<'de, T: Deserialize<'de>>(mut parser: Parser<'de>) -> Result<T> {
+    let value = T::deserialize(Reading::<Borrow>::of(&mut parser))?;
+    parser.end()?;
+    Ok(value)
+}

@@ -1,0 +1,362 @@
+//! Where texts come from that are read a value at a time.
+
+use super::StreamDeserializer;
+use super::reading::{Borrow, Copy, Lend, Reading};
+use crate::error::{Error, Result};
+use crate::read::Parser;
+use serde::de::{self, Visitor};
+use std::io;
+
+/// Reads values from a text, one after the other.
+pub struct Deserializer<R> {
+    pub(super) read: R,
+}
+
+/// What a [`Deserializer`] reads from.
+pub trait Read<'de>: sealed::Source<'de> {}
+
+/// A text that may be no UTF-8.
+pub struct SliceRead<'a> {
+    parser: Parser<'a>,
+}
+
+/// A string.
+pub struct StrRead<'a> {
+    parser: Parser<'a>,
+}
+
+/// A file or a socket. A value is read up to its end, and nothing of what follows it, byte by byte: it should be buffered.
+pub struct IoRead<R> {
+    reader: R,
+    /// The value at hand, and up to one byte that follows it.
+    text: Vec<u8>,
+    /// How much of it has been read, and what came before.
+    at: usize,
+    before: Before,
+    has_level_limit: bool,
+}
+
+/// What came before a value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    bytes: usize,
+    lines: usize,
+    /// On the last line.
+    column: usize,
+}
+
+pub(super) mod sealed {
+    use super::*;
+
+    /// How a source is read.
+    pub trait Source<'de>: Sized {
+        /// Reads a value by a deserializer.
+        fn value<A: Ask<'de>>(&mut self, ask: A) -> Result<A::Value>;
+        /// The next byte that is no white space.
+        fn peek(&mut self) -> Result<Option<u8>>;
+        /// The next byte.
+        fn byte(&mut self) -> Result<Option<u8>>;
+        /// The error of what follows a value.
+        fn trailing(&mut self, is_byte: bool) -> Error;
+        /// How many bytes have been read.
+        fn position(&self) -> usize;
+        fn disable_level_limit(&mut self);
+    }
+
+    /// What is asked of a deserializer.
+    pub trait Ask<'de> {
+        type Value;
+        fn of<D: de::Deserializer<'de, Error = Error>>(self, deserializer: D) -> Result<Self::Value>;
+    }
+}
+pub(super) use sealed::{Ask, Source};
+
+macro_rules! of_slices {
+    ($($source:ident)*) => {$(
+        impl<'de> Read<'de> for $source<'de> {}
+
+        impl<'de> Source<'de> for $source<'de> {
+            fn value<A: Ask<'de>>(&mut self, ask: A) -> Result<A::Value> {
+                ask.of(Reading::<Borrow>::of(&mut self.parser))
+            }
+
+            fn peek(&mut self) -> Result<Option<u8>> {
+                Ok(self.parser.peek())
+            }
+
+            fn byte(&mut self) -> Result<Option<u8>> {
+                Ok(self.parser.byte())
+            }
+
+            fn trailing(&mut self, is_byte: bool) -> Error {
+                trailing(&self.parser, is_byte)
+            }
+
+            fn position(&self) -> usize {
+                self.parser.position()
+            }
+
+            fn disable_level_limit(&mut self) {
+                self.parser.disable_level_limit();
+            }
+        }
+    )*};
+}
+
+of_slices!(SliceRead StrRead);
+
+fn trailing(parser: &Parser<'_>, is_byte: bool) -> Error {
+    use crate::error::Code::TrailingCharacters;
+    if is_byte { parser.wrong_next(TrailingCharacters) } else { parser.wrong(TrailingCharacters) }
+}
+
+impl<'de, R: io::Read> Read<'de> for IoRead<R> {}
+
+impl<'de, R: io::Read> Source<'de> for IoRead<R> {
+    fn value<A: Ask<'de>>(&mut self, ask: A) -> Result<A::Value> {
+        self.fill()?;
+        let mut parser = self.parser();
+        let value = ask.of(Reading::<Copy>::of(&mut parser));
+        let read = parser.position();
+        let value = value.map_err(|error| self.before.place(error));
+        self.at += read;
+        value
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>> {
+        loop {
+            match self.byte()? {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>> {
+        if self.at == self.text.len() {
+            self.before.pass(&self.text);
+            self.text.clear();
+            self.at = 0;
+            self.more()?;
+        }
+        Ok(self.text.get(self.at).copied())
+    }
+
+    fn trailing(&mut self, is_byte: bool) -> Error {
+        self.before.place(trailing(&Parser::new(&self.text[self.at..]), is_byte))
+    }
+
+    fn position(&self) -> usize {
+        self.before.bytes + self.at
+    }
+
+    fn disable_level_limit(&mut self) {
+        self.has_level_limit = false;
+    }
+}
+
+impl<R: io::Read> IoRead<R> {
+    fn new(reader: R) -> Self {
+        IoRead { reader, text: Vec::new(), at: 0, before: Before::default(), has_level_limit: true }
+    }
+
+    fn parser(&mut self) -> Parser<'_> {
+        // what was read before is not looked at again
+        let rest = self.text.split_off(self.at);
+        self.before.pass(&std::mem::replace(&mut self.text, rest));
+        self.at = 0;
+        let mut parser = Parser::new(&self.text);
+        if !self.has_level_limit {
+            parser.disable_level_limit();
+        }
+        parser
+    }
+
+    /// Reads another byte; whether there was one.
+    fn more(&mut self) -> Result<bool> {
+        let mut byte = [0];
+        loop {
+            match self.reader.read(&mut byte) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {
+                    self.text.push(byte[0]);
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(error)),
+            }
+        }
+    }
+
+    /// Reads up to where the next value ends, if it is one: what is none is seen to be none when it is read.
+    fn fill(&mut self) -> Result<()> {
+        let Some(first) = Source::peek(self)? else { return Ok(()) };
+        let start = self.at;
+        match first {
+            b'"' => self.fill_string(),
+            b'{' | b'[' => {
+                let mut levels = 0_usize;
+                let mut at = start;
+                loop {
+                    match self.text.get(at) {
+                        Some(b'{' | b'[') => levels += 1,
+                        Some(b'}' | b']') if levels == 1 => return Ok(()),
+                        Some(b'}' | b']') => levels -= 1,
+                        Some(b'"') => {
+                            self.fill_string()?;
+                            at = self.text.len() - 1;
+                        }
+                        _ => {}
+                    }
+                    at += 1;
+                    if at == self.text.len() && !self.more()? {
+                        return Ok(());
+                    }
+                }
+            }
+            // the byte behind a number or a word says that it has ended
+            _ => loop {
+                let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+                if !self.text[self.text.len() - 1..].iter().all(is_part) || !self.more()? {
+                    return Ok(());
+                }
+            },
+        }
+    }
+
+    /// Reads up to the end of a string whose first quote is the last byte that is there.
+    fn fill_string(&mut self) -> Result<()> {
+        let mut is_escaped = false;
+        while self.more()? {
+            match self.text.last() {
+                _ if is_escaped => is_escaped = false,
+                Some(b'\\') => is_escaped = true,
+                Some(b'"') => return Ok(()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Before {
+    fn pass(&mut self, text: &[u8]) {
+        self.bytes += text.len();
+        match text.iter().rposition(|&byte| byte == b'\n') {
+            Some(at) => {
+                self.lines += text.iter().filter(|&&byte| byte == b'\n').count();
+                self.column = text.len() - at - 1;
+            }
+            None => self.column += text.len(),
+        }
+    }
+
+    /// The place of an error from the beginning on.
+    fn place(&self, error: Error) -> Error {
+        error.behind(self.lines, self.column)
+    }
+}
+
+impl<'de> Deserializer<SliceRead<'de>> {
+    /// Of a text.
+    pub fn from_slice(text: &'de [u8]) -> Self {
+        Deserializer { read: SliceRead { parser: Parser::new(text) } }
+    }
+}
+
+impl<'de> Deserializer<StrRead<'de>> {
+    /// Of a string.
+    #[expect(clippy::should_implement_trait, reason = "it is called so in `serde_json`")]
+    pub fn from_str(text: &'de str) -> Self {
+        Deserializer { read: StrRead { parser: Parser::of_str(text) } }
+    }
+}
+
+impl<R: io::Read> Deserializer<IoRead<R>> {
+    /// Of a file or a socket, from which no byte is taken that is not looked at. A value is read whole before it is taken apart.
+    pub fn from_reader(reader: R) -> Self {
+        Deserializer { read: IoRead::new(reader) }
+    }
+}
+
+impl<'de, R: Read<'de>> Deserializer<R> {
+    /// Of a source.
+    pub fn new(read: R) -> Self {
+        Deserializer { read }
+    }
+
+    /// The text must have ended, but for white space.
+    pub fn end(&mut self) -> Result<()> {
+        match self.read.peek()? {
+            Some(_) => Err(self.read.trailing(true)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets arrays and objects be nested as deep as the stack allows.
+    pub fn disable_recursion_limit(&mut self) {
+        self.read.disable_level_limit();
+    }
+
+    /// All values that the text has.
+    #[expect(clippy::should_implement_trait, reason = "it is called so in `serde_json`")]
+    pub fn into_iter<T: de::Deserialize<'de>>(self) -> StreamDeserializer<'de, R, T> {
+        StreamDeserializer::new(self.read)
+    }
+}
+
+/// Methods of serde's that are asked of the reading of one value.
+macro_rules! asked {
+    ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
+            struct Asked<V>($($type,)* V);
+            impl<'de, V: Visitor<'de>> Ask<'de> for Asked<V> {
+                type Value = V::Value;
+
+                fn of<D: de::Deserializer<'de, Error = Error>>(self, deserializer: D) -> Result<V::Value> {
+                    let Asked($($argument,)* visitor) = self;
+                    deserializer.$method($($argument,)* visitor)
+                }
+            }
+            self.read.value(Asked($($argument,)* visitor))
+        }
+    )*};
+}
+
+impl<'de, R: Read<'de>> de::Deserializer<'de> for &mut Deserializer<R> {
+    type Error = Error;
+
+    asked! {
+        deserialize_any();
+        deserialize_bool();
+        deserialize_i8();
+        deserialize_i16();
+        deserialize_i32();
+        deserialize_i64();
+        deserialize_i128();
+        deserialize_u8();
+        deserialize_u16();
+        deserialize_u32();
+        deserialize_u64();
+        deserialize_u128();
+        deserialize_f32();
+        deserialize_f64();
+        deserialize_char();
+        deserialize_str();
+        deserialize_string();
+        deserialize_bytes();
+        deserialize_byte_buf();
+        deserialize_option();
+        deserialize_unit();
+        deserialize_unit_struct(name: &'static str);
+        deserialize_newtype_struct(name: &'static str);
+        deserialize_seq();
+        deserialize_tuple(len: usize);
+        deserialize_tuple_struct(name: &'static str, len: usize);
+        deserialize_map();
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
+        deserialize_identifier();
+        deserialize_ignored_any();
+    }
+}
