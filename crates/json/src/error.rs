@@ -58,7 +58,7 @@ pub(crate) enum Code {
 }
 
 /// The result of reading and writing.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// An error of a value's own, without a place; [`FromJson`](crate::FromJson) gives it one.
@@ -81,7 +81,7 @@ impl Error {
     pub fn classify(&self) -> Category {
         match self.inner.code {
             Code::Io(_) => Category::Io,
-            Code::Message(_) | Code::KeyNumber | Code::KeyFinite => Category::Data,
+            Code::Message(_) => Category::Data,
             Code::EofInList | Code::EofInObject | Code::EofInString | Code::EofInValue => Category::Eof,
             Code::NoColon
             | Code::NoListComma
@@ -95,6 +95,8 @@ impl Error {
             | Code::Unicode
             | Code::Control
             | Code::KeyString
+            | Code::KeyNumber
+            | Code::KeyFinite
             | Code::Surrogate
             | Code::TrailingComma
             | Code::TrailingCharacters
@@ -146,7 +148,8 @@ impl Error {
     fn placed(mut message: String) -> Self {
         let place = message.rsplit_once(" at line ").and_then(|(words, place)| {
             let (line, column) = place.split_once(" column ")?;
-            let number = |digits: &str| digits.parse::<usize>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+            let number =
+                |digits: &str| digits.parse::<usize>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
             Some((words.len(), number(line)?, number(column)?))
         });
         let (length, line, column) = place.unwrap_or((message.len(), 0, 0));

@@ -29,18 +29,22 @@ mod scan;
 pub mod ser;
 mod stream;
 mod string;
+#[cfg(feature = "serde")]
+pub mod value;
 mod write;
 
 pub use append::{Literal, Literals, append};
-pub use error::{Category, Error, Result};
 #[cfg(feature = "serde")]
 pub use de::{Deserializer, StreamDeserializer, from_reader, from_slice, from_str};
-#[cfg(feature = "serde")]
-pub use ser::{Serializer, to_string, to_string_pretty, to_vec, to_vec_pretty, to_writer, to_writer_pretty};
+pub use error::{Category, Error, Result};
 pub use float::{write_f32, write_f64};
 pub use read::{FromJson, FromJsonKey, Parser, Text, read};
+#[cfg(feature = "serde")]
+pub use ser::{Serializer, to_string, to_string_pretty, to_vec, to_vec_pretty, to_writer, to_writer_pretty};
 pub use stream::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_inside, write_string};
+#[cfg(feature = "serde")]
+pub use value::{Map, Number, Value, from_value, to_value};
 pub use write::{Integer, ToJson, ToJsonKey, Writer, write, write_chunks};
 
 /// Appends an integer.

@@ -108,7 +108,7 @@ pub(crate) fn decimal(text: &[u8], at: usize) -> Result<(f64, usize), Wrong> {
     // what the fast way cannot tell, or would have to know more digits for
     let value = found.unwrap_or_else(|| standard(&text[first..end]));
     if value.is_infinite() {
-        return Err((Code::NumberRange, end));
+        return Err((Code::NumberRange, out_of_range(text, first, end)));
     }
     Ok((if is_negative { -value } else { value }, end))
 }
@@ -127,6 +127,21 @@ pub(crate) fn end(text: &[u8], at: usize) -> Result<usize, Wrong> {
         (_, end) = scale(text, end + 1)?;
     }
     Ok(end)
+}
+
+/// Up to where a number is looked at that is too large: an exponent up to the digit with which it is more than 32 bits.
+#[cold]
+fn out_of_range(text: &[u8], first: usize, end: usize) -> usize {
+    let number = &text[first..end];
+    let Some(letter) = number.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return end };
+    let mut exponent = 0_i32;
+    for (at, digit) in (first..end).zip(number).skip(letter + 1).filter(|(_, byte)| byte.is_ascii_digit()) {
+        match exponent.checked_mul(10).and_then(|exponent| exponent.checked_add(i32::from(digit - b'0'))) {
+            Some(longer) => exponent = longer,
+            None => return at + 1,
+        }
+    }
+    end
 }
 
 /// What is wrong where a digit must come.

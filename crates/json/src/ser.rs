@@ -62,4 +62,3 @@ const CHUNK_BYTES: usize = 16 << 10;
 /// By these names a number and a text of JSON ask to be written as they are. They are `serde_json`'s, so that its own types are understood.
 pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 pub(crate) const RAW: &str = "$serde_json::private::RawValue";
-

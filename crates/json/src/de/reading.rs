@@ -74,7 +74,9 @@ impl<'p, 't, L> Reading<'p, 't, L> {
             Some(b'n') => word(parser, b"null", Unexpected::Unit),
             Some(b't') => word(parser, b"true", Unexpected::Bool(true)),
             Some(b'f') => word(parser, b"false", Unexpected::Bool(false)),
-            Some(b'"') => parser.string_behind_quote().map(|text| invalid_type(Unexpected::Str(text.as_str()), expected)),
+            Some(b'"') => {
+                parser.string_behind_quote().map(|text| invalid_type(Unexpected::Str(text.as_str()), expected))
+            }
             Some(b'[') => Ok(invalid_type(Unexpected::Seq, expected)),
             Some(b'{') => Ok(invalid_type(Unexpected::Map, expected)),
             Some(b'0'..=b'9' | b'-') => parser.number().map(|number| {
@@ -444,8 +446,16 @@ impl<'de, 'p, 't, L: Lend<'de, 't>> de::EnumAccess<'de> for Variant<'p, 't, L> {
     type Variant = Reading<'p, 't, L>;
 
     fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self::Variant)> {
-        let name = seed.deserialize(Reading::<L>::of(self.0.parser))?;
-        self.0.parser.colon()?;
+        let parser = &mut *self.0.parser;
+        match parser.peek() {
+            Some(b'"') => {}
+            Some(b'}') => return Err(parser.wrong_next(Code::NoValue)),
+            Some(_) => return Err(parser.wrong_next(Code::KeyString)),
+            None => return Err(parser.wrong(Code::EofInObject)),
+        }
+        let name = seed.deserialize(Key(Reading::<L>::of(parser)));
+        let name = name.map_err(|error| parser.found_here(error))?;
+        parser.colon()?;
         Ok((name, self.0))
     }
 }

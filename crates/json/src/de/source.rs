@@ -1,8 +1,8 @@
 //! Where texts come from that are read a value at a time.
 
 use super::StreamDeserializer;
-use super::reading::{Borrow, Copy, Lend, Reading};
-use crate::error::{Error, Result};
+use super::reading::{Borrow, Copy, Reading};
+use crate::error::{Code, Error, Result};
 use crate::read::Parser;
 use serde::de::{self, Visitor};
 use std::io;
@@ -56,8 +56,8 @@ pub(super) mod sealed {
         fn peek(&mut self) -> Result<Option<u8>>;
         /// The next byte.
         fn byte(&mut self) -> Result<Option<u8>>;
-        /// The error of what follows a value.
-        fn trailing(&mut self, is_byte: bool) -> Error;
+        /// The error of the byte that follows a value.
+        fn trailing(&self) -> Error;
         /// How many bytes have been read.
         fn position(&self) -> usize;
         fn disable_level_limit(&mut self);
@@ -88,8 +88,8 @@ macro_rules! of_slices {
                 Ok(self.parser.byte())
             }
 
-            fn trailing(&mut self, is_byte: bool) -> Error {
-                trailing(&self.parser, is_byte)
+            fn trailing(&self) -> Error {
+                self.parser.wrong_next(Code::TrailingCharacters)
             }
 
             fn position(&self) -> usize {
@@ -104,11 +104,6 @@ macro_rules! of_slices {
 }
 
 of_slices!(SliceRead StrRead);
-
-fn trailing(parser: &Parser<'_>, is_byte: bool) -> Error {
-    use crate::error::Code::TrailingCharacters;
-    if is_byte { parser.wrong_next(TrailingCharacters) } else { parser.wrong(TrailingCharacters) }
-}
 
 impl<'de, R: io::Read> Read<'de> for IoRead<R> {}
 
@@ -142,8 +137,8 @@ impl<'de, R: io::Read> Source<'de> for IoRead<R> {
         Ok(self.text.get(self.at).copied())
     }
 
-    fn trailing(&mut self, is_byte: bool) -> Error {
-        self.before.place(trailing(&Parser::new(&self.text[self.at..]), is_byte))
+    fn trailing(&self) -> Error {
+        self.before.place(Error::in_text(Code::TrailingCharacters, &self.text, self.at + 1))
     }
 
     fn position(&self) -> usize {
@@ -288,7 +283,7 @@ impl<'de, R: Read<'de>> Deserializer<R> {
     /// The text must have ended, but for white space.
     pub fn end(&mut self) -> Result<()> {
         match self.read.peek()? {
-            Some(_) => Err(self.read.trailing(true)),
+            Some(_) => Err(self.read.trailing()),
             None => Ok(()),
         }
     }

@@ -44,7 +44,7 @@ impl<'de, R: Read<'de>, T: de::Deserialize<'de>> StreamDeserializer<'de, R, T> {
         match self.read.byte()? {
             _ if ends_itself => Ok(value),
             None | Some(b' ' | b'\n' | b'\t' | b'\r' | b'"' | b'[' | b']' | b'{' | b'}' | b',' | b':') => Ok(value),
-            Some(_) => Err(self.read.trailing(true)),
+            Some(_) => Err(self.read.trailing()),
         }
     }
 }

@@ -240,11 +240,14 @@ impl<'de> Parser<'de> {
         self.text_of_scratch().map(Text::Unescaped)
     }
 
-    /// As [`Self::string_behind_quote`], as bytes: neither UTF-8 nor whole pairs of surrogates are asked for. `Err` is what was unescaped.
+    /// As [`Self::string_behind_quote`], as bytes: neither UTF-8 nor whole pairs of surrogates are asked for, and control characters may stand in it. `Err` is what was unescaped.
     #[cfg(feature = "serde")]
     pub(crate) fn bytes_behind_quote(&mut self) -> Result<std::result::Result<&'de [u8], &[u8]>> {
         let start = self.at + 1;
-        let end = scan::special(self.text, start);
+        let mut end = scan::special(self.text, start);
+        while self.text.get(end).is_some_and(|&byte| byte < b' ') {
+            end = scan::special(self.text, end + 1);
+        }
         if self.text.get(end) == Some(&b'"') {
             self.at = end + 1;
             return Ok(Ok(&self.text[start..end]));
@@ -284,6 +287,11 @@ impl<'de> Parser<'de> {
                     return Ok(());
                 }
                 Some(b'\\') => self.at = end + 1,
+                Some(_) if !as_text => {
+                    start = end;
+                    end = scan::special(self.text, end + 1);
+                    continue;
+                }
                 Some(_) => return Err(self.wrong_at(Code::Control, end + 1)),
                 None => return Err(self.wrong_at(Code::EofInString, end)),
             }

@@ -1,0 +1,325 @@
+//! Numbers of any size and precision.
+
+use super::Value;
+use crate::de::{NUMBER, VALUE};
+use crate::error::{Code, Error, Result};
+use crate::number::Number as Read;
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A number: an integer of 64 bits, a float, or whatever else JSON can write, which is kept as its text.
+///
+/// Two of them are equal if they are the same integer, the same float, or the same text: `1.50` is not `1.5`.
+#[derive(Clone, PartialEq, Hash)]
+pub struct Number(pub(super) Kind);
+
+#[derive(Clone)]
+pub(super) enum Kind {
+    Unsigned(u64),
+    /// Below 0.
+    Signed(i64),
+    /// Finite, and written as it is where it was read.
+    Float(f64),
+    /// Anything else.
+    Text(Box<str>),
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        match (self, other) {
+            (Kind::Unsigned(a), Kind::Unsigned(b)) => a == b,
+            (Kind::Signed(a), Kind::Signed(b)) => a == b,
+            (Kind::Float(a), Kind::Float(b)) => a == b,
+            (Kind::Text(a), Kind::Text(b)) => a == b,
+            (Kind::Unsigned(_) | Kind::Signed(_) | Kind::Float(_) | Kind::Text(_), _) => false,
+        }
+    }
+}
+
+// no float is `NaN`
+impl Eq for Number {}
+
+impl std::hash::Hash for Kind {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            Kind::Unsigned(value) => value.hash(state),
+            Kind::Signed(value) => value.hash(state),
+            // the two zeros are equal
+            Kind::Float(value) => (value + 0.0).to_bits().hash(state),
+            Kind::Text(text) => text.hash(state),
+        }
+    }
+}
+
+impl Number {
+    /// Whether it fits into `i64`.
+    pub fn is_i64(&self) -> bool {
+        self.as_i64().is_some()
+    }
+
+    /// Whether it fits into `u64`.
+    pub fn is_u64(&self) -> bool {
+        self.as_u64().is_some()
+    }
+
+    /// Whether it is written with a point or an exponent.
+    pub fn is_f64(&self) -> bool {
+        match &self.0 {
+            Kind::Unsigned(_) | Kind::Signed(_) => false,
+            Kind::Float(_) => true,
+            Kind::Text(text) => text.contains(['.', 'e', 'E']) && self.as_f64().is_some(),
+        }
+    }
+
+    /// As `i64`, if it fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        match &self.0 {
+            Kind::Unsigned(value) => (*value).try_into().ok(),
+            Kind::Signed(value) => Some(*value),
+            Kind::Float(_) | Kind::Text(_) => None,
+        }
+    }
+
+    /// As `u64`, if it fits.
+    pub fn as_u64(&self) -> Option<u64> {
+        match &self.0 {
+            Kind::Unsigned(value) => Some(*value),
+            Kind::Signed(_) | Kind::Float(_) | Kind::Text(_) => None,
+        }
+    }
+
+    /// As the nearest float, if that is finite.
+    pub fn as_f64(&self) -> Option<f64> {
+        match &self.0 {
+            Kind::Unsigned(value) => Some(*value as f64),
+            Kind::Signed(value) => Some(*value as f64),
+            Kind::Float(value) => Some(*value),
+            Kind::Text(text) => text.parse().ok().filter(|value: &f64| value.is_finite()),
+        }
+    }
+
+    /// As `i128`, if it fits.
+    pub fn as_i128(&self) -> Option<i128> {
+        match &self.0 {
+            Kind::Unsigned(value) => Some((*value).into()),
+            Kind::Signed(value) => Some((*value).into()),
+            Kind::Float(_) => None,
+            Kind::Text(text) => text.parse().ok(),
+        }
+    }
+
+    /// As `u128`, if it fits.
+    pub fn as_u128(&self) -> Option<u128> {
+        match &self.0 {
+            Kind::Unsigned(value) => Some((*value).into()),
+            Kind::Signed(_) | Kind::Float(_) => None,
+            Kind::Text(text) => text.parse().ok(),
+        }
+    }
+
+    /// A float, if it is finite.
+    pub fn from_f64(value: f64) -> Option<Number> {
+        value.is_finite().then_some(Number(Kind::Float(value)))
+    }
+
+    /// An integer of 128 bits.
+    pub fn from_i128(value: i128) -> Option<Number> {
+        Some(match (u64::try_from(value), i64::try_from(value)) {
+            (Ok(value), _) => value.into(),
+            (_, Ok(value)) => value.into(),
+            _ => Number(Kind::Text(value.to_string().into())),
+        })
+    }
+
+    /// An integer of 128 bits.
+    pub fn from_u128(value: u128) -> Option<Number> {
+        Some(match u64::try_from(value) {
+            Ok(value) => value.into(),
+            Err(_) => Number(Kind::Text(value.to_string().into())),
+        })
+    }
+
+    /// A text that is known to be a number, and no integer of 64 bits.
+    pub(super) fn of_text(text: &str) -> Number {
+        Number(Kind::Text(text.into()))
+    }
+
+    pub(super) fn unexpected(&self) -> Unexpected<'_> {
+        match &self.0 {
+            Kind::Unsigned(value) => Unexpected::Unsigned(*value),
+            Kind::Signed(value) => Unexpected::Signed(*value),
+            Kind::Float(value) => Unexpected::Float(*value),
+            Kind::Text(_) => self.as_f64().map_or(Unexpected::Other("number"), Unexpected::Float),
+        }
+    }
+
+    /// Tells a visitor of serde's what it is, as precisely as that can be.
+    pub(super) fn visit<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        match &self.0 {
+            Kind::Unsigned(value) => visitor.visit_u64(*value),
+            Kind::Signed(value) => visitor.visit_i64(*value),
+            Kind::Float(value) => visitor.visit_f64(*value),
+            Kind::Text(text) => match (self.as_i128(), self.as_u128(), self.as_f64()) {
+                (Some(value), ..) => visitor.visit_i128(value),
+                (_, Some(value), _) => visitor.visit_u128(value),
+                (.., Some(value)) => visitor.visit_f64(value),
+                _ => Err(Error::message(format_args!("{}: {text}", Code::NumberRange))),
+            },
+        }
+    }
+}
+
+macro_rules! integers {
+    (unsigned: $($unsigned:ident)*; signed: $($signed:ident)*) => {
+        $(impl From<$unsigned> for Number {
+            fn from(value: $unsigned) -> Number {
+                Number(Kind::Unsigned(value as u64))
+            }
+        })*
+        $(impl From<$signed> for Number {
+            fn from(value: $signed) -> Number {
+                let value = value as i64;
+                Number(u64::try_from(value).map_or(Kind::Signed(value), Kind::Unsigned))
+            }
+        })*
+    };
+}
+
+integers!(unsigned: u8 u16 u32 u64 usize; signed: i8 i16 i32 i64 isize);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Unsigned(value) => value.fmt(f),
+            Kind::Signed(value) => value.fmt(f),
+            Kind::Float(value) => f.write_str(zmij::Buffer::new().format_finite(*value)),
+            Kind::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Number({self})")
+    }
+}
+
+impl std::str::FromStr for Number {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Number> {
+        let wrong = |(code, at)| Error::in_text(code, text.as_bytes(), at);
+        let (number, end) = crate::number::number(text.as_bytes(), 0).map_err(wrong)?;
+        if end < text.len() {
+            return Err(wrong((Code::Number, end + 1)));
+        }
+        Ok(match number {
+            Read::Unsigned(value) => value.into(),
+            Read::Signed(value) => value.into(),
+            Read::Float(value) => Number::of_float(value, text),
+        })
+    }
+}
+
+impl Number {
+    fn of_float(value: f64, text: &str) -> Number {
+        match value.is_finite() && zmij::Buffer::new().format_finite(value) == text {
+            true => Number(Kind::Float(value)),
+            false => Number::of_text(text),
+        }
+    }
+}
+
+impl Serialize for Number {
+    #[inline]
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        match &self.0 {
+            Kind::Unsigned(value) => serializer.serialize_u64(*value),
+            Kind::Signed(value) => serializer.serialize_i64(*value),
+            Kind::Float(value) => serializer.serialize_f64(*value),
+            Kind::Text(text) => {
+                let mut number = serializer.serialize_struct(NUMBER, 1)?;
+                number.serialize_field(NUMBER, &**text)?;
+                number.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Number, D::Error> {
+        struct Numbers;
+
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON number")
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
+                Ok(value.into())
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
+                Ok(value.into())
+            }
+
+            fn visit_i128<E: de::Error>(self, value: i128) -> Result<Number, E> {
+                Number::from_i128(value).ok_or_else(|| de::Error::custom(Code::NumberRange))
+            }
+
+            fn visit_u128<E: de::Error>(self, value: u128) -> Result<Number, E> {
+                Number::from_u128(value).ok_or_else(|| de::Error::custom(Code::NumberRange))
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Number, E> {
+                Number::from_f64(value).ok_or_else(|| de::Error::custom("not a JSON number"))
+            }
+
+            fn visit_newtype_struct<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Number, D::Error> {
+                deserializer.deserialize_any(Numbers)
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut members: A) -> Result<Number, A::Error> {
+                match members.next_key::<std::borrow::Cow<'de, str>>()? {
+                    Some(key) if key == NUMBER => members.next_value::<Digits>().map(|digits| digits.0),
+                    _ => Err(de::Error::invalid_type(Unexpected::Map, &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_newtype_struct(VALUE, Numbers)
+    }
+}
+
+/// A number as a string in which nothing else stands.
+pub(super) struct Digits(pub(super) Number);
+
+impl<'de> Deserialize<'de> for Digits {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digits, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Digits;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("string containing a number")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Digits, E> {
+                text.parse().map(Digits).map_err(de::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Value {
+        Value::Number(number)
+    }
+}
