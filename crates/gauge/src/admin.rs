@@ -89,7 +89,7 @@ pub async fn answer(path: &str, query: &str) -> Answer {
         "/findings" => {
             // names are looked up in the program's file
             let findings = tokio::task::spawn_blocking(finding::findings).await.unwrap_or_default();
-            json(&serde_json::to_value(findings).unwrap_or_default())
+            json(&thalweg_json::to_value(findings).unwrap_or_default())
         }
         "/locks" => json(&told::locks()),
         "/metrics" => {
@@ -119,12 +119,12 @@ fn allowed(policy: &'static str, mut answer: Answer) -> Answer {
     answer
 }
 
-fn json(value: &serde_json::Value) -> Answer {
+fn json(value: &thalweg_json::Value) -> Answer {
     of("application/json", value.to_string().into())
 }
 
 fn refused(status: StatusCode, why: &str) -> Answer {
-    let mut response = json(&serde_json::json!({ "message": why }));
+    let mut response = json(&thalweg_json::json!({ "message": why }));
     *response.status_mut() = status;
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));

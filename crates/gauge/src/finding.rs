@@ -5,7 +5,7 @@ use crate::place;
 use crate::route::{self, Across, Route, Sums, WaitedFor};
 use crate::told::ms;
 use crate::watch::{self, Taken};
-use serde_json::{Value, json};
+use thalweg_json::{Value, json};
 
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: u64 = 10;

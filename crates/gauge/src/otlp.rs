@@ -131,7 +131,7 @@ async fn read(answer: Response<Incoming>) -> Result<(), SendError> {
     let body = Limited::new(body, COLLECTOR_BODY_BYTES_MAX).collect().await;
     let body = body.map_err(|error| SendError::of(Kind::Io(io::Error::other(error))))?.to_bytes();
     // an answer in another form is that of a collector that took it
-    let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let answer: thalweg_json::Value = thalweg_json::from_slice(&body).unwrap_or_default();
     let refused = &answer["partialSuccess"]["rejectedDataPoints"];
     match refused.as_str().map_or(refused.as_u64(), |text| text.parse().ok()) {
         None | Some(0) => Ok(()),

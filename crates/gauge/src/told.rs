@@ -7,9 +7,9 @@ use crate::lock;
 use crate::place;
 use crate::route::{self, Bill, Route, Sums};
 use crate::tally::Counts;
-use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::time::UNIX_EPOCH;
+use thalweg_json::{Map, Value, json};
 
 /// Nanoseconds as milliseconds, told to the microsecond.
 pub(crate) fn ms(nanoseconds: u64) -> f64 {

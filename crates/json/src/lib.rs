@@ -20,6 +20,8 @@
 mod append;
 #[cfg(feature = "serde")]
 pub mod de;
+#[doc(hidden)]
+pub mod derived;
 mod error;
 mod float;
 mod number;
@@ -33,9 +35,13 @@ mod string;
 pub mod value;
 mod write;
 
+#[cfg(feature = "derive")]
+pub use thalweg_json_derive::{FromJson, FromMembers, ToJson, ToMembers};
+
 pub use append::{Literal, Literals, append};
 #[cfg(feature = "serde")]
 pub use de::{Deserializer, StreamDeserializer, from_reader, from_slice, from_str};
+pub use derived::{FromMembers, ToMembers};
 pub use error::{Category, Error, Result};
 pub use float::{write_f32, write_f64};
 pub use read::{FromJson, FromJsonKey, Parser, Text, read};

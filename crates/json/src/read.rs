@@ -3,6 +3,8 @@
 mod parser;
 mod values;
 
+#[doc(hidden)]
+pub use parser::Mark;
 pub use parser::{Parser, Text};
 
 use crate::error::Result;

@@ -225,28 +225,22 @@ fn place(step: &str) -> Option<usize> {
 /// Without white space; with `{:#}` on several lines.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut to = Display(f);
-        let written = match to.0.alternate() {
-            true => crate::to_writer_pretty(&mut to, self),
-            false => crate::to_writer(&mut to, self),
+        let is_pretty = f.alternate();
+        let mut to = Pieces(f);
+        let written = match is_pretty {
+            true => self.serialize(&mut crate::Serializer::pretty(&mut to)),
+            false => self.serialize(&mut crate::Serializer::new(&mut to)),
         };
         written.map_err(|_| fmt::Error)
     }
 }
 
-/// What is written there is whole strings: texts of JSON are cut between characters only.
-struct Display<'a, 'f>(&'a mut fmt::Formatter<'f>);
+/// The pieces that a formatter writes are not cut within a character.
+struct Pieces<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
-impl io::Write for Display<'_, '_> {
+impl io::Write for Pieces<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // a chunk may end within a character, of which the rest comes with the next
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) if error.valid_up_to() > 0 => {
-                std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
-            }
-            Err(error) => return Err(io::Error::other(error)),
-        };
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         self.0.write_str(text).map_err(io::Error::other)?;
         Ok(text.len())
     }

@@ -517,7 +517,7 @@ fn shortest(float: f32) -> Value {
 
 /// A document; one that is deeper, or has larger numbers, than is read here is its text.
 fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
-    match serde_json::from_slice::<serde_json::Value>(bytes) {
+    match thalweg_json::from_slice::<thalweg_json::Value>(bytes) {
         Ok(value) => Ok(Value::from(minijinja::value::Serde(value))),
         Err(_) => text(bytes),
     }

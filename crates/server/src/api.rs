@@ -41,11 +41,11 @@ use std::sync::{Arc, OnceLock};
 /// ```
 /// # use thalweg_server::{Api, ApiFailure};
 /// # async fn example(api: Api) -> Result<(), ApiFailure> {
-/// let flights: serde_json::Value = api.get("/flights").param("title", "eq.The long one").await?.json().await?;
+/// let flights: thalweg_json::Value = api.get("/flights").param("title", "eq.The long one").await?.json().await?;
 /// let added = api
 ///     .post("/flights")
 ///     .header("prefer", "return=representation")
-///     .json(&serde_json::json!({ "title": "The next one" }))
+///     .json(&thalweg_json::json!({ "title": "The next one" }))
 ///     .await?;
 /// assert_eq!(added.status(), 201);
 /// # Ok(())
@@ -208,7 +208,7 @@ impl ApiCall {
 
     /// Sends this as JSON.
     pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> Self {
-        match serde_json::to_vec(value) {
+        match thalweg_json::to_vec(value) {
             Ok(json) => {
                 self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 self.body(json)

@@ -425,7 +425,7 @@ impl ApiError {
         Self::new(500, "TWG23", "The rows of the response broke off")
     }
 
-    pub(crate) fn answer_not_understood(cause: &serde_json::Error) -> Self {
+    pub(crate) fn answer_not_understood(cause: &thalweg_json::Error) -> Self {
         Self::new(500, "TWG22", "The response is not the JSON that is wanted").details(cause.to_string())
     }
 

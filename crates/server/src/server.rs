@@ -318,7 +318,7 @@ impl ServerBuilder {
     ///
     /// async fn longest(api: Api) -> Result<String, ApiFailure> {
     ///     let flights = api.get("/flights?select=title&order=distance_km.desc&limit=1").await?;
-    ///     let [flight]: [serde_json::Value; 1] = flights.json().await?;
+    ///     let [flight]: [thalweg_json::Value; 1] = flights.json().await?;
     ///     Ok(format!("The longest is {}", flight["title"]))
     /// }
     ///

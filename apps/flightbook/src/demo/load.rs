@@ -2,8 +2,8 @@
 
 use crate::join::reading;
 use crate::sample::{Flight, FlightBook, NO_PASSWORD, PILOTS, Pilot};
-use serde_json::{Value, json};
 use std::fmt;
+use thalweg_json::{Value, json};
 use thalweg_wire::{Bytes, Config, Connection, Error, Format, Param, Query, Texts};
 
 /// So many of a pilot's latest flights have tracks; what was before stands in the book as it was noted on paper. To score a track takes time.
@@ -88,7 +88,7 @@ async fn add(connection: &mut Connection, pilot: Pilot, flights: u32) -> Result<
     ask(connection, ADD_FLIGHTS, &[list(noted.iter().map(Flight::noted))]).await?;
     for (flight, found) in tracked.iter().zip(read(tracked)) {
         let igc = [Bytes::copy_from_slice(flight.igc.as_bytes())];
-        let found = serde_json::to_string(&found).unwrap_or_default();
+        let found = thalweg_json::to_string(&found).unwrap_or_default();
         ask(connection, ADD_TRACK, &[Param::Chunks(Format::Binary, &igc), text(&flight.file_name), text(&found)])
             .await?;
     }

@@ -64,7 +64,7 @@ pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Re
         [Outcome { problem: Some(word), flight_id: None, .. }] => Ok(problem(FORM, word, &[])),
         [Outcome { flight_id: Some(id), problem: None, .. }] => Ok(see_other(&format!("/flights/{id}"))),
         outcomes => {
-            api.post("/rpc/note_uploads").json(&serde_json::json!({ "outcomes": outcomes })).await?;
+            api.post("/rpc/note_uploads").json(&thalweg_json::json!({ "outcomes": outcomes })).await?;
             Ok(see_other("/flights/uploaded"))
         }
     }
@@ -206,7 +206,7 @@ async fn read<T: Send + 'static>(turns: &Slots, read: impl FnOnce() -> T + Send 
 /// Takes a file's flights over in one transaction, as the pilot.
 async fn add(api: &Api, name: &str, file: &Bytes, flights: &[Flight]) -> Result<ApiResponse, ApiFailure> {
     let boundary = format!("flightbook-{:032x}", rand::random::<u128>());
-    let flights = serde_json::to_string(flights).unwrap_or_default();
+    let flights = thalweg_json::to_string(flights).unwrap_or_default();
     api.post("/rpc/add_track")
         .header("content-type", &format!("multipart/form-data; boundary={boundary}"))
         .stream(Pieces::form(&boundary, &[("flights", &flights), ("igc_name", name)], file))

@@ -71,7 +71,7 @@ pub async fn load(folder: &Path, uri: &str) -> Result<usize, LoadError> {
         }
     }
     let count = stories.len();
-    let stories = serde_json::Value::Array(stories).to_string();
+    let stories = thalweg_json::Value::Array(stories).to_string();
     let mut connection = Connection::connect(&Config::parse(uri)?).await?;
     for statement in [PUT, REMOVE] {
         let params = [Param::Text(stories.as_str().into())];
@@ -83,12 +83,12 @@ pub async fn load(folder: &Path, uri: &str) -> Result<usize, LoadError> {
 }
 
 /// A file `01-my-family.txt`: its title, its level, an empty line, and the text.
-fn story(name: &str, content: &str) -> Option<serde_json::Value> {
+fn story(name: &str, content: &str) -> Option<thalweg_json::Value> {
     let number: u16 = name.split('-').next()?.parse().ok()?;
     let (title, rest) = content.split_once('\n')?;
     let (level, rest) = rest.split_once('\n')?;
     let text = rest.strip_prefix('\n')?;
-    Some(serde_json::json!({ "number": number, "title": title.trim(), "level": level.trim(), "text": text.trim() }))
+    Some(thalweg_json::json!({ "number": number, "title": title.trim(), "level": level.trim(), "text": text.trim() }))
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_story_has_a_number_a_title_a_level_and_a_text() {
         let read = story("07-inn.txt", "宿\nN3\n\n雪の夜。\n朝。\n").unwrap();
-        assert_eq!(read, serde_json::json!({ "number": 7, "title": "宿", "level": "N3", "text": "雪の夜。\n朝。" }));
+        assert_eq!(read, thalweg_json::json!({ "number": 7, "title": "宿", "level": "N3", "text": "雪の夜。\n朝。" }));
         for (name, content) in
             [("inn.txt", "宿\nN3\n\n雪"), ("7-inn.txt", "宿\nN3"), ("7-inn.txt", "宿\nN3\n雪"), ("7.txt", "")]
         {

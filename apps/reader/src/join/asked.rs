@@ -85,7 +85,7 @@ pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Ro
             if !body.trim_ascii_start().starts_with(b"{") {
                 return Err(Failure::Body("it is no object".to_owned()));
             }
-            serde_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?
+            thalweg_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?
         }
         _ => return Err(Failure::Method),
     };
@@ -187,7 +187,7 @@ impl IntoResponse for Failure {
             }
             Self::Lost => (StatusCode::BAD_REQUEST, "PGRST102", "The body broke off", None, None),
         };
-        let body = serde_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
+        let body = thalweg_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
         let mut response = (status, axum::Json(body)).into_response();
         match status {
             StatusCode::SERVICE_UNAVAILABLE => _ = response.headers_mut().insert(RETRY_AFTER, RETRY_S),

@@ -7,8 +7,8 @@ use crate::histogram::Histogram;
 use crate::lock;
 use crate::route::{self, Route, Sums};
 use crate::tally::Counts;
-use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
+use thalweg_json::{Value, json};
 
 /// How many routes are in a message, which has about 5 KB of each.
 const ROUTES_OF_MESSAGE_MAX: usize = 400;

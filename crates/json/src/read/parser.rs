@@ -17,7 +17,22 @@ pub struct Parser<'de> {
     levels: u32,
     /// A string that is not as it is written.
     scratch: Vec<u8>,
+    /// How many bytes have been read again, and how many attempts there are of which only is asked whether they succeed: what is wrong is
+    /// then not looked for in the text.
+    again: usize,
+    attempts: u32,
 }
+
+/// A place to which a parser can go back.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    at: usize,
+    levels: u32,
+}
+
+/// So many times its length a text may be read again, where values are tried out or looked through for a tag.
+const AGAIN_MAX: usize = 256;
 
 /// How deep arrays and objects may be nested in what is read as a whole, as in `serde_json`.
 pub const LEVELS_MAX: u32 = 127;
@@ -57,7 +72,44 @@ impl<'de> Parser<'de> {
 
     #[inline]
     fn with(text: &'de [u8], is_utf8: bool) -> Self {
-        Self { text, at: 0, is_utf8, levels: LEVELS_MAX, scratch: Vec::new() }
+        Self { text, at: 0, is_utf8, levels: LEVELS_MAX, scratch: Vec::new(), again: 0, attempts: 0 }
+    }
+
+    /// The place that has been read up to.
+    #[doc(hidden)]
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { at: self.at, levels: self.levels }
+    }
+
+    /// Goes back, to read what is there again.
+    #[doc(hidden)]
+    pub fn retry(&mut self, mark: Mark) -> Result<()> {
+        self.again = self.again.saturating_add(self.at - mark.at);
+        if self.again / AGAIN_MAX > self.text.len() {
+            return Err(self.message("the text would have to be read too many times"));
+        }
+        self.jump(mark);
+        Ok(())
+    }
+
+    /// Goes to a place that has been passed.
+    #[doc(hidden)]
+    pub fn jump(&mut self, mark: Mark) {
+        (self.at, self.levels) = (mark.at, mark.levels);
+    }
+
+    /// Reads a value if it is one of a kind; otherwise nothing is read.
+    #[doc(hidden)]
+    pub fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        let mark = self.mark();
+        self.attempts += 1;
+        let value = read(self);
+        self.attempts -= 1;
+        match value {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => self.retry(mark).map(|()| None),
+        }
     }
 
     /// How many bytes have been read.
@@ -683,13 +735,13 @@ impl<'de> Parser<'de> {
     /// An error of the value's own, found here.
     #[cold]
     pub fn message(&self, message: impl fmt::Display) -> Error {
-        Error::message(message).or_in_text(self.text, self.at)
+        self.found_here(Error::message(message))
     }
 
     /// An error that has no place yet was found here.
     #[cold]
     pub(crate) fn found_here(&self, error: Error) -> Error {
-        error.or_in_text(self.text, self.at)
+        if self.attempts > 0 { error } else { error.or_in_text(self.text, self.at) }
     }
 
     /// What is wrong behind what has been read.
@@ -706,7 +758,7 @@ impl<'de> Parser<'de> {
 
     #[cold]
     fn wrong_at(&self, code: Code, at: usize) -> Error {
-        Error::in_text(code, self.text, at)
+        if self.attempts > 0 { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
     }
 
     /// The error of a value that is none of those that were expected: what it is, or that it is none.

@@ -2,9 +2,9 @@
 
 use crate::config::Config;
 use crate::http::is_all_addresses;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use thalweg_catalog::{Catalog, Column, Function, Link, Parameter, Relation, RelationKind, TypeKind, Volatility};
+use thalweg_json::{Map, Value, json};
 use thalweg_rows::oid::{self, Oid};
 
 /// What of a schema is described.
@@ -312,7 +312,7 @@ fn shown_default(text: &str, format: &Value, kind: &Value) -> Option<Value> {
     match (literal(text, kind), kind.as_str()) {
         (_, Some("array")) => None,
         // a column of JSON: its default is JSON too
-        (Some(Value::String(json)), None) => serde_json::from_str(&json).ok(),
+        (Some(Value::String(json)), None) => thalweg_json::from_str(&json).ok(),
         (Some(value), _) => Some(value),
         (None, Some("string")) if !text.starts_with("NULL::") => {
             let cast = format.as_str().and_then(|format| text.strip_suffix(format)?.strip_suffix("::"));
@@ -329,11 +329,11 @@ fn literal(text: &str, kind: &Value) -> Option<Value> {
         let is_plain = !inside.replace("''", "").contains('\'') && (cast.is_empty() || cast.starts_with("::"));
         let value = inside.replace("''", "'");
         return is_plain.then(|| match kind.as_str() {
-            Some("integer" | "number") => serde_json::from_str(&value).unwrap_or(Value::from(value)),
+            Some("integer" | "number") => thalweg_json::from_str(&value).unwrap_or(Value::from(value)),
             _ => Value::from(value),
         });
     }
-    match serde_json::from_str(text) {
+    match thalweg_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => Some(value),
         _ => None,
     }

@@ -185,7 +185,7 @@ pub(crate) fn set_by_sql(
 
 /// A JSON array of objects, each with one key and a string.
 fn parse_headers(text: &str) -> Option<Vec<(HeaderName, HeaderValue)>> {
-    let objects: Vec<std::collections::BTreeMap<String, String>> = serde_json::from_str(text).ok()?;
+    let objects: Vec<std::collections::BTreeMap<String, String>> = thalweg_json::from_str(text).ok()?;
     let one = |object: std::collections::BTreeMap<String, String>| {
         let mut members = object.into_iter();
         let (name, value) = members.next().filter(|_| members.len() == 0)?;

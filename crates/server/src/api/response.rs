@@ -72,7 +72,7 @@ impl ApiResponse {
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, ApiFailure> {
         let is_verbose = self.response.body().is_verbose;
         let bytes = self.bytes().await?;
-        serde_json::from_slice(&bytes)
+        thalweg_json::from_slice(&bytes)
             .map_err(|error| ApiFailure::of(ApiError::answer_not_understood(&error), is_verbose))
     }
 

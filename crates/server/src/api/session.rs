@@ -23,7 +23,7 @@ impl Api {
     ///
     /// 500 `PGRST300`: there is no secret, or only keys that everybody may have. `TWG22`: claims that are no JSON.
     pub fn sign(&self, claims: &impl Serialize) -> Result<String, ApiFailure> {
-        let claims = serde_json::to_vec(claims)
+        let claims = thalweg_json::to_vec(claims)
             .map_err(|error| self.failure(ApiError::not_sent(format!("the claims cannot be JSON: {error}"))))?;
         let verifier = self.state.in_force().verifier();
         let token = verifier.and_then(|verifier| verifier.sign(&claims));

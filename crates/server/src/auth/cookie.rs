@@ -13,7 +13,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
-use serde_json::Value;
+use thalweg_json::Value;
 
 /// The cookie that tokens may come in, and the token that a request has in it.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl<'a> Cookie<'a> {
         }
         let returned = match response.body().bytes() {
             Some(bytes) if bytes.is_empty() => Value::Null,
-            Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
+            Some(bytes) => thalweg_json::from_slice(&bytes).map_err(|_| ApiError::no_token_returned())?,
             None => return Err(ApiError::no_token_returned()),
         };
         let token = token_of(&returned).ok_or_else(ApiError::no_token_returned)?;

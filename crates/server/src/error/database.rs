@@ -61,11 +61,11 @@ impl ApiError {
         };
         const MESSAGE_KEYS: &str = "obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.";
         const DETAIL_KEYS: &str = "obligatory keys: 'status', 'headers' and optional key: 'status_text'.";
-        let Ok(message) = serde_json::from_str::<RaisedMessage>(&error.message) else {
+        let Ok(message) = thalweg_json::from_str::<RaisedMessage>(&error.message) else {
             return malformed("MESSAGE", Some(&error.message), MESSAGE_KEYS);
         };
         let Some(detail) = error.detail.as_deref() else { return malformed("DETAIL", None, DETAIL_KEYS) };
-        let Ok(raised) = serde_json::from_str::<RaisedDetail>(detail) else {
+        let Ok(raised) = thalweg_json::from_str::<RaisedDetail>(detail) else {
             return malformed("DETAIL", Some(detail), DETAIL_KEYS);
         };
         let status = StatusCode::from_u16(raised.status).ok().filter(|status| status.as_u16() >= FINAL_STATUS_MIN);

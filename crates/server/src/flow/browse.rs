@@ -28,10 +28,10 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
-use serde_json::{Value, json};
 use std::sync::Arc;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Lap, Laps};
+use thalweg_json::{Value, json};
 use thalweg_pages::Values;
 use thalweg_request::{Resource, Target};
 

@@ -214,7 +214,7 @@ impl Sent<'_> {
         }
         let Some(then) = &self.form.form.then else { return self.page_itself() };
         let returned = if self.form.row.is_empty() { None } else { response.body().bytes() };
-        let returned = returned.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let returned = returned.and_then(|bytes| thalweg_json::from_slice(&bytes).ok()).unwrap_or_default();
         let then = then.fill(|value| {
             let is_of_row = value.source == Source::Address && self.form.row.contains(&value.name);
             if is_of_row { of_row(&returned, &value.name) } else { making.asked.value(value) }
@@ -262,17 +262,17 @@ impl Sent<'_> {
 }
 
 /// A value of the row that was returned, or of the first of several; or what a function returned instead of one.
-fn of_row(returned: &serde_json::Value, name: &str) -> Option<Cow<'static, str>> {
+fn of_row(returned: &thalweg_json::Value, name: &str) -> Option<Cow<'static, str>> {
     match returned {
-        serde_json::Value::Array(rows) => of_row(rows.first()?, name),
-        serde_json::Value::Object(row) => match row.get(name)? {
-            serde_json::Value::Null => None,
-            serde_json::Value::String(text) => Some(Cow::Owned(text.clone())),
+        thalweg_json::Value::Array(rows) => of_row(rows.first()?, name),
+        thalweg_json::Value::Object(row) => match row.get(name)? {
+            thalweg_json::Value::Null => None,
+            thalweg_json::Value::String(text) => Some(Cow::Owned(text.clone())),
             other => Some(Cow::Owned(other.to_string())),
         },
-        serde_json::Value::Null => None,
-        serde_json::Value::String(text) => Some(Cow::Owned(text.clone())),
-        other @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => Some(Cow::Owned(other.to_string())),
+        thalweg_json::Value::Null => None,
+        thalweg_json::Value::String(text) => Some(Cow::Owned(text.clone())),
+        other @ (thalweg_json::Value::Bool(_) | thalweg_json::Value::Number(_)) => Some(Cow::Owned(other.to_string())),
     }
 }
 

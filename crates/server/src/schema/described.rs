@@ -1,8 +1,8 @@
 //! The schema cache as JSON, for people (operations §§8, 11).
 
-use serde_json::{Value, json};
 use std::sync::Arc;
 use thalweg_catalog::{Catalog, Column, Key, Link, Relation, RelationId, RelationKind, Returns, Runs, Volatility};
+use thalweg_json::{Value, json};
 use thalweg_rows::oid::Oid;
 
 /// All that the schema cache holds that requests can meet.

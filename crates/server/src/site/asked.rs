@@ -21,7 +21,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) bound: Vec<(&'a str, &'a str)>,
     pub(crate) params: Params<'a>,
     pub(crate) headers: &'a HeaderMap,
-    pub(crate) claims: serde_json::Value,
+    pub(crate) claims: thalweg_json::Value,
 }
 
 impl<'a> Asked<'a> {
@@ -39,7 +39,7 @@ impl<'a> Asked<'a> {
             bound: bound.iter().map(|(name, value)| (*name, &**value)).collect(),
             params,
             headers,
-            claims: serde_json::from_str(claims).unwrap_or_default(),
+            claims: thalweg_json::from_str(claims).unwrap_or_default(),
         })
     }
 
@@ -67,8 +67,8 @@ impl<'a> Asked<'a> {
             Source::Address => self.of_address(&wanted.name).map(Cow::Borrowed),
             Source::Cookie => cookie(self.headers, &wanted.name).map(Cow::Borrowed),
             Source::Claims => match self.claims.get(&wanted.name)? {
-                serde_json::Value::Null => None,
-                serde_json::Value::String(text) => Some(Cow::Borrowed(text)),
+                thalweg_json::Value::Null => None,
+                thalweg_json::Value::String(text) => Some(Cow::Borrowed(text)),
                 other => Some(Cow::Owned(other.to_string())),
             },
         }

@@ -6,10 +6,10 @@ use crate::flow::batch::Batch;
 use crate::flow::{Answered, RequestText};
 use crate::site::browse::{Level, Template, call_form, grouped, of_rows};
 use hyper::StatusCode;
-use serde_json::{Value, json};
 use std::collections::HashSet;
 use thalweg_catalog::RelationKind;
 use thalweg_gauge::Laps;
+use thalweg_json::{Value, json};
 
 /// The relations that the role may read, with how many rows PostgreSQL thinks each has. It says so of none whose rows are not
 /// everybody's.

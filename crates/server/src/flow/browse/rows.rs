@@ -10,10 +10,10 @@ use crate::site::browse::{
     Address, CELL_CHARS_MAX, CELLS_MAX, Entry, INNER_ROWS_MAX, Kind, Level, ROWS_MAX, Template, Types, grouped, tools,
 };
 use hyper::StatusCode;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Lap, Laps};
+use thalweg_json::{Value, json};
 use thalweg_plan::{Form, plan};
 use thalweg_request::{Action, ApiRequest, At, EmbedWindow, Headers, Item, Target};
 

@@ -11,9 +11,9 @@ use crate::site::browse::{Address, ENTRY_CHARS_MAX, Entry, FORM_BYTES_MAX, Level
 use crate::upload::RequestBody;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Response, StatusCode};
-use serde_json::Value;
 use thalweg_catalog::Relation;
 use thalweg_gauge::{Lap, Laps};
+use thalweg_json::Value;
 use thalweg_plan::plan;
 use thalweg_request::{Action, Headers, Resource, Target};
 
@@ -157,7 +157,7 @@ impl<'a> Browsing<'a> {
             Asked { method, query: &query, accept: ONE, prefer: Some("return=representation") }.parts(self.parts)?;
         let (response, _) = api((self.state, self.in_force), &asked, row, bill, false).await?;
         let bytes = response.body().bytes().unwrap_or_default();
-        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+        Ok(thalweg_json::from_slice(&bytes).unwrap_or_default())
     }
 
     /// The address of the row alone.

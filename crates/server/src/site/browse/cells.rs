@@ -3,8 +3,8 @@
 use super::address::{Address, of_rows};
 use super::level::{Kind, Level, Reference, Shown};
 use minijinja::value::{Value as Given, ValueKind};
-use serde_json::{Value, json};
 use std::sync::Arc;
+use thalweg_json::{Value, json};
 
 /// How many characters of a text are shown. One more is fetched.
 pub(crate) const CELL_CHARS_MAX: u32 = 2_000;
@@ -175,7 +175,7 @@ fn left_out() -> Value {
 fn document(value: &Given) -> Value {
     let text = match value.as_str() {
         Some(text) => text.to_owned(),
-        None => serde_json::to_string(value).unwrap_or_default(),
+        None => thalweg_json::to_string(value).unwrap_or_default(),
     };
     let (text, is_cut) = cut(&text);
     json!({"kind": "json", "text": indented(text), "cut": is_cut})

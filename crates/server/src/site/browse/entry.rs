@@ -4,10 +4,10 @@ use super::address::Address;
 use crate::error::ApiError;
 use minijinja::value::ValueKind;
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use thalweg_catalog::{Catalog, Column, Relation, TypeKind};
 use thalweg_json::write_string;
+use thalweg_json::{Value, json};
 use thalweg_request::Params;
 use thalweg_rows::oid;
 
@@ -139,7 +139,7 @@ fn write_value(
     };
     match column.map(|column| (column, catalog.base_type(column.type_oid))) {
         Some((column, oid::JSON | oid::JSONB)) => {
-            serde_json::from_str::<IgnoredAny>(value)
+            thalweg_json::from_str::<IgnoredAny>(value)
                 .map_err(|error| ApiError::new(400, "22P02", format!("{} is no JSON: {error}", column.name)))?;
             body.extend_from_slice(value.as_bytes());
         }

@@ -2,8 +2,8 @@
 
 use super::address::{Address, encode, name};
 use super::level::type_name;
-use serde_json::{Value, json};
 use thalweg_catalog::{Catalog, Function, Parameter, Relation, Volatility};
+use thalweg_json::{Value, json};
 
 /// The operators that the form offers, with what they say.
 const OPERATORS: [(&str, &str); 18] = [

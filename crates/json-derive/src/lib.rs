@@ -1,0 +1,45 @@
+//! `#[derive(ToJson, FromJson)]` of thalweg-json: code that writes keys and punctuation as constants, and reads fields in the order in which they
+//! are most likely to come.
+#![doc = include_str!("../README.md")]
+
+mod attributes;
+mod case;
+mod names;
+mod read;
+mod shape;
+mod write;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Writes the type as JSON.
+#[proc_macro_derive(ToJson, attributes(json, serde))]
+pub fn to_json(input: TokenStream) -> TokenStream {
+    expand(parse_macro_input!(input as DeriveInput), write::to_json)
+}
+
+/// Reads the type from JSON.
+#[proc_macro_derive(FromJson, attributes(json, serde))]
+pub fn from_json(input: TokenStream) -> TokenStream {
+    expand(parse_macro_input!(input as DeriveInput), read::from_json)
+}
+
+/// Writes the members of a struct among those of another, of which it is a field with `flatten`.
+#[proc_macro_derive(ToMembers, attributes(json, serde))]
+pub fn to_members(input: TokenStream) -> TokenStream {
+    expand(parse_macro_input!(input as DeriveInput), write::to_members)
+}
+
+/// Reads a struct from the members of another, of which it is a field with `flatten`.
+#[proc_macro_derive(FromMembers, attributes(json, serde))]
+pub fn from_members(input: TokenStream) -> TokenStream {
+    expand(parse_macro_input!(input as DeriveInput), read::from_members)
+}
+
+fn expand(input: DeriveInput, by: fn(&shape::Type) -> syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    let expanded = shape::Type::of(&input).and_then(|this| by(&this));
+    expanded.unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
+#[cfg(test)]
+mod tests;
