@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom: the table of rooms. Everything below `server` may use what stands above it in the flow.
-const MAY_USE: [(&str, &[&str]); 24] = [
-    ("json", &[]),
+const MAY_USE: [(&str, &[&str]); 25] = [
+    ("json", &["json-derive"]),
+    ("json-derive", &[]),
     ("gloss", &["json"]),
     ("rows", &[]),
     ("request", &[]),

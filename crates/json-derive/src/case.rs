@@ -27,8 +27,7 @@ pub(crate) const CASES: [(&str, Case); 8] = [
 impl Case {
     /// The name of a field, which is in snake case in Rust.
     pub(crate) fn of_field(self, name: &str) -> String {
-        let pascal =
-            || -> String { name.split('_').filter(|word| !word.is_empty()).map(|word| upper_first(word)).collect() };
+        let pascal = || -> String { name.split('_').filter(|word| !word.is_empty()).map(upper_first).collect() };
         match self {
             Case::Lower | Case::Snake => name.to_owned(),
             Case::Upper | Case::ScreamingSnake => name.to_ascii_uppercase(),

@@ -1,5 +1,18 @@
 //! `#[derive(ToJson, FromJson)]` of thalweg-json: code that writes keys and punctuation as constants, and reads fields in the order in which they
 //! are most likely to come.
+//!
+//! ```text
+//!  HTTP bytes
+//!    │
+//!    │ request   bytes → ApiRequest                       pure
+//!    │ plan      ApiRequest + Catalog → Plan              pure
+//!    │ sql       Plan → Statement { text, params, shape }  pure
+//!    │ wire      Statement → DataRow bytes                the PostgreSQL socket
+//!    │ encode    rows → JSON, CSV
+//!    ▼ server    chunks → response                        the HTTP socket
+//!    beside it: catalog (what the database holds), gauge (what it cost)
+//!  ► under json, when a program is compiled
+//! ```
 #![doc = include_str!("../README.md")]
 
 mod attributes;

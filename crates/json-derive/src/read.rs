@@ -227,7 +227,7 @@ fn object(this: &Type<'_>, fields: &[Field<'_>], constructor: &TokenStream, tag:
     let names = named.iter().map(|field| &field.read[0]);
     let refused = quote!(return Err(parser.unknown_field(&key, &[#(#names),*])));
     let asked = flattened.iter().map(|Field { local, ty, .. }| {
-        quote!(if <#ty as #json::FromMembers<'de>>::member(&mut #local, &key, parser)? {} else)
+        quote!(if <#ty as #json::FromMembers<'de>>::member(&mut #local, (&key).into(), parser)? {} else)
     });
     let number = match (flattened.is_empty(), this.says.deny_unknown_fields) {
         (true, false) => quote! {
@@ -449,11 +449,11 @@ pub(crate) fn from_members(this: &Type<'_>) -> Result<TokenStream> {
 
             fn member(
                 members: &mut Self::Members,
-                key: &::std::borrow::Cow<'de, str>,
+                key: #json::Text<'de, '_>,
                 parser: &mut #json::Parser<'de>,
             ) -> #json::Result<bool> {
                 let (#(#locals,)*) = members;
-                let number: usize = { let key: &str = &**key; #number };
+                let number: usize = { let key = key.as_str(); #number };
                 match number {
                     #arms
                     _ => return ::core::result::Result::Ok(#(#flattened)* false),

@@ -22,7 +22,7 @@ pub trait FromMembers<'de>: Sized {
     fn start() -> Self::Members;
 
     /// Reads a member's value, if the key is one of its own; whether it was.
-    fn member(members: &mut Self::Members, key: &Cow<'de, str>, parser: &mut Parser<'de>) -> Result<bool>;
+    fn member(members: &mut Self::Members, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool>;
 
     /// What it is.
     fn finish(members: Self::Members, parser: &Parser<'de>) -> Result<Self>;
@@ -226,7 +226,7 @@ impl<'de, T: FromMembers<'de>> FromMembers<'de> for Box<T> {
         T::start()
     }
 
-    fn member(members: &mut T::Members, key: &Cow<'de, str>, parser: &mut Parser<'de>) -> Result<bool> {
+    fn member(members: &mut T::Members, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool> {
         T::member(members, key, parser)
     }
 
@@ -243,7 +243,7 @@ impl<'de, T: FromMembers<'de>> FromMembers<'de> for Option<T> {
         (T::start(), false)
     }
 
-    fn member(members: &mut Self::Members, key: &Cow<'de, str>, parser: &mut Parser<'de>) -> Result<bool> {
+    fn member(members: &mut Self::Members, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool> {
         let is_its_own = T::member(&mut members.0, key, parser)?;
         members.1 |= is_its_own;
         Ok(is_its_own)
@@ -267,12 +267,8 @@ macro_rules! maps {
                 Self::default()
             }
 
-            fn member(members: &mut Self, key: &Cow<'de, str>, parser: &mut Parser<'de>) -> Result<bool> {
-                let text = match key {
-                    Cow::Borrowed(key) => Text::Borrowed(key),
-                    Cow::Owned(key) => Text::Unescaped(key),
-                };
-                let key = K::from_json_key(text).map_err(|error| parser.found_here(error))?;
+            fn member(members: &mut Self, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool> {
+                let key = K::from_json_key(key).map_err(|error| parser.found_here(error))?;
                 members.insert(key, V::from_json(parser)?);
                 Ok(true)
             }

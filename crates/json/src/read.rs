@@ -1,6 +1,7 @@
 //! Reading values whose shape is known when the program is compiled: [`FromJson`].
 
 mod parser;
+mod skip;
 mod values;
 
 #[doc(hidden)]

@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;

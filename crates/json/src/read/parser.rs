@@ -4,19 +4,20 @@
 use crate::error::{Code, Error, Result};
 use crate::number::{self, Number};
 use crate::scan;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Reads a text that is there whole.
 #[derive(Debug)]
 pub struct Parser<'de> {
-    text: &'de [u8],
-    at: usize,
+    pub(super) text: &'de [u8],
+    pub(super) at: usize,
     /// The text is known to be UTF-8. Otherwise each string is looked at when it is read.
     is_utf8: bool,
     /// How many more arrays and objects may be open.
     levels: u32,
     /// A string that is not as it is written.
-    scratch: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
     /// How many bytes have been read again, and how many attempts there are of which only is asked whether they succeed: what is wrong is
     /// then not looked for in the text.
     again: usize,
@@ -44,6 +45,17 @@ pub enum Text<'de, 's> {
     Borrowed(&'de str),
     /// It had escapes; it is there until the next one is read.
     Unescaped(&'s str),
+}
+
+/// Of a string that is kept elsewhere.
+impl<'de, 's> From<&'s Cow<'de, str>> for Text<'de, 's> {
+    #[inline]
+    fn from(text: &'s Cow<'de, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::Borrowed(text),
+            Cow::Owned(text) => Self::Unescaped(text),
+        }
+    }
 }
 
 impl Text<'_, '_> {
@@ -310,7 +322,7 @@ impl<'de> Parser<'de> {
 
     /// What stands between two ASCII characters.
     #[inline(always)]
-    fn plain(&self, start: usize, end: usize) -> Result<&'de str> {
+    pub(super) fn plain(&self, start: usize, end: usize) -> Result<&'de str> {
         let bytes = &self.text[start..end];
         if self.is_utf8 {
             // SAFETY: the text is UTF-8, and what is cut out of it begins and ends beside an ASCII character.
@@ -412,7 +424,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads four hexadecimal digits.
-    fn hex(&mut self) -> Result<u32> {
+    pub(super) fn hex(&mut self) -> Result<u32> {
         let Some(digits) = self.text[self.at..].first_chunk::<4>() else {
             return Err(self.wrong_at(Code::EofInString, self.text.len()));
         };
@@ -616,110 +628,6 @@ impl<'de> Parser<'de> {
         self.levels = u32::MAX / 2;
     }
 
-    /// Reads a value of any kind and depth, and keeps nothing of it. Its strings need not be UTF-8.
-    pub fn skip(&mut self) -> Result<()> {
-        self.scratch.clear();
-        // the closing brackets that are to come
-        loop {
-            match self.peek() {
-                Some(b'"') => self.skip_string()?,
-                Some(b'0'..=b'9' | b'-') => self.skip_number()?,
-                Some(b'n') => self.word(b"null")?,
-                Some(b't') => self.word(b"true")?,
-                Some(b'f') => self.word(b"false")?,
-                Some(bracket @ (b'[' | b'{')) => {
-                    self.at += 1;
-                    // in ASCII, a bracket that closes comes two behind the one that opens
-                    self.scratch.push(bracket + 2);
-                    match self.peek() {
-                        Some(byte) if byte == bracket + 2 => {}
-                        None if bracket == b'[' => return Err(self.wrong(Code::EofInList)),
-                        Some(_) if bracket == b'[' => continue,
-                        _ => {
-                            self.skip_key()?;
-                            continue;
-                        }
-                    }
-                }
-                Some(_) => return Err(self.wrong_next(Code::NoValue)),
-                None => return Err(self.wrong(Code::EofInValue)),
-            }
-            if self.skip_ends()? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Behind a value: closes what closes; whether nothing is open any more. Otherwise up to the next value.
-    fn skip_ends(&mut self) -> Result<bool> {
-        while let Some(&closing) = self.scratch.last() {
-            match self.peek() {
-                Some(b',') => {
-                    self.at += 1;
-                    if closing == b'}' {
-                        self.skip_key()?;
-                    }
-                    return Ok(false);
-                }
-                Some(byte) if byte == closing => {
-                    self.at += 1;
-                    self.scratch.pop();
-                }
-                Some(_) if closing == b'}' => return Err(self.wrong_next(Code::NoObjectComma)),
-                Some(_) => return Err(self.wrong_next(Code::NoListComma)),
-                None if closing == b'}' => return Err(self.wrong(Code::EofInObject)),
-                None => return Err(self.wrong(Code::EofInList)),
-            }
-        }
-        Ok(true)
-    }
-
-    fn skip_key(&mut self) -> Result<()> {
-        match self.peek() {
-            Some(b'"') => self.skip_string()?,
-            Some(_) => return Err(self.wrong_next(Code::KeyString)),
-            None => return Err(self.wrong(Code::EofInObject)),
-        }
-        self.colon()
-    }
-
-    fn skip_string(&mut self) -> Result<()> {
-        self.at += 1;
-        loop {
-            let end = scan::special(self.text, self.at);
-            match self.text.get(end) {
-                Some(b'"') => {
-                    self.at = end + 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {}
-                Some(_) => return Err(self.wrong_at(Code::Control, end)),
-                None => return Err(self.wrong_at(Code::EofInString, end)),
-            }
-            self.at = end + 2;
-            match self.text.get(end + 1) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
-                // no pair is asked for where nothing is kept
-                Some(b'u') => drop(self.hex()?),
-                Some(_) => return Err(self.wrong(Code::Escape)),
-                None => return Err(self.wrong_at(Code::EofInString, end + 1)),
-            }
-        }
-    }
-
-    fn skip_number(&mut self) -> Result<()> {
-        self.at = number::end(self.text, self.at).map_err(|(_, at)| self.wrong_at(Code::Number, at))?;
-        Ok(())
-    }
-
-    /// Reads a value of any kind, and returns its text.
-    pub fn raw(&mut self) -> Result<&'de str> {
-        self.peek();
-        let start = self.at;
-        self.skip()?;
-        self.plain(start, self.at)
-    }
-
     /// The error of a field that is not there.
     #[cold]
     pub fn missing_field(&self, field: &'static str) -> Error {
@@ -757,7 +665,7 @@ impl<'de> Parser<'de> {
     }
 
     #[cold]
-    fn wrong_at(&self, code: Code, at: usize) -> Error {
+    pub(super) fn wrong_at(&self, code: Code, at: usize) -> Error {
         if self.attempts > 0 { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
     }
 

@@ -3,7 +3,9 @@
 use super::*;
 
 /// All ways that this processor has, by name.
-fn finders<S: Search>() -> Vec<(&'static str, fn(&[u8], usize) -> usize)> {
+type Finder = fn(&[u8], usize) -> usize;
+
+fn finders<S: Search>() -> Vec<(&'static str, Finder)> {
     /// # Safety
     ///
     /// As of [`find_blocks`], but that the text may be short.
@@ -13,7 +15,7 @@ fn finders<S: Search>() -> Vec<(&'static str, fn(&[u8], usize) -> usize)> {
     }
     // SAFETY: each is there only where the processor has it.
     #[allow(unused_mut)]
-    let mut all: Vec<(&'static str, fn(&[u8], usize) -> usize)> = vec![
+    let mut all: Vec<(&'static str, Finder)> = vec![
         ("whole", find::<S>),
         ("far", find_far::<S>),
         ("end", find_end::<S>),

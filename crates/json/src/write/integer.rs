@@ -38,7 +38,7 @@ static POWERS: [u64; 20] = {
 #[inline(always)]
 fn digits(value: u64) -> usize {
     // 1233 / 4096 is the logarithm of 2, a little too large for no number of 64 bits
-    let about = ((64 - (value | 1).leading_zeros()) * 1233 >> 12) as usize;
+    let about = (((64 - (value | 1).leading_zeros()) * 1233) >> 12) as usize;
     about + usize::from(value >= POWERS[about])
 }
 
