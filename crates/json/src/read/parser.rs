@@ -328,7 +328,7 @@ impl<'de> Parser<'de> {
             // SAFETY: the text is UTF-8, and what is cut out of it begins and ends beside an ASCII character.
             return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
         }
-        std::str::from_utf8(bytes).map_err(|_| self.wrong(Code::Unicode))
+        std::str::from_utf8(bytes).map_err(|error| self.wrong_at(Code::Unicode, start + error.valid_up_to() + 1))
     }
 
     fn text_of_scratch(&self) -> Result<&str> {
@@ -336,7 +336,11 @@ impl<'de> Parser<'de> {
             // SAFETY: pieces of a text that is UTF-8, cut out beside ASCII characters, and whole characters that escapes stood for.
             return Ok(unsafe { std::str::from_utf8_unchecked(&self.scratch) });
         }
-        std::str::from_utf8(&self.scratch).map_err(|_| self.wrong(Code::Unicode))
+        // where escapes stood, what is wrong is about there
+        std::str::from_utf8(&self.scratch).map_err(|error| {
+            let behind = self.scratch.len() - error.valid_up_to();
+            self.wrong_at(Code::Unicode, self.at.saturating_sub(behind))
+        })
     }
 
     /// Reads a string that began at `start` and is plain up to `end`, into the scratch.
