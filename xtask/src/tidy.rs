@@ -44,7 +44,8 @@ const MAY_USE: [(&str, &[&str]); 25] = [
 /// The bounds of what a client controls.
 const LIMITS: &str = "docs/limits.md";
 const LINES_MAX: usize = 800;
-const MAY_BE_UNSAFE: [&str; 3] = ["crates/json/", "crates/gauge/", "crates/gloss/src/dictionary.rs"];
+// bench/json: raw pointers are a ceiling, and RapidJSON is in C++
+const MAY_BE_UNSAFE: [&str; 4] = ["crates/json/", "crates/gauge/", "crates/gloss/src/dictionary.rs", "bench/json/"];
 const NO_NAMES: [&str; 7] = ["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs"];
 
 pub(crate) fn run() -> Outcome {
