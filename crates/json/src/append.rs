@@ -118,6 +118,23 @@ pub(crate) fn append_quoted(out: &mut Vec<u8>, text: &[u8]) -> usize {
     }
 }
 
+/// Appends `text` as a part of a string, escaped where it must be.
+#[cold]
+pub(crate) fn append_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
+    while !text.is_empty() {
+        // at least a block fits before what may be written beyond the end
+        out.reserve(text.len() + BLOCK + scan::BEYOND_BYTES);
+        // SAFETY: the end lies as far before that of the room; what lies before the place that is returned has been written.
+        unsafe {
+            let start = out.as_mut_ptr();
+            let end = start.add(out.capacity() - scan::BEYOND_BYTES);
+            let (read, to) = scan::copy_escaped(start.add(out.len()), end, text);
+            out.set_len(to.offset_from_unsigned(start));
+            text = &text[read..];
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

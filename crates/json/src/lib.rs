@@ -22,6 +22,7 @@ mod append;
 pub mod de;
 #[doc(hidden)]
 pub mod derived;
+mod digits;
 mod error;
 mod float;
 mod number;
@@ -29,6 +30,7 @@ mod read;
 mod scan;
 #[cfg(feature = "serde")]
 pub mod ser;
+mod shortest;
 mod stream;
 mod string;
 #[cfg(feature = "serde")]

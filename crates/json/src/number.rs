@@ -1,6 +1,6 @@
 //! Numbers, from their text.
 
-mod powers;
+pub(crate) mod powers;
 
 use crate::error::Code;
 use powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};

@@ -5,12 +5,17 @@
 //! elsewhere eight bytes are looked at as one number. Nothing is read outside of the slice that is given.
 #![allow(unsafe_code)]
 
+mod escape;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+#[cfg(feature = "serde")]
+pub(crate) use escape::escape;
+pub(crate) use escape::{BEYOND_BYTES, copy_escaped, copy_unescaped};
 
 /// The block that is compiled into whoever calls.
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]

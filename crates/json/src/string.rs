@@ -1,13 +1,13 @@
 //! Strings, escaped as PostgreSQL's `escape_json` escapes them.
 
-use crate::append::{append_clean, append_quoted};
+use crate::append::{append_clean, append_escaped, append_quoted};
 
 /// Appends `text` as a JSON string, quotes included. The bytes must be UTF-8 for the result to be.
 #[inline]
 pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     let clean = append_quoted(out, text);
     if clean < text.len() {
-        write_rest(out, &text[clean..]);
+        append_escaped(out, &text[clean..]);
         out.push(b'"');
     }
 }
@@ -16,17 +16,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
 #[inline]
 pub fn write_inside(out: &mut Vec<u8>, text: &[u8]) {
     let clean = append_clean(out, text);
-    write_rest(out, &text[clean..]);
-}
-
-/// What begins with a byte that must be escaped.
-#[cold]
-fn write_rest(out: &mut Vec<u8>, mut rest: &[u8]) {
-    while let Some((&byte, behind)) = rest.split_first() {
-        out.extend_from_slice(escape(byte, &mut [0; 6]));
-        let clean = append_clean(out, behind);
-        rest = &behind[clean..];
-    }
+    append_escaped(out, &text[clean..]);
 }
 
 /// Appends bytes as lower-case hexadecimal digits.
@@ -40,26 +30,6 @@ pub fn write_hex(out: &mut Vec<u8>, bytes: &[u8]) {
             pair[1] = DIGITS[usize::from(byte & 15)];
         }
         out.extend_from_slice(&pairs[..chunk.len() * 2]);
-    }
-}
-
-/// How a byte is written that cannot stand for itself. `long` holds the form of those that have no short one.
-pub(crate) fn escape(byte: u8, long: &mut [u8; 6]) -> &[u8] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    match byte {
-        b'"' => b"\\\"",
-        b'\\' => b"\\\\",
-        0x08 => b"\\b",
-        0x0c => b"\\f",
-        b'\n' => b"\\n",
-        b'\r' => b"\\r",
-        b'\t' => b"\\t",
-        _ => {
-            *long = *b"\\u0000";
-            long[4] = DIGITS[usize::from(byte >> 4)];
-            long[5] = DIGITS[usize::from(byte & 15)];
-            long
-        }
     }
 }
 

@@ -4,10 +4,11 @@
 //! that place and the end of the room there are always [`SLACK_BYTES`]: a number or a short piece of text needs one comparison, and no more.
 #![allow(unsafe_code)]
 
+mod float;
 mod integer;
 mod values;
 
-use crate::{scan, string};
+use crate::scan;
 use std::convert::Infallible;
 use std::io;
 
@@ -109,6 +110,7 @@ pub(crate) const TEXT_BYTES_MIN: usize = 128;
 
 /// What may be written behind the place up to which a [`Writer`] has come without asking for room, in bytes.
 pub(crate) const SLACK_BYTES: usize = 64;
+const _: () = assert!(scan::BEYOND_BYTES <= SLACK_BYTES && float::FLOAT_BYTES <= SLACK_BYTES);
 
 /// No chunk is made to be smaller, in bytes: a number must find room in it.
 const CHUNK_BYTES_MIN: usize = 256;
@@ -293,7 +295,12 @@ impl<'o> Writer<'o> {
         if !value.is_finite() {
             return self.literal("null");
         }
-        self.short(zmij::Buffer::new().format_finite(value))
+        let out = self.room(0);
+        // SAFETY: the slack is larger than what a float may take.
+        unsafe {
+            let at = float::put(value, out.at);
+            Self { at, output: out.output }
+        }
     }
 
     /// As [`Self::float`], with the digits that a single needs.
@@ -401,24 +408,11 @@ impl<'o> Writer<'o> {
         let mut out = self;
         while !rest.is_empty() {
             out = out.room(rest.len());
-            let piece = &rest[..rest.len().min(out.left())];
-            // SAFETY: there is room for the piece and the slack behind it.
-            let plain = unsafe { scan::copy_plain(out.at, piece) };
-            // SAFETY: so much has been written.
-            out.at = unsafe { out.at.add(plain) };
-            if plain < piece.len() {
-                out = out.escape(piece[plain]);
-            }
-            rest = &rest[plain + usize::from(plain < piece.len())..];
+            // SAFETY: behind the end there is the slack.
+            let (read, at) = unsafe { scan::copy_escaped(out.at, out.output.end, rest) };
+            (out.at, rest) = (at, &rest[read..]);
         }
         out
-    }
-
-    /// Writes a byte that cannot stand for itself.
-    fn escape(self, byte: u8) -> Self {
-        let out = self.room(0);
-        // SAFETY: the slack is there.
-        unsafe { out.put(string::escape(byte, &mut [0; 6])) }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The powers of five, to 128 bits, that decimal exponents are turned into binary ones with.
 
 /// The smallest exponent of ten that a mantissa of 64 bits does not turn into 0.
-pub(super) const EXPONENT_MIN: i32 = -342;
+pub(crate) const EXPONENT_MIN: i32 = -342;
 /// The largest that does not turn it into infinity.
-pub(super) const EXPONENT_MAX: i32 = 308;
+pub(crate) const EXPONENT_MAX: i32 = 308;
 
 /// The upper and the lower half of each power's 128 first bits, from [`EXPONENT_MIN`] on: cut off, but one more where the product can be
 /// exact all the same, from -27 to -1 (Lemire, "Number parsing at a gigabyte per second", 2021).
-pub(super) static POWERS: [(u64, u64); (EXPONENT_MAX - EXPONENT_MIN + 1) as usize] = powers();
+pub(crate) static POWERS: [(u64, u64); (EXPONENT_MAX - EXPONENT_MIN + 1) as usize] = powers();
 
 /// How many words of 32 bits the largest of the numbers needs that powers are taken from.
 const WORDS: usize = 64;

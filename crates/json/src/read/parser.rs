@@ -345,27 +345,42 @@ impl<'de> Parser<'de> {
 
     /// Reads a string that began at `start` and is plain up to `end`, into the scratch.
     #[inline(never)]
-    fn unescape(&mut self, mut start: usize, mut end: usize, as_text: bool) -> Result<()> {
+    fn unescape(&mut self, start: usize, end: usize, as_text: bool) -> Result<()> {
         self.scratch.clear();
+        self.scratch.extend_from_slice(&self.text[start..end]);
+        self.at = end;
         loop {
-            self.scratch.extend_from_slice(&self.text[start..end]);
-            match self.text.get(end) {
+            self.unescape_most();
+            match self.text.get(self.at) {
                 Some(b'"') => {
-                    self.at = end + 1;
+                    self.at += 1;
                     return Ok(());
                 }
-                Some(b'\\') => self.at = end + 1,
-                Some(_) if !as_text => {
-                    start = end;
-                    end = scan::special(self.text, end + 1);
-                    continue;
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.escape(as_text)?;
                 }
-                Some(_) => return Err(self.wrong_at(Code::Control, end + 1)),
-                None => return Err(self.wrong_at(Code::EofInString, end)),
+                Some(byte) if *byte < b' ' && as_text => return Err(self.wrong_at(Code::Control, self.at + 1)),
+                Some(byte) => {
+                    self.scratch.push(*byte);
+                    self.at += 1;
+                }
+                None => return Err(self.wrong_at(Code::EofInString, self.at)),
             }
-            self.escape(as_text)?;
-            start = self.at;
-            end = scan::special(self.text, start);
+        }
+    }
+
+    /// Reads on in a string for as long as that is easy.
+    #[inline(always)]
+    fn unescape_most(&mut self) {
+        self.scratch.reserve(2 * scan::BEYOND_BYTES);
+        // SAFETY: the end lies as far before that of the room; what lies before the place that is returned has been written.
+        unsafe {
+            let start = self.scratch.as_mut_ptr();
+            let end = start.add(self.scratch.capacity() - scan::BEYOND_BYTES);
+            let (at, to) = scan::copy_unescaped(start.add(self.scratch.len()), end, self.text, self.at);
+            self.scratch.set_len(to.offset_from_unsigned(start));
+            self.at = at;
         }
     }
 

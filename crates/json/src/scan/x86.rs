@@ -1,6 +1,7 @@
 //! Sixteen, thirty-two and sixty-four bytes in registers of x86-64.
 #![allow(unsafe_code)]
 
+use super::escape::{escape_blocks, unescape_blocks};
 use super::{Block, Search, copy_blocks, find_blocks};
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
@@ -67,6 +68,24 @@ pub(super) unsafe fn copy_avx2(to: *mut u8, text: &[u8]) -> usize {
 pub(super) unsafe fn copy_avx512(to: *mut u8, text: &[u8]) -> usize {
     // SAFETY: as the caller promises; every processor with AVX-512 has BMI1.
     unsafe { copy_blocks::<Avx512>(to, text) }
+}
+
+/// # Safety
+///
+/// As of [`escape_blocks`].
+#[target_feature(enable = "avx2,bmi1")]
+pub(super) unsafe fn escape_avx2(to: *mut u8, end: *mut u8, text: &[u8]) -> (usize, *mut u8) {
+    // SAFETY: as the caller promises.
+    unsafe { escape_blocks::<Avx2>(to, end, text, 0) }
+}
+
+/// # Safety
+///
+/// As of [`unescape_blocks`].
+#[target_feature(enable = "avx2,bmi1")]
+pub(super) unsafe fn unescape_avx2(to: *mut u8, end: *mut u8, text: &[u8], at: usize) -> (usize, *mut u8) {
+    // SAFETY: as the caller promises.
+    unsafe { unescape_blocks::<Avx2>(to, end, text, at) }
 }
 
 impl Block for Sse2 {

@@ -188,9 +188,9 @@ impl CharEscape {
             Self::LineFeed => b'\n',
             Self::CarriageReturn => b'\r',
             Self::Tab => b'\t',
-            Self::AsciiControl(byte) => byte,
+            Self::AsciiControl(byte) => return write!(writer, "\\u{byte:04x}"),
         };
-        writer.write_all(crate::string::escape(byte, &mut [0; 6]))
+        writer.write_all(crate::scan::escape(byte))
     }
 }
 

@@ -1,0 +1,257 @@
+//! Doubles, written where they belong.
+#![allow(unsafe_code)]
+
+use crate::digits::{Sixteen, ZEROS, eight};
+use crate::shortest::shortest;
+
+/// So many bytes are written at most, whatever the text's length is.
+pub(super) const FLOAT_BYTES: usize = 40;
+
+/// Writes the shortest digits that read back as the same number, as `serde_json` lays them out, and returns the place behind them.
+///
+/// # Safety
+///
+/// `at` must be valid for writes of [`FLOAT_BYTES`], and the value finite.
+#[inline]
+pub(super) unsafe fn put(value: f64, at: *mut u8) -> *mut u8 {
+    // SAFETY: as the caller promises: a sign, which is written over if there is none, and what is behind it.
+    unsafe {
+        at.write(b'-');
+        let at = at.add(usize::from(value.is_sign_negative()));
+        let value = value.abs();
+        match hundred_millionths(value) {
+            Some((whole, fraction)) => put_decimal(whole, fraction, at),
+            None => put_shortest(value, at),
+        }
+    }
+}
+
+/// A number of at most fifteen digits, of which at most eight stand behind the point, as these numbers before and behind it. Most are such.
+///
+/// No two numbers of fifteen digits are read as the same double, so that the digits are the shortest ones if they are read as this one.
+#[inline(always)]
+fn hundred_millionths(value: f64) -> Option<(u32, u32)> {
+    const UNIT: u64 = 100_000_000;
+    if value >= 1e7 {
+        return None;
+    }
+    // SAFETY: the product is less than 1e15.
+    let units = unsafe { (value * UNIT as f64 + 0.5).to_int_unchecked::<i64>() } as u64;
+    // what is less than 1e-5 is written with an exponent
+    let is_exact = units as i64 as f64 / UNIT as f64 == value && (units >= UNIT / 100_000 || units == 0);
+    is_exact.then_some(((units / UNIT) as u32, (units % UNIT) as u32))
+}
+
+/// # Safety
+///
+/// `at` must be valid for writes of seventeen bytes; neither number may have more than eight digits.
+#[inline(always)]
+unsafe fn put_decimal(whole: u32, fraction: u32, at: *mut u8) -> *mut u8 {
+    let (whole, fraction) = (eight(whole), eight(fraction));
+    // the last digit of each is one
+    let (leading, trailing) = ((whole | 1 << 56).trailing_zeros() / 8, (fraction | 1).leading_zeros() / 8);
+    // SAFETY: eight bytes, of which the last digits are moved to the front, a point at one of the next places, and eight bytes behind it.
+    unsafe {
+        at.cast::<u64>().write_unaligned(((whole | ZEROS) >> (8 * leading)).to_le());
+        let at = at.add(8 - leading as usize);
+        at.write(b'.');
+        at.add(1).cast::<u64>().write_unaligned((fraction | ZEROS).to_le());
+        at.add(9 - trailing as usize)
+    }
+}
+
+/// As [`put`], of a double without a sign.
+///
+/// # Safety
+///
+/// As of [`put`].
+#[inline(never)]
+unsafe fn put_shortest(value: f64, at: *mut u8) -> *mut u8 {
+    let Some(shortest) = shortest(value) else {
+        // SAFETY: as the caller promises.
+        return unsafe { put_seldom(value, at) };
+    };
+    let digits = Sixteen::of(shortest.sixteen);
+    let count = if shortest.last > 0 { 17 } else { digits.count() };
+    // SAFETY: at most seven bytes before seventeen digits, or a point between them.
+    unsafe {
+        match shortest.exponent {
+            point @ 0..=15 => {
+                // where they belong behind the point, and then those before it
+                put_digits(digits, shortest.last, at.add(1));
+                let before = point as usize + 1;
+                if before < 8 {
+                    let (first, shift) = (digits.text() as u64, 8 * before as u32);
+                    let (those, others) = ((1 << shift) - 1, !0xff << shift);
+                    let word = first & those | u64::from(b'.') << shift | first << 8 & others;
+                    at.cast::<u64>().write_unaligned(word.to_le());
+                } else {
+                    std::ptr::copy(at.add(1), at, before);
+                    at.add(before).write(b'.');
+                }
+                at.add(count.max(before + 1) + 1)
+            }
+            zeros @ -5..=-1 => {
+                at.cast::<[u8; 8]>().write_unaligned(*b"0.000000");
+                let at = at.add((1 - zeros) as usize);
+                put_digits(digits, shortest.last, at);
+                at.add(count)
+            }
+            exponent => {
+                put_digits(digits, shortest.last, at.add(1));
+                put_exponent(exponent, count, at)
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// `at` must be valid for writes of seventeen bytes.
+#[inline(always)]
+unsafe fn put_digits(digits: Sixteen, last: u8, at: *mut u8) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        digits.put(at);
+        at.add(16).write(b'0' + last);
+    }
+}
+
+/// Writes what stands around digits that have been written one place too far back: a point and an exponent.
+///
+/// # Safety
+///
+/// `at` must be valid for writes of twenty-three bytes, of which `count` digits are written behind the first.
+#[inline(never)]
+unsafe fn put_exponent(exponent: i32, count: usize, at: *mut u8) -> *mut u8 {
+    // SAFETY: eighteen bytes with the point, a letter, a sign and at most three digits.
+    unsafe {
+        at.write(at.add(1).read());
+        at.add(1).write(b'.');
+        let at = at.add(if count == 1 { 1 } else { count + 1 });
+        at.write(b'e');
+        at.add(1).write(if exponent < 0 { b'-' } else { b'+' });
+        super::integer::Digits::put(exponent.unsigned_abs(), at.add(2))
+    }
+}
+
+/// Powers of two, nothing and next to nothing.
+///
+/// # Safety
+///
+/// As of [`put`].
+#[cold]
+#[inline(never)]
+unsafe fn put_seldom(value: f64, at: *mut u8) -> *mut u8 {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value).as_bytes();
+    // SAFETY: no double has more than twenty-four characters.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr(), at, text.len());
+        at.add(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_same(value: f64) {
+        let mut room = [0; FLOAT_BYTES];
+        // SAFETY: the room is as large as it must be.
+        let length = unsafe { put(value, room.as_mut_ptr()).offset_from_unsigned(room.as_ptr()) };
+        assert_eq!(std::str::from_utf8(&room[..length]).unwrap(), zmij::Buffer::new().format_finite(value));
+    }
+
+    #[test]
+    fn doubles_have_the_text_that_serde_json_gives_them() {
+        for text in [
+            "0",
+            "-0",
+            "1",
+            "10",
+            "0.1",
+            "0.3",
+            "1e15",
+            "1e16",
+            "123456789012345680",
+            "12345678901234567",
+            "9007199254740993",
+            "9.5367431640625e-7",
+            "0.00001",
+            "0.000012345",
+            "1e-6",
+            "5e-324",
+            "2.2250738585072014e-308",
+            "1.7976931348623157e308",
+            "1e23",
+            "9e22",
+            "1e22",
+            "1e-291",
+            "1e-292",
+            "1e-307",
+            "2e-308",
+            "4.35e-5",
+            "99999999999999990",
+            "9999999999999998",
+            "1.5e300",
+            "9999999.99999999",
+            "9999999.999999995",
+            "10000000.5",
+            "0.00000999",
+            "0.00001000",
+            "0.00001001",
+            "0.99999999",
+            "0.999999995",
+        ] {
+            let value: f64 = text.parse().unwrap();
+            is_same(value);
+            is_same(-value);
+        }
+        // each power of two, with its neighbours
+        for exponent in 0..2047_u64 {
+            for mantissa in [0, 1, 2, (1 << 52) - 2, (1 << 52) - 1] {
+                is_same(f64::from_bits(exponent << 52 | mantissa));
+            }
+        }
+        for exponent in -324..=308 {
+            for mantissa in 1..=9 {
+                is_same(format!("{mantissa}e{exponent}").parse().unwrap());
+            }
+        }
+    }
+
+    /// Where the middle between two doubles is a number of few digits itself.
+    #[test]
+    fn middles_belong_to_the_even_one() {
+        for binary in 50..140 {
+            for decimal in 0..39 {
+                let step = 10_u128.pow(decimal);
+                let about = (1_u128 << binary.min(126)) / step;
+                for times in (0..40).chain([77, 1001]) {
+                    let Some(middle) = (about + times).checked_mul(step) else { continue };
+                    is_same(middle as f64);
+                    is_same((middle as f64).next_up());
+                    is_same((middle as f64).next_down());
+                    is_same(middle as f64 / 1e9);
+                }
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 100_000 }))]
+
+        #[test]
+        fn any_double_has_the_text_that_serde_json_gives_it(bits: u64, digits in 0..10_u64.pow(17), scale in -25..25_i32) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                is_same(value);
+            }
+            is_same(format!("{digits}e{scale}").parse().unwrap());
+            is_same((digits % 1_000_000) as f64 / 1000.0);
+            is_same((digits % 10_u64.pow(16)) as f64 / 1e8);
+        }
+    }
+}
