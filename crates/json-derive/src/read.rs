@@ -154,9 +154,11 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         (TokenStream::new(), TokenStream::new(), TokenStream::new(), TokenStream::new());
     let mut names: Vec<(&str, usize)> = Vec::new();
     if let Some(tag) = tag {
-        let first = format!("{}:", json_string(tag));
-        let later = format!(",{first}");
-        expected.extend(quote!(if parser.expect_member(#first, #later, &mut is_first) { parser.skip()?; }));
+        let key = format!("{}:", json_string(tag));
+        expected.extend(quote!(if is_open && parser.expect(#key) {
+            parser.skip()?;
+            is_open = parser.next_member()?;
+        }));
         arms.extend(quote!(#TAG => parser.skip()?,));
         names.push((tag, TAG));
     }
@@ -187,10 +189,10 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         let read = read_of(this, field);
         // a key that is not as it is between quotes is found as any other
         if json_string(name).len() == name.len() + 2 {
-            let first = format!("\"{name}\":");
-            let later = format!(",{first}");
-            expected.extend(quote!(if parser.expect_member(#first, #later, &mut is_first) {
+            let key = format!("\"{name}\":");
+            expected.extend(quote!(if is_open && parser.expect(#key) {
                 #local = ::core::option::Option::Some(#read);
+                is_open = parser.next_member()?;
             }));
         }
         let elsewhere = match &field.says.with.read {
@@ -249,15 +251,17 @@ fn object(this: &Type<'_>, fields: &[Field<'_>], constructor: &TokenStream, tag:
     let other = if this.says.deny_unknown_fields { refused } else { quote!(parser.skip()?) };
     Ok(quote! {{
         parser.object_start()?;
-        let mut is_first = true;
+        let mut is_open = parser.first_member()?;
         #locals
         #expected
-        while let ::core::option::Option::Some(key) = parser.key(&mut is_first)? {
+        while is_open {
+            let key = parser.key_here()?;
             #number
             match number {
                 #arms
                 _ => { #(#asked)* { #other } }
             }
+            is_open = parser.next_member()?;
         }
         #constructor { #values }
     }})

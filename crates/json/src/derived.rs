@@ -67,12 +67,41 @@ fn one_of(names: &[&str]) -> String {
 /// What derived code asks of a parser.
 #[doc(hidden)]
 impl<'de> Parser<'de> {
-    /// Reads a member's key with its colon, if it is the one that is expected: `later` begins with a comma.
+    /// Behind the bracket that opens an object: whether a member comes, up to whose key is read; otherwise the bracket that closes it.
     #[inline(always)]
-    pub fn expect_member(&mut self, first: &'static str, later: &'static str, is_first: &mut bool) -> bool {
-        let is_there = self.expect(if *is_first { first } else { later });
-        *is_first &= !is_there;
+    pub fn first_member(&mut self) -> Result<bool> {
+        self.member(&mut true)
+    }
+
+    /// Behind a member: whether another one comes, up to whose key is read; otherwise the bracket that closes the object.
+    #[inline(always)]
+    pub fn next_member(&mut self) -> Result<bool> {
+        if self.starts_with(b",\"") {
+            self.advance();
+            return Ok(true);
+        }
+        self.next_member_behind_blanks()
+    }
+
+    #[inline(never)]
+    fn next_member_behind_blanks(&mut self) -> Result<bool> {
+        self.member(&mut false)
+    }
+
+    /// Reads a member's key with its colon, if it is this one that comes, without white space.
+    #[inline(always)]
+    pub fn expect(&mut self, key: &'static str) -> bool {
+        let is_there = self.starts_with(key.as_bytes());
+        if is_there {
+            self.advance_by(key.len());
+        }
         is_there
+    }
+
+    /// Reads a key, up to which has been read.
+    #[inline(always)]
+    pub fn key_here(&mut self) -> Result<Text<'de, '_>> {
+        self.string_behind_quote()
     }
 
     #[cold]

@@ -4,6 +4,7 @@ pub(crate) mod powers;
 
 use crate::error::Code;
 use powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};
+use std::str::FromStr;
 
 /// What a number is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,10 +22,13 @@ pub(crate) type Wrong = (Code, usize);
 #[inline]
 pub(crate) fn number(text: &[u8], at: usize) -> Result<(Number, usize), Wrong> {
     let is_negative = text.get(at) == Some(&b'-');
-    let start = at + usize::from(is_negative);
-    let (value, end) = integer(text, start)?;
+    let first = at + usize::from(is_negative);
+    let (value, end) = integer(text, first)?;
     match (text.get(end), value) {
-        (Some(b'.' | b'e' | b'E'), _) | (_, None) => float(text, at),
+        (Some(b'.' | b'e' | b'E'), _) | (_, None) => {
+            let (value, end) = behind_whole(text, first, end, value)?;
+            Ok((Number::Float(if is_negative { -value } else { value }), end))
+        }
         (_, Some(value)) if !is_negative => Ok((Number::Unsigned(value), end)),
         (_, Some(value)) => {
             let negated = (value as i64).wrapping_neg();
@@ -37,66 +41,45 @@ pub(crate) fn number(text: &[u8], at: usize) -> Result<(Number, usize), Wrong> {
 /// Reads the digits that begin at `at`; no value where they are more than 64 bits.
 #[inline(always)]
 pub(crate) fn integer(text: &[u8], at: usize) -> Result<(Option<u64>, usize), Wrong> {
-    let mut value = match text.get(at) {
-        Some(b'0') => {
-            return match text.get(at + 1) {
-                Some(b'0'..=b'9') => Err((Code::Number, at + 2)),
-                _ => Ok((Some(0), at + 1)),
-            };
+    match text.get(at) {
+        Some(b'0') => match text.get(at + 1) {
+            Some(b'0'..=b'9') => Err((Code::Number, at + 2)),
+            _ => Ok((Some(0), at + 1)),
+        },
+        Some(b'1'..=b'9') => {
+            let (value, end) = few_digits(text, at, 0);
+            Ok((if end - at <= DIGITS_MAX { Some(value) } else { standard(&text[at..end]) }, end))
         }
-        Some(&digit @ b'1'..=b'9') => u64::from(digit - b'0'),
-        _ => return Err(no_digit(text, at)),
-    };
-    let mut end = at + 1;
-    while let Some(&byte) = text.get(end) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        if end - at >= DIGITS_MAX {
-            return Ok(long(text, end, value));
-        }
-        value = value * 10 + u64::from(digit);
-        end += 1;
+        _ => Err(no_digit(text, at)),
     }
-    Ok((Some(value), end))
 }
 
 /// So many digits always fit into 64 bits.
 const DIGITS_MAX: usize = 19;
-
-/// As [`integer`], from the twentieth digit on.
-#[cold]
-fn long(text: &[u8], at: usize, value: u64) -> (Option<u64>, usize) {
-    let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let twentieth = u64::from(text[at] - b'0');
-    let value = value.checked_mul(10).and_then(|value| value.checked_add(twentieth)).filter(|_| digits == 1);
-    (value, at + digits)
-}
-
-/// Reads a number as a float, however it is written.
-#[inline]
-pub(crate) fn float(text: &[u8], at: usize) -> Result<(Number, usize), Wrong> {
-    let (value, end) = decimal(text, at)?;
-    Ok((Number::Float(value), end))
-}
 
 /// Reads a number, and returns the nearest float with the place behind it.
 #[inline]
 pub(crate) fn decimal(text: &[u8], at: usize) -> Result<(f64, usize), Wrong> {
     let is_negative = text.get(at) == Some(&b'-');
     let first = at + usize::from(is_negative);
-    let (whole, mut end) = integer(text, first)?;
+    let (whole, end) = integer(text, first)?;
+    let (value, end) = behind_whole(text, first, end, whole)?;
+    Ok((if is_negative { -value } else { value }, end))
+}
+
+/// As [`decimal`], of a number that begins at `first` without a sign, from the digits before its point on, which end at `end`.
+#[inline(always)]
+fn behind_whole(text: &[u8], first: usize, mut end: usize, whole: Option<u64>) -> Result<(f64, usize), Wrong> {
     let mut mantissa = whole.unwrap_or(0);
-    let mut digits = end - first;
+    let mut count = end - first;
     let mut exponent = 0_i32;
     if text.get(end) == Some(&b'.') {
         let start = end + 1;
-        (mantissa, end) = fraction(text, start, mantissa);
+        (mantissa, end) = digits(text, start, mantissa);
         if end == start {
             return Err(no_digit(text, end));
         }
-        digits += end - start;
+        count += end - start;
         exponent = -((end - start).min(i32::MAX as usize) as i32);
     }
     if let Some(b'e' | b'E') = text.get(end) {
@@ -104,13 +87,13 @@ pub(crate) fn decimal(text: &[u8], at: usize) -> Result<(f64, usize), Wrong> {
         exponent = exponent.saturating_add(scale);
         end = behind;
     }
-    let found = if digits <= DIGITS_MAX { nearest(mantissa, exponent) } else { None };
-    // what the fast way cannot tell, or would have to know more digits for
-    let value = found.unwrap_or_else(|| standard(&text[first..end]));
+    let found = if count <= DIGITS_MAX { nearest(mantissa, exponent) } else { None };
+    // what the fast way cannot tell, or would have to know more digits for, the standard library knows
+    let value = found.or_else(|| standard(&text[first..end])).unwrap_or(f64::INFINITY);
     if value.is_infinite() {
         return Err((Code::NumberRange, out_of_range(text, first, end)));
     }
-    Ok((if is_negative { -value } else { value }, end))
+    Ok((value, end))
 }
 
 /// Where the number ends that begins at `at`.
@@ -118,7 +101,7 @@ pub(crate) fn end(text: &[u8], at: usize) -> Result<usize, Wrong> {
     let (_, mut end) = integer(text, at + usize::from(text.get(at) == Some(&b'-')))?;
     if text.get(end) == Some(&b'.') {
         let start = end + 1;
-        (_, end) = fraction(text, start, 0);
+        (_, end) = digits(text, start, 0);
         if end == start {
             return Err(no_digit(text, end));
         }
@@ -150,39 +133,47 @@ fn no_digit(text: &[u8], at: usize) -> Wrong {
     if at >= text.len() { (Code::EofInValue, at) } else { (Code::Number, at + 1) }
 }
 
-/// The digits behind a point, eight at a time, added to those before it. The sum is cut to 64 bits where they are too many.
-#[inline]
-fn fraction(text: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
+/// Reads digits, of which there may be many, behind those of a value, and returns the place behind them. The value is cut to 64 bits where they
+/// are too many.
+#[inline(always)]
+fn digits(text: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
+    /// One more digit each.
+    static TENS: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
     while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
-        let Some(eight) = eight_digits(word) else { break };
-        mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight);
+        let word = u64::from_le_bytes(*chunk) ^ ZEROS;
+        // a byte that carries into the next one is no digit itself, so that the first one is told right
+        let others = (word.wrapping_add(ONES * 0x76) | word) & (ONES * 0x80);
+        if others != 0 {
+            let count = others.trailing_zeros() / 8;
+            // behind as many zeros as there are digits too few, in two steps, since they may be eight
+            let few = eight_digits(word << 8 << (56 - 8 * count));
+            return (value.wrapping_mul(TENS[count as usize]).wrapping_add(few), at + count as usize);
+        }
+        value = value.wrapping_mul(100_000_000).wrapping_add(eight_digits(word));
         at += 8;
     }
-    while let Some(&byte) = text.get(at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-        at += 1;
-    }
-    (mantissa, at)
+    few_digits(text, at, value)
 }
 
-/// What eight digits are, the first of which is in the lowest byte.
+/// As [`digits`], of which there are most often so few that each is looked at. How many is guessed by the processor, which goes on meanwhile.
 #[inline(always)]
-fn eight_digits(word: u64) -> Option<u64> {
-    const ONES: u64 = u64::MAX / 255;
-    let upper = word & (ONES * 0xf0);
-    let carried = word.wrapping_add(ONES * 6) & (ONES * 0xf0);
-    if upper != ONES * 0x30 || carried != ONES * 0x30 {
-        return None;
+fn few_digits(text: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
+    while let Some(&byte @ b'0'..=b'9') = text.get(at) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+        at += 1;
     }
-    let digits = word & (ONES * 0x0f);
+    (value, at)
+}
+
+const ONES: u64 = u64::MAX / 255;
+const ZEROS: u64 = ONES * b'0' as u64;
+
+/// What eight digits are together, the first of which is in the lowest byte.
+#[inline(always)]
+fn eight_digits(digits: u64) -> u64 {
     let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff)
+    (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
 }
 
 /// What stands behind an `e`. It is no more than a hundred million, in which nothing is told apart any more.
@@ -205,9 +196,9 @@ fn scale(text: &[u8], at: usize) -> Result<(i32, usize), Wrong> {
 
 /// By the standard library, which knows every case.
 #[cold]
-fn standard(text: &[u8]) -> f64 {
+fn standard<T: FromStr>(text: &[u8]) -> Option<T> {
     // a number's text is ASCII, and one of Rust's too
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY)
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// The float nearest to `mantissa` times ten to the power of `exponent`, where that can be told from 128 bits of the product (Lemire 2021, and
@@ -297,10 +288,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_no_digit_is_told_at_every_place() {
+        for place in 0..8 {
+            for byte in 0..=u8::MAX {
+                for behind in [0, b'5', 0xff] {
+                    let mut bytes = [b'9'; 8];
+                    bytes[place + 1..].fill(behind);
+                    bytes[place] = byte;
+                    let count = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                    let number = std::str::from_utf8(&bytes[..count]).unwrap().parse().unwrap_or(0);
+                    assert_eq!(digits(&bytes, 0, 0), (number, count), "{bytes:?}");
+                }
+            }
+        }
+    }
+
     #[track_caller]
     fn is_nearest(text: &str) {
         let expected: f64 = text.parse().unwrap();
         let found = decimal(text.as_bytes(), 0);
+        assert_eq!(decimal(format!("{text},        ").as_bytes(), 0).ok(), found.as_ref().ok().copied(), "{text}");
         if expected.is_infinite() {
             assert!(matches!(found, Err((Code::NumberRange, _))), "{text}: {found:?}");
         } else {

@@ -40,7 +40,7 @@ pub(crate) fn shortest(value: f64) -> Option<Shortest> {
     let (high, low) = power(scale);
     // the value in tens of its last digit
     let mantissa = mantissa << shift;
-    let product = u128::from(high) * u128::from(mantissa) + (u128::from(low) * u128::from(mantissa) >> 64);
+    let product = u128::from(high) * u128::from(mantissa) + ((u128::from(low) * u128::from(mantissa)) >> 64);
     let (whole, fraction) = ((product >> 64) as u64 >> EXTRA_BITS, (product >> EXTRA_BITS) as u64);
     // as far as the middle between it and its neighbours, which itself is read as the even one
     let half = (high >> (EXTRA_BITS + 1 - shift)) + (1 - (stored & 1));

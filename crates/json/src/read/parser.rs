@@ -548,39 +548,6 @@ impl<'de> Parser<'de> {
         }
     }
 
-    /// Reads a member's key with its colon, if it is this one that comes next: as `"key":`, or as `,"key":` where another
-    /// member has been read. White space may stand between them; the key must be plain. Nothing is read if it is another.
-    #[inline(always)]
-    pub fn expect(&mut self, member: &'static str) -> bool {
-        if self.text[self.at..].starts_with(member.as_bytes()) {
-            self.at += member.len();
-            return true;
-        }
-        self.expect_with_blanks(member)
-    }
-
-    #[inline(never)]
-    fn expect_with_blanks(&mut self, member: &'static str) -> bool {
-        let key = member.strip_prefix(',').unwrap_or(member);
-        let mut at = scan::solid(self.text, self.at);
-        if key.len() < member.len() {
-            if self.text.get(at) != Some(&b',') {
-                return false;
-            }
-            at = scan::solid(self.text, at + 1);
-        }
-        let quoted = &key.as_bytes()[..key.len() - 1];
-        if !self.text[at..].starts_with(quoted) {
-            return false;
-        }
-        at = scan::solid(self.text, at + quoted.len());
-        if self.text.get(at) != Some(&b':') {
-            return false;
-        }
-        self.at = at + 1;
-        true
-    }
-
     /// A bracket that has been seen opens.
     #[inline(always)]
     pub(crate) fn open(&mut self) -> Result<()> {
@@ -599,11 +566,22 @@ impl<'de> Parser<'de> {
         self.at += 1;
     }
 
+    /// Whether this comes next, without white space.
+    #[inline(always)]
+    pub(crate) fn starts_with(&self, bytes: &'static [u8]) -> bool {
+        self.text.get(self.at..).is_some_and(|rest| rest.starts_with(bytes))
+    }
+
     /// A byte that has been seen is read.
-    #[cfg(feature = "serde")]
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         self.at += 1;
+    }
+
+    /// Bytes that have been seen are read.
+    #[inline(always)]
+    pub(crate) fn advance_by(&mut self, bytes: usize) {
+        self.at += bytes;
     }
 
     /// The text that has been read from a place before a character on.
