@@ -6,6 +6,7 @@ mod fast;
 mod flightbook;
 mod gauge;
 mod gloss;
+mod json;
 mod limits;
 mod measure;
 mod pages;
@@ -41,6 +42,8 @@ enum Chore {
     BenchGauge(gauge::Options),
     /// Measure what it takes to find every word of a text, and write the run to bench/runs
     BenchGloss(gloss::Options),
+    /// Measure JSON of all kinds by all libraries, and what derived types take to compile, and write the run to bench/runs
+    BenchJson(json::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Chore::BenchFlightbook(options) => flightbook::run(&options),
         Chore::BenchGauge(options) => gauge::run(&options),
         Chore::BenchGloss(options) => gloss::run(&options),
+        Chore::BenchJson(options) => json::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };

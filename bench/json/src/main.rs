@@ -14,6 +14,10 @@ use std::{fs, io};
 use thalweg_json::{FromJson, Parser as JsonParser, Reader, ToJson, Visitor};
 use types::{canada::Canada, citm::Catalog, made, twitter::Twitter};
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(clap::Parser)]
 struct Options {
     /// Where `twitter.json`, `canada.json` and `citm_catalog.json` are

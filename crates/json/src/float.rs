@@ -3,7 +3,10 @@
 /// Appends a `double precision`; `NaN` and the infinities as strings, as `to_json` has them.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if (1e-4..1e15).contains(&value.abs()) {
-        plain(out, zmij::Buffer::new().format_finite(value));
+        crate::write::append_float(value, out);
+        if out.ends_with(b".0") {
+            out.truncate(out.len() - 2);
+        }
     } else if value.is_finite() {
         // PostgreSQL writes up to 15 digits before the point in full.
         layout(out, zmij::Buffer::new().format_finite(value), 15);

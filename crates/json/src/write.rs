@@ -432,5 +432,17 @@ pub(crate) fn append_integer(value: impl Integer, text: &mut Vec<u8>) {
     }
 }
 
+/// Appends a finite float, as [`Writer::float`] writes it.
+#[inline]
+pub(crate) fn append_float(value: f64, text: &mut Vec<u8>) {
+    text.reserve(SLACK_BYTES);
+    // SAFETY: no float takes more than there is room for, and all that lies before the place that is returned has been written.
+    unsafe {
+        let start = text.as_mut_ptr();
+        let end = float::put(value, start.add(text.len()));
+        text.set_len(end.offset_from_unsigned(start));
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -188,7 +188,7 @@ impl IntoResponse for Failure {
             Self::Lost => (StatusCode::BAD_REQUEST, "PGRST102", "The body broke off", None, None),
         };
         let body = thalweg_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
-        let mut response = (status, axum::Json(body)).into_response();
+        let mut response = (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response();
         match status {
             StatusCode::SERVICE_UNAVAILABLE => _ = response.headers_mut().insert(RETRY_AFTER, RETRY_S),
             StatusCode::METHOD_NOT_ALLOWED => _ = response.headers_mut().insert(ALLOW, METHODS),

@@ -306,17 +306,7 @@ fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T
     }
 }
 
-/// A string of JSON (RFC 8259, section 7).
 fn string(text: &mut String, value: &str) {
-    text.push('"');
-    for c in value.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(text, "\\u{:04x}", u32::from(c));
-            }
-            c => text.push(c),
-        }
-    }
-    text.push('"');
+    // no text is refused
+    text.push_str(&thalweg_json::to_string(value).unwrap_or_default());
 }

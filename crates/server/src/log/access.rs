@@ -207,16 +207,15 @@ impl JsonLine {
 
     /// A member that is a text.
     pub(super) fn text(&mut self, name: &str, value: &str) {
-        _ = write!(self.text, ",\"{name}\":\"");
-        for char in value.chars() {
+        _ = write!(self.text, ",\"{name}\":");
+        // no text is refused
+        for char in thalweg_json::to_string(value).unwrap_or_default().chars() {
             match char {
-                '"' | '\\' => self.text.extend(['\\', char]),
                 // all of them are of the basic plane
                 char if queue::breaks_lines(char) => _ = write!(self.text, "\\u{:04x}", u32::from(char)),
                 char => self.text.push(char),
             }
         }
-        self.text.push('"');
     }
 
     /// A member that is a number, or a truth value.
