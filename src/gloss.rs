@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use thalweg_gloss::{COLUMNS, Dictionary, Html, Json, Known, Meaning, Options, Reader, Span, Step};
+use thalweg_gloss::{COLUMNS, Dictionary, Html, Json, Known, Meaning, Options, Origin, Reader, Span, Step};
 use thalweg_gloss::{possible, write_columns, write_json, write_sources};
 
 #[derive(clap::Subcommand)]
@@ -84,9 +84,15 @@ fn kept() -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout();
     writeln!(out, "{}", path.display())?;
     for source in dictionary.sources() {
-        writeln!(out, "{} {}, {} entries", source.title, source.created, source.entries)?;
+        writeln!(out, "{}", told(source))?;
     }
     Ok(())
+}
+
+/// A source in words: `JMdict 2021-07-05, 192310 entries`.
+pub(crate) fn told(Origin { title, created, entries, kind }: &Origin) -> String {
+    let space = if created.is_empty() { "" } else { " " };
+    format!("{title}{space}{created}, {entries} {}", kind.name())
 }
 
 fn text(text: &Text) -> Result<(), Box<dyn Error>> {
@@ -163,7 +169,7 @@ impl Printed {
         });
     }
 
-    fn put(&mut self, gloss: thalweg_gloss::Gloss<'_>) -> io::Result<()> {
+    fn put(&mut self, gloss: thalweg_gloss::Gloss<'_, '_>) -> io::Result<()> {
         match self.format {
             Format::Html => {
                 self.html.write(&mut self.chunk, gloss);
@@ -264,10 +270,10 @@ const POSSIBLE_MAX: usize = 6;
 /// Of a span so many words are told.
 const WORDS_MAX: usize = 8;
 
-fn tell(out: &mut String, span: Span<'_>) {
+fn tell(out: &mut String, span: Span<'_, '_>) {
     out.push_str(&format!("{}\n", span.text()));
     let has_words = span.words().next().is_some();
-    let told = |meaning: &Meaning<'_>| !has_words || matches!(meaning, Meaning::Word(_));
+    let told = |meaning: &Meaning<'_, '_>| !has_words || matches!(meaning, Meaning::Word(_));
     for meaning in span.meanings().filter(told).take(WORDS_MAX) {
         let word = match meaning {
             Meaning::Word(word) => word,

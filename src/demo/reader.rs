@@ -22,7 +22,7 @@ pub(super) fn run(ground: Ground, dictionary: Dictionary) -> Result<(), Box<dyn 
     let after = ground.started.elapsed();
     print(format_args!("Reader with {stories} stories loaded after {after:.1?}"));
     for source in dictionary.sources() {
-        print(format_args!("Dictionary: {} {}, {} entries", source.title, source.created, source.entries));
+        print(format_args!("Dictionary: {}", crate::gloss::told(source)));
     }
     let server = join::join(Server::builder(config.clone()), &config, dictionary);
     serve(server, &ground.signals, |addresses, _| greet(addresses))?;

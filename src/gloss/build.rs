@@ -40,11 +40,11 @@ pub(super) fn build(build: &Build) -> Result<(), Box<dyn Error>> {
     let target = Target::new(out, &sources.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut compiling = Compiling::new(language);
     for path in levels {
-        compiling.levels(path.display(), opened(path)?)?;
+        compiling.levels(&file_name(path), path.display(), opened(path)?)?;
     }
     for path in frequencies {
         let frequencies = source::read_frequencies(opened(path)?).map_err(|error| in_file(path, &error))?;
-        compiling.builder.frequencies(&frequencies);
+        compiling.builder.frequencies(&file_name(path), &frequencies);
     }
     for path in words {
         compiling.words(path.display(), opened(path)?)?;
@@ -69,9 +69,10 @@ impl<'a> Compiling<'a> {
         Self { builder: Builder::new(), language, read: HashMap::new(), began: Instant::now() }
     }
 
-    pub(super) fn levels(&mut self, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
+    /// Takes levels, whose table is shown by a title.
+    pub(super) fn levels(&mut self, title: &str, file: impl Display, input: impl Read) -> Result<(), Box<dyn Error>> {
         let levels = source::read_levels(input).map_err(|error| format!("{file}: {error}"))?;
-        self.builder.levels(&levels);
+        self.builder.levels(title, &levels);
         Ok(())
     }
 
@@ -113,6 +114,11 @@ impl<'a> Compiling<'a> {
         say(format_args!("{}: {:.1} MB after {:.1?}", out.display(), bytes as f64 / 1e6, self.began.elapsed()));
         Ok(())
     }
+}
+
+/// By what a source is shown that does not say what it is called.
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 fn why_none(source: &Source, language: &str) -> String {

@@ -72,7 +72,7 @@ pub(super) fn build(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut compiling = Compiling::new(DEFAULT_LANGUAGE);
     let levels = LEVELS.fetch()?;
     for path in LEVELS_PATHS {
-        compiling.levels(path, Cursor::new(of_zip(&levels, path)?))?;
+        compiling.levels(LEVELS.what, path, Cursor::new(of_zip(&levels, path)?))?;
     }
     let words = WORDS.fetch()?;
     compiling.words("jmdict.xml.gz", Cursor::new(of_tar(flate2::read::GzDecoder::new(&*words), WORDS_PATH)?))?;

@@ -56,7 +56,7 @@ impl Job {
 }
 
 /// Which entry it is, as the ancestor's way says by a slice.
-fn key(meaning: Meaning<'_>) -> u32 {
+fn key(meaning: Meaning<'_, '_>) -> u32 {
     black_box(match meaning {
         Meaning::Word(word) => word.key(),
         Meaning::Name(name) => name.key(),
@@ -67,7 +67,7 @@ fn key(meaning: Meaning<'_>) -> u32 {
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Writes what was found as JSON as a server does, which keeps only what it has not handed on yet; returns how many bytes it was.
-pub fn stream_json(gloss: Gloss<'_>, out: &mut Vec<u8>) -> usize {
+pub fn stream_json(gloss: Gloss<'_, '_>, out: &mut Vec<u8>) -> usize {
     let mut bytes = 0;
     out.clear();
     for span in gloss.spans() {

@@ -90,7 +90,8 @@ impl Prepared {
 /// The parts of a dictionary's file in their order, as its header has them: behind 32 bytes, where each begins, how long it is, its
 /// checksum.
 fn parts(file: &[u8]) -> serde_json::Value {
-    const PARTS: [&str; 8] = ["sources", "tags", "alphabet", "trie", "postings", "kinds", "words", "names"];
+    const PARTS: [&str; 9] =
+        ["sources", "tags", "alphabet", "trie", "postings", "kinds", "words", "names", "kinds of names"];
     let number = |at: usize| file.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
     PARTS
         .iter()

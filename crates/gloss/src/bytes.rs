@@ -9,13 +9,30 @@ impl<'a> Cursor<'a> {
         Cursor(bytes)
     }
 
+    /// How many bytes are still to be read.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
+    #[inline]
     pub(crate) fn number(&mut self) -> Option<u32> {
+        // most are of one byte
+        match self.0 {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.0 = rest;
+                Some((*byte).into())
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Option<u32> {
         let mut number = 0_u32;
         for shift in [0, 7, 14, 21, 28] {
             let byte = self.byte()?;
@@ -28,9 +45,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// So many bytes as are said before them.
+    #[inline]
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.number()? as usize;
-        let (these, rest) = self.0.split_at_checked(len)?;
+        let len = self.number()?;
+        self.take(len)
+    }
+
+    /// So many bytes.
+    #[inline]
+    pub(crate) fn take(&mut self, len: u32) -> Option<&'a [u8]> {
+        let (these, rest) = self.0.split_at_checked(len as usize)?;
         self.0 = rest;
         Some(these)
     }

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Write};
 pub const COLUMNS: &str = "start\tend\ttext\theadword\treading\treasons\tglosses\n";
 
 /// Appends a span: a line for each of its entries. What a list has is parted by semicolons.
-pub fn write_columns(out: &mut Vec<u8>, span: Span<'_>) {
+pub fn write_columns(out: &mut Vec<u8>, span: Span<'_, '_>) {
     for meaning in span.meanings() {
         put(out, span.start());
         column(out, [span.end()]);

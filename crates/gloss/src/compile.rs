@@ -1,6 +1,7 @@
 //! Entries made into a dictionary's file.
 
 use crate::bytes::{put_bytes, put_number, put_numbers};
+use crate::dictionary::{Origin, OriginKind};
 use crate::endings::classes_of_entries;
 use crate::entry::{Entry, Reading, Sense};
 use crate::error::{Error, ErrorKind};
@@ -8,7 +9,7 @@ use crate::file::{self, CODE_BYTES_MAX, SOURCE_TEXT_BYTES_MAX, SOURCES_MAX, TAG_
 use crate::fold::{Script, fold, folded, is_katakana};
 use crate::grammar::{Class, grammar};
 use crate::record::{Named, put_names, put_word};
-use crate::source::{Frequency, Level, Source};
+use crate::source::{ENTRY_FORMS_MAX, Frequency, Level, Source};
 use crate::target::Target;
 use crate::trie;
 use std::collections::{HashMap, HashSet};
@@ -33,13 +34,19 @@ const _: () = assert!(KINDS_MAX == KIND as usize + 1);
 /// It counts as a counter or a unit does, and not as any suffix: 三人 is にん before じん.
 pub(crate) const COUNTER: u32 = 1 << 15;
 /// As what of its entry's forms a key's word is told: a headword's place, and above it a reading's, or none.
-pub(crate) const NO_FORM: u32 = 0xffff;
-pub(crate) const READING_SHIFT: u32 = 16;
+pub(crate) const NO_FORM: u32 = 0xff;
+pub(crate) const READING_SHIFT: u32 = 8;
+const _: () = assert!(ENTRY_FORMS_MAX <= NO_FORM as usize);
+/// A key has no more words, and no more names; those of JMdict and ENAMDICT have up to 51 and 6. What a span may be is compared with one
+/// another, so that their number has a bound in a file that somebody has forged too.
+pub(crate) const KEY_ENTRIES_MAX: usize = 255;
 /// Of a key's value: it has one name, which stands there, and nothing else.
 pub(crate) const ONE_NAME: u32 = 1 << 30;
 /// Of a name's place in a posting: in which kana it is written, and must be to be found; 0 where it is not in kana alone.
 pub(crate) const NAME_SCRIPT_SHIFT: u32 = 28;
 pub(crate) const NAME_PLACE: u32 = (1 << NAME_SCRIPT_SHIFT) - 1;
+/// The places of postings are counted in so many bytes.
+pub(crate) const POSTINGS_UNIT_BYTES: usize = 2;
 /// Keys that are longer are left out: no walk goes on for so long.
 pub(crate) const KEY_CHARS_MAX: usize = 64;
 
@@ -56,7 +63,7 @@ pub struct Builder {
     name_notes: Vec<u32>,
     /// What the names take while they are compiled, about.
     name_bytes: usize,
-    sources: Vec<(String, String, u64)>,
+    sources: Vec<Origin>,
     levels: HashMap<String, Vec<(Option<String>, u8)>>,
     bands: HashMap<String, u8>,
     kinds: HashMap<u64, u32>,
@@ -89,7 +96,7 @@ struct Key {
     /// Its kind, and what else a posting says of it.
     said: u32,
     /// The places of the headword and the reading that it is told with.
-    forms: u32,
+    forms: u16,
     /// The lower, the sooner it is told.
     rank: u64,
     is_name: bool,
@@ -138,23 +145,37 @@ impl Builder {
 
     /// Says of what was read where its entries come from and what its codes mean, so that both can be shown.
     pub fn source(&mut self, source: &Source) {
-        let created = source.created.clone().unwrap_or_default();
-        self.sources.push((source.title.clone(), created, source.entries));
+        let created = source.created.as_deref().unwrap_or_default();
+        self.origin(OriginKind::Entries, &source.title, created, source.entries);
         for (code, words) in &source.tags {
             let number = self.tags.number(code);
             words.clone_into(&mut self.tags.codes[number as usize].1);
         }
     }
 
-    /// Says on which level of the JLPT words are, before they are added.
-    pub fn levels(&mut self, levels: &[Level]) {
+    /// A source that comes in several files is one.
+    fn origin(&mut self, kind: OriginKind, title: &str, created: &str, entries: u64) {
+        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
+        let is_same = |known: &&mut Origin| known.kind == kind && kind != OriginKind::Entries && known.title == title;
+        match self.sources.iter_mut().find(is_same) {
+            Some(known) => known.entries = known.entries.saturating_add(entries),
+            None => {
+                self.sources.push(Origin { title: title.to_owned(), created: created.to_owned(), entries, kind });
+            }
+        }
+    }
+
+    /// Says on which level of the JLPT words are, before they are added, and by which name the table of them is shown as a source.
+    pub fn levels(&mut self, title: &str, levels: &[Level]) {
+        self.origin(OriginKind::Levels, title, "", levels.len() as u64);
         for Level { word, reading, level } in levels {
             self.levels.entry(word.clone()).or_default().push((reading.clone(), *level));
         }
     }
 
-    /// Says how frequent words are of which their source does not, before they are added.
-    pub fn frequencies(&mut self, frequencies: &[Frequency]) {
+    /// Says how frequent words are of which their source does not, before they are added, and by which name the list is shown as a source.
+    pub fn frequencies(&mut self, title: &str, frequencies: &[Frequency]) {
+        self.origin(OriginKind::Frequencies, title, "", frequencies.len() as u64);
         for Frequency { word, rank, .. } in frequencies {
             let band = (rank.saturating_sub(1) / BAND_WORDS + 1).min(BAND_MAX) as u8;
             self.bands.entry(word.clone()).or_insert(band);
@@ -172,6 +193,8 @@ impl Builder {
     }
 
     fn add_word(&mut self, entry: &Entry) -> Result<(), Error> {
+        few(entry.headwords.len(), "ways to write an entry", ENTRY_FORMS_MAX)?;
+        few(entry.readings.len(), "ways to read an entry", ENTRY_FORMS_MAX)?;
         let reference = place(self.words.len())?;
         let forms = || {
             let headwords = entry.headwords.iter().map(|form| (&form.text, &form.marks, form.priority));
@@ -182,7 +205,8 @@ impl Builder {
             band => Some(band),
         });
         let band = bands.min().unwrap_or(0);
-        let level = self.level_of(entry);
+        let usually_kana = entry.senses.first().is_some_and(|sense| sense.notes.iter().any(|note| note == "uk"));
+        let level = self.level_of(entry, usually_kana);
         let tags = &mut self.tags;
         put_word(&mut self.words, entry, level, band, &mut |code| tags.number(code));
         let parts = || entry.senses.iter().flat_map(|sense| &sense.parts_of_speech).map(String::as_str);
@@ -200,7 +224,6 @@ impl Builder {
         if is_counter {
             said |= COUNTER;
         }
-        let usually_kana = entry.senses.first().is_some_and(|sense| sense.notes.iter().any(|note| note == "uk"));
         let is_rare = entry
             .senses
             .iter()
@@ -255,9 +278,17 @@ impl Builder {
         Ok(())
     }
 
-    fn level_of(&self, entry: &Entry) -> u8 {
-        let written = entry.headwords.iter().map(|form| &form.text).chain(entry.readings.iter().map(|form| &form.text));
-        written.map(|text| self.level_of_form(entry, text)).max().unwrap_or(0)
+    /// What a table says of a word in kana may be said of any entry that is read so: it is taken for one that is common so, and of which nothing
+    /// is said as it is written, unless that is seldom written. はし on the first level is 橋 or 箸, and not 端, which has a level of its own.
+    fn level_of(&self, entry: &Entry, usually_kana: bool) -> u8 {
+        let of = |text: &String| self.level_of_form(entry, text);
+        let written = entry.headwords.iter().map(|form| of(&form.text)).max().unwrap_or(0);
+        if written > 0 && !usually_kana {
+            return written;
+        }
+        let is_common = |reading: &&Reading| entry.headwords.is_empty() || reading.priority.is_common;
+        let read = entry.readings.iter().filter(is_common).map(|form| of(&form.text)).max().unwrap_or(0);
+        written.max(read)
     }
 
     fn level_of_form(&self, entry: &Entry, text: &str) -> u8 {
@@ -320,7 +351,7 @@ impl Builder {
     /// The file.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
         self.check_described()?;
-        let names = self.put_names()?;
+        let (names, name_kinds) = self.put_names()?;
         let text = std::mem::take(&mut self.text);
         let of = |key: &Key| &text[key.text.clone()];
         self.keys.sort_unstable_by(|a, b| {
@@ -336,7 +367,7 @@ impl Builder {
             seen.insert((key.is_name, key.reference))
         });
         let alphabet = Alphabet::of(&text)?;
-        let (mut codes, mut values, mut postings) = (Vec::<u16>::new(), Vec::new(), Vec::<u32>::new());
+        let (mut codes, mut values, mut postings) = (Vec::<u16>::new(), Vec::new(), Vec::<u8>::new());
         for same in self.keys.chunk_by(|a, b| of(a) == of(b)) {
             let from = codes.len();
             codes.extend(of(&same[0]).chars().map(|c| alphabet.code(c)));
@@ -345,7 +376,6 @@ impl Builder {
         let mut keys: Vec<_> = values.iter().map(|(range, value)| (&codes[range.clone()], *value)).collect();
         keys.sort_unstable();
         let trie = trie::build(&keys);
-        let postings: Vec<u8> = postings.iter().flat_map(|number| number.to_le_bytes()).collect();
         Ok(file::write([
             &self.sources_part(&text),
             &self.tags_part(),
@@ -355,6 +385,7 @@ impl Builder {
             &self.kinds_part(),
             &self.words,
             &names,
+            &name_kinds,
         ]))
     }
 
@@ -368,7 +399,7 @@ impl Builder {
     /// What the file says of itself has to be such that it is opened.
     fn check_described(&self) -> Result<(), Error> {
         few(self.sources.len(), "sources", SOURCES_MAX)?;
-        for (title, created, _) in &self.sources {
+        for Origin { title, created, .. } in &self.sources {
             short(title, "source's title", SOURCE_TEXT_BYTES_MAX)?;
             short(created, "source's date", SOURCE_TEXT_BYTES_MAX)?;
         }
@@ -380,7 +411,8 @@ impl Builder {
         Ok(())
     }
 
-    fn put_names(&mut self) -> Result<Vec<u8>, Error> {
+    /// The names, and what is said of each kind of them.
+    fn put_names(&mut self) -> Result<(Vec<u8>, Vec<u8>), Error> {
         let (text, notes) = (std::mem::take(&mut self.name_text), std::mem::take(&mut self.name_notes));
         let rows = std::mem::take(&mut self.names);
         let named = rows.iter().map(|row| Named {
@@ -392,6 +424,7 @@ impl Builder {
         let mut named: Vec<_> = named.collect();
         named.sort_unstable();
         named.dedup();
+        let (kinds, kinds_part) = kinds_of_names(&named)?;
         let mut names = Vec::new();
         for same in named.chunk_by(|a, b| a.headword == b.headword) {
             let script = same[0].headword.chars().map(Script::of).fold(Script::default(), Script::with).kana();
@@ -400,10 +433,10 @@ impl Builder {
                 return Err(Error::new(ErrorKind::TooLarge, "the names take more than 256 MiB"));
             }
             let reference = place | script << NAME_SCRIPT_SHIFT;
-            put_names(&mut names, same);
+            put_names(&mut names, same, &mut |notes| kinds.get(notes).copied().unwrap_or(0));
             self.add_key(same[0].headword, Key { text: 0..0, reference, said: 0, forms: 0, rank: 0, is_name: true });
         }
-        Ok(names)
+        Ok((names, kinds_part))
     }
 
     /// Behind the classes that entries have those whose endings are words by themselves: する, いい.
@@ -417,10 +450,14 @@ impl Builder {
         };
         let words = grammar().classes().iter().enumerate().filter(|(_, class)| is_word(class));
         put_numbers(&mut out, words.map(|(number, _)| number as u32));
-        for (title, created, entries) in &self.sources {
+        // what words and names are of stands first, though levels are given before
+        let mut sources: Vec<_> = self.sources.iter().collect();
+        sources.sort_by_key(|source| source.kind);
+        for Origin { title, created, entries, kind } in sources {
             put_bytes(&mut out, title.as_bytes());
             put_bytes(&mut out, created.as_bytes());
-            put_number(&mut out, u32::try_from(*entries).unwrap_or(u32::MAX));
+            put_number(&mut out, *entries);
+            out.push(*kind as u8);
         }
         out
     }
@@ -455,6 +492,18 @@ fn name_rows(entry: &Entry) -> Result<Vec<(Option<usize>, usize)>, Error> {
     Ok(rows)
 }
 
+/// The kinds of names by what is said of them, the most frequent first, so that most have a number of one byte; and their part of the file.
+fn kinds_of_names<'a>(named: &[Named<'a>]) -> Result<(HashMap<&'a [u32], u32>, Vec<u8>), Error> {
+    let mut counts = HashMap::<&[u32], u64>::new();
+    named.iter().for_each(|name| *counts.entry(name.notes).or_default() += 1);
+    few(counts.len(), "kinds of names", KINDS_MAX)?;
+    let mut kinds: Vec<_> = counts.into_iter().collect();
+    kinds.sort_unstable_by_key(|(notes, count)| (u64::MAX - count, *notes));
+    let mut part = Vec::new();
+    kinds.iter().for_each(|(notes, _)| put_numbers(&mut part, notes.iter().copied()));
+    Ok((kinds.iter().zip(0..).map(|((notes, _), number)| (*notes, number)).collect(), part))
+}
+
 fn few(count: usize, what: &str, max: usize) -> Result<(), Error> {
     if count > max {
         return Err(Error::new(ErrorKind::TooLarge, format!("there are more than {max} {what}")));
@@ -481,24 +530,27 @@ fn is_unit(entry: &Entry) -> bool {
 }
 
 /// Appends the entries of a key, and returns its value.
-fn posting(same: &[Key], postings: &mut Vec<u32>) -> Result<u32, Error> {
+fn posting(same: &[Key], postings: &mut Vec<u8>) -> Result<u32, Error> {
     let words = same.iter().take_while(|key| !key.is_name);
     let (words, names) = same.split_at(words.count());
     if let ([], [name]) = (words, names) {
         return Ok(ONE_NAME | name.reference);
     }
-    let counts = u16::try_from(words.len()).and_then(|words| Ok((words, u16::try_from(names.len())?)));
-    let (word_count, name_count) =
-        counts.map_err(|_| Error::new(ErrorKind::TooLarge, "a key has more than 65,535 entries"))?;
-    let at = place(postings.len())?;
-    postings.push(u32::from(word_count) | u32::from(name_count) << 16);
-    words.iter().for_each(|word| postings.extend([word.reference, word.said, word.forms]));
-    postings.extend(names.iter().map(|name| name.reference));
+    few(words.len(), "words that are written alike", KEY_ENTRIES_MAX)?;
+    few(names.len(), "names that are written alike", KEY_ENTRIES_MAX)?;
+    let at = place(postings.len() / POSTINGS_UNIT_BYTES)?;
+    postings.extend([words.len() as u8, names.len() as u8]);
+    for word in words {
+        postings.extend(word.reference.to_le_bytes());
+        postings.extend(word.said.to_le_bytes());
+        postings.extend(word.forms.to_le_bytes());
+    }
+    names.iter().for_each(|name| postings.extend(name.reference.to_le_bytes()));
     Ok(at)
 }
 
 /// With which headword and reading a word is told that is found as one of its forms, those that are read behind those that are written.
-fn forms_told(entry: &Entry, at: usize, usually_kana: bool) -> u32 {
+fn forms_told(entry: &Entry, at: usize, usually_kana: bool) -> u16 {
     let Entry { headwords, readings, .. } = entry;
     let (headword, reading) = match at.checked_sub(headwords.len()) {
         None => {
@@ -515,7 +567,7 @@ fn forms_told(entry: &Entry, at: usize, usually_kana: bool) -> u32 {
         }
     };
     let place = |at: Option<usize>| at.and_then(|at| u32::try_from(at).ok()).map_or(NO_FORM, |at| at.min(NO_FORM));
-    place(headword) | place(reading) << READING_SHIFT
+    (place(headword) | place(reading) << READING_SHIFT) as u16
 }
 
 /// A place in a part of the file, which has to fit beside [`ONE_NAME`].

@@ -1,8 +1,8 @@
 //! A dictionary's file, mapped and read in place.
 #![allow(unsafe_code)]
 
-use crate::bytes::Cursor;
-use crate::compile::{KIND, KINDS_MAX, ONE_NAME};
+use crate::bytes::{Cursor, Numbers};
+use crate::compile::{KIND, KINDS_MAX, ONE_NAME, POSTINGS_UNIT_BYTES};
 use crate::endings::classes_of_entries;
 use crate::error::{Error, ErrorKind};
 use crate::file::{
@@ -25,6 +25,8 @@ pub struct Dictionary {
     sources: Vec<Origin>,
     classes: Vec<Inflected>,
     kinds: Vec<u64>,
+    /// Where in their part stands what is said of names of each kind.
+    name_kinds: Vec<u32>,
 }
 
 /// A class of the grammar, as it is looked for in this file.
@@ -40,13 +42,18 @@ pub(crate) struct Inflected {
 }
 
 /// A [`Posted`] as the file has it.
-pub(crate) type Posting = [[u8; 4]; 3];
+pub(crate) type Posting = [u8; POSTING_BYTES];
+const POSTING_BYTES: usize = 10;
+/// The same, and a name's reference, in units of the postings.
+const POSTING_UNITS: usize = POSTING_BYTES / POSTINGS_UNIT_BYTES;
+const NAME_UNITS: usize = size_of::<u32>() / POSTINGS_UNIT_BYTES;
 
 impl Posted {
     #[inline]
     pub(crate) fn of(posting: &Posting) -> Posted {
-        let [reference, said, forms] = posting.map(u32::from_le_bytes);
-        Posted { reference, said, forms }
+        let [a, b, c, d, e, f, g, h, forms @ ..] = *posting;
+        let (reference, said) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        Posted { reference, said, forms: u16::from_le_bytes(forms) }
     }
 }
 
@@ -63,7 +70,7 @@ impl Inflected {
 pub(crate) struct Posted {
     pub(crate) reference: u32,
     pub(crate) said: u32,
-    pub(crate) forms: u32,
+    pub(crate) forms: u16,
 }
 
 #[derive(Debug)]
@@ -96,8 +103,34 @@ pub struct Origin {
     pub title: String,
     /// When it was made, as it says itself; empty where it does not.
     pub created: String,
-    /// How many entries it has.
+    /// How many entries it has, or words of which it says something.
     pub entries: u32,
+    /// What was taken of it.
+    pub kind: OriginKind,
+}
+
+/// What a dictionary has of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OriginKind {
+    /// Entries: words or names.
+    Entries,
+    /// Levels of the JLPT.
+    Levels,
+    /// How frequent words are.
+    Frequencies,
+}
+
+impl OriginKind {
+    const ALL: [OriginKind; 3] = [OriginKind::Entries, OriginKind::Levels, OriginKind::Frequencies];
+
+    /// What it is called: `entries`.
+    pub fn name(self) -> &'static str {
+        match self {
+            OriginKind::Entries => "entries",
+            OriginKind::Levels => "levels",
+            OriginKind::Frequencies => "frequencies",
+        }
+    }
 }
 
 impl Dictionary {
@@ -139,7 +172,9 @@ impl Dictionary {
         let layout = Layout::read(bytes)?;
         let (sources, alone) = sources(layout.part(bytes, Part::Sources))?;
         let tags = tags(layout.part(bytes, Part::Tags))?;
-        let mut dictionary = Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new() };
+        let name_kinds = name_kinds(layout.part(bytes, Part::NameKinds))?;
+        let mut dictionary =
+            Dictionary { layout, tags, sources, file, classes: Vec::new(), kinds: Vec::new(), name_kinds };
         let (kinds, _) = dictionary.part(Part::Kinds).as_chunks();
         if kinds.len() > KINDS_MAX {
             return Err(refused(&format!("has more than {KINDS_MAX} kinds of words")));
@@ -174,7 +209,7 @@ impl Dictionary {
         self.layout.verify(self.file.bytes())
     }
 
-    /// Where its entries come from.
+    /// Where its entries come from, and behind them where their levels and frequencies do.
     pub fn sources(&self) -> &[Origin] {
         &self.sources
     }
@@ -214,6 +249,13 @@ impl Dictionary {
         NameRecord::read(self.part(Part::Names), reference)
     }
 
+    /// What is said of names of a kind.
+    pub(crate) fn notes_of_names(&self, kind: u32) -> Numbers<'_> {
+        let at = self.name_kinds.get(kind as usize);
+        let notes = at.and_then(|at| Cursor::new(self.part(Part::NameKinds).get(*at as usize..)?).numbers());
+        notes.unwrap_or(Numbers::NONE)
+    }
+
     fn part(&self, part: Part) -> &[u8] {
         self.layout.part(self.file.bytes(), part)
     }
@@ -232,7 +274,7 @@ pub(crate) struct Keys<'a> {
 /// Which entries the keys of a dictionary have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Postings<'a> {
-    postings: &'a [[u8; 4]],
+    postings: &'a [[u8; POSTINGS_UNIT_BYTES]],
     kinds: &'a [u64],
 }
 
@@ -273,23 +315,24 @@ impl<'a> Postings<'a> {
     #[inline]
     pub(crate) fn words(self, value: u32) -> &'a [Posting] {
         let (words, _) = self.counts(value);
-        let words = self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * 3));
-        words.unwrap_or_default().as_chunks().0
+        let words = self.postings.get(value as usize + 1..).and_then(|behind| behind.get(..words * POSTING_UNITS));
+        words.unwrap_or_default().as_flattened().as_chunks().0
     }
 
     /// The names of a key by its value: each one's place, with its script. If there is one alone, and nothing else, it comes first.
     #[inline]
     pub(crate) fn names(self, value: u32) -> (Option<u32>, &'a [[u8; 4]]) {
         let (words, names) = self.counts(value);
-        let behind = self.postings.get(value as usize + 1 + words * 3..).unwrap_or_default();
-        ((value & ONE_NAME != 0).then_some(value & !ONE_NAME), behind.get(..names).unwrap_or_default())
+        let behind = self.postings.get(value as usize + 1 + words * POSTING_UNITS..).unwrap_or_default();
+        let names = behind.get(..names * NAME_UNITS).unwrap_or_default();
+        ((value & ONE_NAME != 0).then_some(value & !ONE_NAME), names.as_flattened().as_chunks().0)
     }
 
     /// How many words and names a key has behind its posting's head.
     #[inline]
     fn counts(self, value: u32) -> (usize, usize) {
-        let head = self.postings.get(value as usize).map_or(0, |head| u32::from_le_bytes(*head));
-        ((head & 0xffff) as usize, (head >> 16) as usize)
+        let [words, names] = self.postings.get(value as usize).copied().unwrap_or_default();
+        (words.into(), names.into())
     }
 }
 
@@ -315,12 +358,16 @@ fn sources(part: &[u8]) -> Result<(Vec<Origin>, Vec<u32>), Error> {
     }
     let alone = cursor.numbers().map(|classes| classes.take(grammar().classes().len()).collect()).unwrap_or_default();
     let mut sources = Vec::new();
-    while let (Some(title), Some(created), Some(entries)) = (cursor.bytes(), cursor.bytes(), cursor.number()) {
+    while let (Some(title), Some(created), Some(entries), Some(kind)) =
+        (cursor.bytes(), cursor.bytes(), cursor.number(), cursor.byte())
+    {
         if sources.len() == SOURCES_MAX {
             return Err(refused(&format!("has more than {SOURCES_MAX} sources")));
         }
         let text = |bytes| text_of(bytes, "source", SOURCE_TEXT_BYTES_MAX);
-        sources.push(Origin { title: text(title)?, created: text(created)?, entries });
+        let kind = OriginKind::ALL.get(usize::from(kind)).copied();
+        let kind = kind.ok_or_else(|| refused("has a source of which nothing is taken that is known here"))?;
+        sources.push(Origin { title: text(title)?, created: text(created)?, entries, kind });
     }
     Ok((sources, alone))
 }
@@ -335,6 +382,17 @@ fn tags(part: &[u8]) -> Result<Vec<Tag>, Error> {
         tags.push(Tag { code, words });
     }
     Ok(tags)
+}
+
+fn name_kinds(part: &[u8]) -> Result<Vec<u32>, Error> {
+    let (mut cursor, mut kinds) = (Cursor::new(part), Vec::new());
+    while let (at, Some(_)) = (part.len() - cursor.left(), cursor.bytes()) {
+        if kinds.len() == KINDS_MAX {
+            return Err(refused(&format!("has more than {KINDS_MAX} kinds of names")));
+        }
+        kinds.push(u32::try_from(at).unwrap_or(u32::MAX));
+    }
+    Ok(kinds)
 }
 
 /// A text that is copied; nothing where it is no text.

@@ -39,6 +39,11 @@ impl Error {
         Self::new(ErrorKind::Stopped, message)
     }
 
+    /// The same, because of another error, which is its [`source`](std::error::Error::source).
+    pub fn stopped_by(message: impl Into<String>, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { cause: Some(cause.into()), ..Self::stopped(message) }
+    }
+
     pub(crate) fn because(mut self, cause: io::Error) -> Self {
         self.cause = Some(Box::new(cause));
         self
@@ -62,6 +67,14 @@ impl Error {
 
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), line: None, cause: None }
+    }
+
+    /// Something of a source as a message shows it: in quotes, and no more than its beginning. A precision cuts no text that is shown so.
+    pub(crate) fn quoted(text: &str, chars_max: usize) -> String {
+        match text.char_indices().nth(chars_max) {
+            Some((end, _)) => format!("{:?}…", &text[..end]),
+            None => format!("{text:?}"),
+        }
     }
 
     pub(crate) fn malformed(message: impl Into<String>) -> Self {

@@ -27,7 +27,7 @@ pub struct Possible {
     pub steps: Vec<Step>,
 }
 
-impl Word<'_> {
+impl Word<'_, '_> {
     /// The steps from its dictionary form to what stands in the text. Nothing where it stands there in its dictionary form.
     pub fn explained(self) -> Vec<Step> {
         steps(self.dictionary_form(), self.steps())

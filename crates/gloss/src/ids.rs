@@ -17,7 +17,7 @@ type Forms = (Option<u32>, Option<u32>);
 
 impl WordIds {
     /// A word's id, and whether it has not been told yet: it counts as told from now on.
-    pub(crate) fn of(&mut self, word: Word<'_>) -> (WordId, bool) {
+    pub(crate) fn of(&mut self, word: Word<'_, '_>) -> (WordId, bool) {
         let (number, key) = (word.number(), word.key());
         let has_number = number > 0 && *self.numbers.entry(number).or_insert(key) == key;
         let is_in_kana = word.form_places().0.is_none() && word.other_headwords().next().is_none();

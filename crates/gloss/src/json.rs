@@ -11,7 +11,7 @@ use thalweg_json::{write_inside, write_int, write_string};
 /// ```json
 /// {"start":0,"end":4,"text":"食べた","entries":[{"headword":"食べる","reading":"たべる","reasons":["past"],"glosses":["to eat"], …}]}
 /// ```
-pub fn write_json(out: &mut Vec<u8>, span: Span<'_>) {
+pub fn write_json(out: &mut Vec<u8>, span: Span<'_, '_>) {
     write(out, span, |out, meaning| {
         out.push(b'{');
         match meaning {
@@ -43,7 +43,7 @@ impl Json {
     }
 
     /// Appends a span.
-    pub fn write(&mut self, out: &mut Vec<u8>, span: Span<'_>) {
+    pub fn write(&mut self, out: &mut Vec<u8>, span: Span<'_, '_>) {
         let mut alike = (None, 0);
         write(out, span, |out, meaning| match meaning {
             Meaning::Word(told) => {
@@ -76,7 +76,7 @@ impl Json {
     }
 }
 
-fn write(out: &mut Vec<u8>, span: Span<'_>, meaning: impl FnMut(&mut Vec<u8>, Meaning<'_>)) {
+fn write(out: &mut Vec<u8>, span: Span<'_, '_>, meaning: impl FnMut(&mut Vec<u8>, Meaning<'_, '_>)) {
     put(out, b"{\"start\":");
     write_int(out, span.start());
     put(out, b",\"end\":");
@@ -98,7 +98,7 @@ fn write(out: &mut Vec<u8>, span: Span<'_>, meaning: impl FnMut(&mut Vec<u8>, Me
 }
 
 /// What is said of a word, without the braces around it.
-fn word(out: &mut Vec<u8>, word: Word<'_>) {
+fn word(out: &mut Vec<u8>, word: Word<'_, '_>) {
     put(out, b"\"headword\":");
     write_string(out, word.headword().as_bytes());
     put(out, b",\"reading\":");
@@ -201,7 +201,7 @@ mod tests {
     use std::collections::HashMap;
 
     /// Texts as a page or an answer has them, one behind the other.
-    fn spans(texts: &[&str], mut write: impl FnMut(&mut Vec<u8>, Span<'_>)) -> Vec<Value> {
+    fn spans(texts: &[&str], mut write: impl FnMut(&mut Vec<u8>, Span<'_, '_>)) -> Vec<Value> {
         let dictionary = small().unwrap();
         let mut reader = Reader::new();
         let mut spans = Vec::new();

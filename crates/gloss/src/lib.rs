@@ -51,7 +51,7 @@ mod trie;
 
 pub use columns::{COLUMNS, write_columns};
 pub use compile::Builder;
-pub use dictionary::{Dictionary, Origin, Tag};
+pub use dictionary::{Dictionary, Origin, OriginKind, Tag};
 pub use entry::{Entry, Headword, Priority, Reading, Sense};
 pub use error::{Error, ErrorKind};
 pub use explain::{Possible, Step, possible};

@@ -10,8 +10,11 @@ pub(crate) struct Likely {
     order: u64,
     pub(crate) hit: u32,
     pub(crate) reference: u32,
-    pub(crate) forms: u32,
+    pub(crate) forms: u16,
 }
+
+/// A span has no more words to choose from, but for those of one key more; of JMdict's some have 150. Each is compared with all before it.
+const CANDIDATES_MAX: usize = 512;
 
 /// Whether the words of these hits are told in the order in which they stand in the dictionary, which is that of words in hiragana.
 pub(crate) fn are_in_order(hits: &[Hit], is_number: bool) -> bool {
@@ -29,6 +32,9 @@ pub(crate) fn append_likeliest(
     for (number, hit) in (0..).zip(hits) {
         let order = Order::of(hit, reasons(hit));
         let from = out.len();
+        if from - start >= CANDIDATES_MAX {
+            break;
+        }
         for word in told.words(hit) {
             let order = order.of_word(word.said, told.is_number);
             // a hit has no word twice

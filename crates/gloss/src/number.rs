@@ -13,6 +13,42 @@ pub(crate) fn number(text: &[char], from: usize) -> Option<(usize, Option<u64>)>
     begins.then(|| (from + len, value(these)))
 }
 
+/// A number in kana before what changes its sound behind it: いっ of いっぽん, さん of さんびき. Where it ends, and how much it is. What sounds as
+/// it does alone, as に of にほん, may be anything.
+pub(crate) fn in_kana(text: &[char], from: usize) -> Option<(usize, u64)> {
+    let (len, value) = match &text[from..] {
+        ['い', 'っ', ..] => (2, 1),
+        ['さ', 'ん', ..] => (2, 3),
+        ['ろ', 'っ', ..] => (2, 6),
+        ['は', 'っ', ..] => (2, 8),
+        ['じ', 'っ', ..] => (2, 10),
+        ['じ', 'ゅ', 'っ', ..] => (3, 10),
+        ['ひ', 'ゃ', 'っ', ..] => (3, 100),
+        ['せ', 'ん', ..] => (2, 1000),
+        _ => return None,
+    };
+    let (end, behind) = (from + len, *text.get(from + len)?);
+    let changes = unchanged(behind).is_some() || (text[end - 1] == 'っ' && is_hard(behind));
+    changes.then_some((end, value))
+}
+
+/// What a counter begins with where it is not behind a number that changes its sound: ほん of ぼん and ぽん.
+pub(crate) fn unchanged(c: char) -> Option<char> {
+    match c {
+        'ば' | 'ぱ' => Some('は'),
+        'び' | 'ぴ' => Some('ひ'),
+        'ぶ' | 'ぷ' => Some('ふ'),
+        'べ' | 'ぺ' => Some('へ'),
+        'ぼ' | 'ぽ' => Some('ほ'),
+        _ => None,
+    }
+}
+
+/// Whether っ may stand before a kana that it does not change: か, さ and た, and what is in their rows.
+fn is_hard(c: char) -> bool {
+    matches!(c, 'か' | 'き' | 'く' | 'け' | 'こ' | 'さ' | 'し' | 'す' | 'せ' | 'そ' | 'た' | 'ち' | 'つ' | 'て' | 'と')
+}
+
 /// Whether a character may be within a number.
 pub(crate) fn is_part(c: char) -> bool {
     is_numeral(c) || matches!(c, ',' | '.')
@@ -92,6 +128,28 @@ fn value(text: &[char]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_in_kana_change_what_they_count() {
+        for (text, found) in [
+            ("いっぽん", Some((2, 1))),
+            ("さんびき", Some((2, 3))),
+            ("ろっぴき", Some((2, 6))),
+            ("じゅっかい", Some((3, 10))),
+            ("ひゃっぽん", Some((3, 100))),
+            ("さんにん", None),
+            ("さんがい", None),
+            ("いっ", None),
+            ("いっん", None),
+            ("にほん", None),
+            ("せ", None),
+        ] {
+            assert_eq!(in_kana(&text.chars().collect::<Vec<_>>(), 0), found, "{text}");
+        }
+        assert_eq!(unchanged('ぽ'), Some('ほ'));
+        assert_eq!(unchanged('ば'), Some('は'));
+        assert_eq!(unchanged('ほ'), None);
+    }
 
     #[test]
     fn numbers_are_read() {

@@ -161,19 +161,24 @@ impl Reader {
     }
 
     /// Finds every word of a text. A text of 4 GiB or more is read as far as that.
-    pub fn read<'a>(&'a mut self, dictionary: &'a Dictionary, text: &'a str, options: &Options<'a>) -> Gloss<'a> {
+    pub fn read<'r, 'd: 'r>(
+        &'r mut self,
+        dictionary: &'d Dictionary,
+        text: &'r str,
+        options: &Options<'r>,
+    ) -> Gloss<'r, 'd> {
         self.read_part(dictionary, text, 0..text.len(), 0, options)
     }
 
     /// Finds every word that begins in a part of a text, which begins at a character of which so many are before the text.
-    pub(crate) fn read_part<'a>(
-        &'a mut self,
-        dictionary: &'a Dictionary,
-        text: &'a str,
+    pub(crate) fn read_part<'r, 'd: 'r>(
+        &'r mut self,
+        dictionary: &'d Dictionary,
+        text: &'r str,
         part: Range<usize>,
         chars_before: u32,
-        options: &Options<'a>,
-    ) -> Gloss<'a> {
+        options: &Options<'r>,
+    ) -> Gloss<'r, 'd> {
         let keys = dictionary.keys();
         self.take(keys, text, chars_before);
         let units = &self.units[..self.chars.len()];
@@ -321,7 +326,7 @@ impl Reader {
         };
         let told = Told { posted: start.keys.posted, options: start.options, is_number: start.is_number() };
         let is_told = told.has_words(start.keys.posted.words(value), u64::MAX) || told.has_names(&hit);
-        if is_told && !self.is_cut(start, end, false) {
+        if is_told && !self.is_cut(start, end, false) && !(walk.1 && self.has_particle(start.keys_from, end)) {
             self.hits.push(hit);
         }
     }
@@ -379,6 +384,16 @@ impl Reader {
         }
     }
 
+    /// Whether what is spelled otherwise than its key has hiragana behind a long vowel in katakana, which is a particle then: カレーは is no 枯葉,
+    /// カーに no 蟹, but スゴーい is 凄い.
+    #[cold]
+    fn has_particle(&self, from: usize, end: usize) -> bool {
+        (from + 2..end).any(|at| {
+            let is_long = self.chars[at - 1] == 'ー' && self.units[at - 2].script.has_katakana();
+            is_long && !self.units[at].script.has_katakana() && is_hiragana(self.chars[at]) && self.chars[at] != 'い'
+        })
+    }
+
     /// Whether what was found takes apart what nobody would: a number, or a word in katakana of which a particle would have the beginning,
     /// as とか in とカラオケ. お and ご are no particles: おバカキャラ.
     #[inline]
@@ -399,12 +414,38 @@ impl Reader {
     #[inline]
     fn count(&mut self, start: &Start<'_>) {
         let at = start.at;
-        if !number::is_part(self.chars[at]) || (at > 0 && number::is_part(self.chars[at - 1])) {
-            return;
-        }
-        let Some((end, value)) = number::number(&self.chars, at) else { return };
+        let (end, value, is_in_kana) = if number::is_part(self.chars[at]) {
+            if at > 0 && number::is_part(self.chars[at - 1]) {
+                return;
+            }
+            let Some((end, value)) = number::number(&self.chars, at) else { return };
+            (end, value, false)
+        } else {
+            let Some((end, value)) = number::in_kana(&self.chars, at) else { return };
+            (end, Some(value), true)
+        };
+        let words_from = start.hits_from;
         let start = Start { hits_from: self.hits.len(), keys_from: end, ..*start };
         self.walk(&start);
+        if let Some(unchanged) = self.chars.get(end).copied().and_then(number::unchanged) {
+            // 三ぼん is counted by ほん
+            let code = std::mem::replace(&mut self.units[end].code, start.keys.code(unchanged));
+            self.walk(&start);
+            self.units[end].code = code;
+        }
+        if is_in_kana {
+            // of one kana behind another what counts would be anywhere, and はっきり is no eight of 切り
+            let (words, found) = self.hits.split_at_mut(start.hits_from);
+            let is_word = |end: u32| words[words_from..].iter().any(|word| word.end == end && word.chain.is_none());
+            let mut kept = 0;
+            for at in 0..found.len() {
+                if found[at].end as usize - end > 1 && !is_word(found[at].end) {
+                    found[kept] = found[at];
+                    kept += 1;
+                }
+            }
+            self.hits.truncate(start.hits_from + kept);
+        }
         self.tell(&start, value);
     }
 

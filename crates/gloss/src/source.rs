@@ -65,7 +65,7 @@ pub type Taker<'t> = &'t mut dyn FnMut(Entry) -> Result<(), Error>;
 pub const DEFAULT_LANGUAGE: &str = "eng";
 
 /// Headwords, and readings, of an entry; JMdict has up to 19.
-const ENTRY_FORMS_MAX: usize = 1024;
+pub(crate) const ENTRY_FORMS_MAX: usize = 255;
 
 /// Senses of an entry; JMdict has up to 143 in all languages.
 const ENTRY_SENSES_MAX: usize = 1024;

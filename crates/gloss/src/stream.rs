@@ -23,7 +23,7 @@ impl Reader {
         dictionary: &Dictionary,
         mut input: impl Read,
         options: &Options<'_>,
-        tell: &mut dyn FnMut(Gloss<'_>) -> Result<(), Error>,
+        tell: &mut dyn FnMut(Gloss<'_, '_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (mut bytes, mut progress, mut passed) = (Vec::new(), Progress::default(), 0_u64);
         loop {
@@ -68,13 +68,13 @@ pub struct Progress {
 impl Reader {
     /// Reads the next piece of a text that is in memory, for those who have other things to do between. Nothing when all of it has been read. A text
     /// of which a piece has been read must be the same for the next.
-    pub fn read_next<'a>(
-        &'a mut self,
-        dictionary: &'a Dictionary,
-        text: &'a str,
+    pub fn read_next<'r, 'd: 'r>(
+        &'r mut self,
+        dictionary: &'d Dictionary,
+        text: &'r str,
         progress: &mut Progress,
-        options: &Options<'a>,
-    ) -> Option<Gloss<'a>> {
+        options: &Options<'r>,
+    ) -> Option<Gloss<'r, 'd>> {
         if progress.to >= text.len() {
             return None;
         }
@@ -82,14 +82,14 @@ impl Reader {
     }
 
     /// Reads so many bytes more of a text, with what has to be seen before and behind them.
-    fn read_piece<'a>(
-        &'a mut self,
-        dictionary: &'a Dictionary,
-        text: &'a str,
+    fn read_piece<'r, 'd: 'r>(
+        &'r mut self,
+        dictionary: &'d Dictionary,
+        text: &'r str,
         progress: &mut Progress,
         bytes: usize,
-        options: &Options<'a>,
-    ) -> Option<Gloss<'a>> {
+        options: &Options<'r>,
+    ) -> Option<Gloss<'r, 'd>> {
         let Progress { to: from, kept_from, chars } = *progress;
         let to = boundary(text, text.len().min(from + bytes));
         let ahead = boundary(text, text.len().min(to + AHEAD_BYTES));

@@ -1,8 +1,8 @@
 //! The keys of a dictionary: a double array whose steps are characters, read in place.
 //!
-//! A node is eight bytes, its *base* and its *check*: the node that a code leads to from node `n` stands at `base(n) + code`, and is one of
-//! `n`'s if its check says `n`. A node that ends a key and goes nowhere has the key's value in place of its base; one that ends a key and
-//! goes on has the value in a node of its own, to which code 0 leads.
+//! A node is six bytes, its *base* and its *check*: the node that a code leads to from node `n` stands at `base(n) + code`, and is one of
+//! `n`'s if its check says that code, since no two nodes have one base. A node that ends a key and goes nowhere has the key's value in place
+//! of its base; one that ends a key and goes on has the value in a node of its own, to which code 0 leads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,26 +13,23 @@ const IS_LEAF: u32 = 1 << 31;
 const ENDS: u32 = 1 << 30;
 const VALUE: u32 = IS_LEAF - 1;
 const BASE: u32 = ENDS - 1;
-/// The check of a node that nobody has.
-const FREE: u32 = u32::MAX;
-const NODE_BYTES: usize = 8;
+/// The check of a node that nobody has, and of those that code 0 leads to, which only a node that has one is asked for.
+const FREE: u16 = 0;
+const NODE_BYTES: usize = 6;
 
 /// Keys to walk along.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trie<'a>(&'a [[u8; NODE_BYTES]]);
 
-/// A place on a walk.
+/// A place on a walk: what its node has in place of a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Node {
-    at: u32,
-    base: u32,
-}
+pub(crate) struct Node(u32);
 
 impl Node {
     /// Whether nothing follows.
     #[inline]
     pub(crate) fn is_leaf(self) -> bool {
-        self.base & IS_LEAF != 0
+        self.0 & IS_LEAF != 0
     }
 }
 
@@ -44,7 +41,7 @@ impl<'a> Trie<'a> {
     /// Where all walks begin. A trie without a node is one without keys.
     #[inline]
     pub(crate) fn root(self) -> Node {
-        Node { at: 0, base: self.node(0).map_or(IS_LEAF, |(base, _)| base) }
+        Node(self.node(0).map_or(IS_LEAF, |(base, _)| base))
     }
 
     /// Where a code leads to.
@@ -60,33 +57,33 @@ impl<'a> Trie<'a> {
     #[inline]
     pub(crate) fn value(self, at: Node) -> Option<u32> {
         if at.is_leaf() {
-            return Some(at.base & VALUE);
+            return Some(at.0 & VALUE);
         }
-        if at.base & ENDS == 0 {
+        if at.0 & ENDS == 0 {
             return None;
         }
-        self.child(at, 0).map(|node| node.base & VALUE)
+        self.child(at, 0).map(|node| node.0 & VALUE)
     }
 
     #[inline]
     fn child(self, from: Node, code: u32) -> Option<Node> {
-        let at = (from.base & BASE) + code;
-        let (base, check) = self.node(at)?;
-        (check == from.at).then_some(Node { at, base })
+        let (base, check) = self.node((from.0 & BASE) + code)?;
+        (u32::from(check) == code).then_some(Node(base))
     }
 
     #[inline]
-    fn node(self, at: u32) -> Option<(u32, u32)> {
-        let node = u64::from_le_bytes(*self.0.get(at as usize)?);
-        Some((node as u32, (node >> 32) as u32))
+    fn node(self, at: u32) -> Option<(u32, u16)> {
+        let [a, b, c, d, check @ ..] = *self.0.get(at as usize)?;
+        Some((u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes(check)))
     }
 }
 
 /// Writes the trie of keys in order, none twice, none empty, of codes above 0.
 pub(crate) fn build(keys: &[(&[u16], u32)]) -> Vec<u8> {
-    let mut nodes = Nodes { nodes: Vec::new(), free: Vec::new(), full_to: 0, looked_to: [0; LEVELS] };
-    nodes.take(0, 0);
-    nodes.nodes[0] = (if keys.is_empty() { IS_LEAF } else { 0 }, 0);
+    let mut nodes =
+        Nodes { nodes: Vec::new(), free: Vec::new(), bases: Vec::new(), full_to: 0, looked_to: [0; LEVELS] };
+    nodes.take(0, FREE);
+    nodes.nodes[0].0 = if keys.is_empty() { IS_LEAF } else { 0 };
     // those with many children first: those with one take what is left between
     let mut open = BinaryHeap::new();
     if !keys.is_empty() {
@@ -107,7 +104,7 @@ pub(crate) fn build(keys: &[(&[u16], u32)]) -> Vec<u8> {
         }
         starts.push(to);
         let ends = if ending.is_some() { ENDS } else { 0 };
-        let base = nodes.place(node, &codes, ending.is_some());
+        let base = nodes.place(&codes, ending.is_some());
         nodes.nodes[node as usize].0 = base | ends;
         if let Some(value) = ending {
             nodes.nodes[base as usize].0 = IS_LEAF | value;
@@ -121,7 +118,12 @@ pub(crate) fn build(keys: &[(&[u16], u32)]) -> Vec<u8> {
             }
         }
     }
-    nodes.nodes.iter().flat_map(|(base, check)| [base.to_le_bytes(), check.to_le_bytes()]).flatten().collect()
+    let mut bytes = Vec::with_capacity(nodes.nodes.len() * NODE_BYTES);
+    for (base, check) in &nodes.nodes {
+        bytes.extend(base.to_le_bytes());
+        bytes.extend(check.to_le_bytes());
+    }
+    bytes
 }
 
 /// A node whose children have no place yet, in order of how many they are.
@@ -144,9 +146,11 @@ impl Unplaced {
 
 /// The nodes while they are placed.
 struct Nodes {
-    nodes: Vec<(u32, u32)>,
+    nodes: Vec<(u32, u16)>,
     /// A bit for each that is free; behind them all are.
     free: Vec<u64>,
+    /// A bit for each base that no node has yet; behind them all are.
+    bases: Vec<u64>,
     /// In words of `free`: nothing before is free.
     full_to: usize,
     /// For so many children at once, where what is before has been looked through in vain.
@@ -160,23 +164,15 @@ const LEVELS: usize = 16;
 const TRIES_MAX: usize = 1024;
 
 impl Nodes {
-    fn take(&mut self, at: u32, node: u32) {
+    fn take(&mut self, at: u32, check: u16) {
         let len = self.nodes.len().max(at as usize + 1);
         self.nodes.resize(len, (0, FREE));
-        self.free.resize(len.div_ceil(64), u64::MAX);
-        self.nodes[at as usize] = (0, node);
-        self.free[at as usize / 64] &= !(1 << (at % 64));
-    }
-
-    /// Which of 64 from a place on are free.
-    fn free_from(&self, at: usize) -> u64 {
-        let word = |at: usize| self.free.get(at).copied().unwrap_or(u64::MAX);
-        let (low, shift) = (word(at / 64), at % 64);
-        if shift == 0 { low } else { low >> shift | word(at / 64 + 1) << (64 - shift) }
+        self.nodes[at as usize] = (0, check);
+        take(&mut self.free, at as usize);
     }
 
     /// Gives a node its children, and returns its base.
-    fn place(&mut self, node: u32, codes: &[u32], has_value: bool) -> u32 {
+    fn place(&mut self, codes: &[u32], has_value: bool) -> u32 {
         let value = has_value.then_some(0);
         let all = || value.into_iter().chain(codes.iter().copied());
         let first = all().next().unwrap_or(0) as usize;
@@ -188,24 +184,38 @@ impl Nodes {
         let mut tries = 0;
         let base = loop {
             let at = from + tries * 64;
-            let mut fits = u64::MAX;
+            let mut fits = free_from(&self.bases, at);
             for code in all() {
-                fits &= self.free_from(at + code as usize);
                 if fits == 0 {
                     break;
                 }
+                fits &= free_from(&self.free, at + code as usize);
             }
             if fits != 0 {
-                break (at + fits.trailing_zeros() as usize) as u32;
+                break at + fits.trailing_zeros() as usize;
             }
             tries += 1;
         };
         if tries > TRIES_MAX {
             self.looked_to[level] = self.looked_to[level].max((from + tries * 32) / 64);
         }
-        all().for_each(|code| self.take(base + code, node));
+        take(&mut self.bases, base);
+        let base = base as u32;
+        all().for_each(|code| self.take(base + code, code as u16));
         base
     }
+}
+
+/// Which of 64 from a place on are free.
+fn free_from(free: &[u64], at: usize) -> u64 {
+    let word = |at: usize| free.get(at).copied().unwrap_or(u64::MAX);
+    let (low, shift) = (word(at / 64), at % 64);
+    if shift == 0 { low } else { low >> shift | word(at / 64 + 1) << (64 - shift) }
+}
+
+fn take(free: &mut Vec<u64>, at: usize) {
+    free.resize(free.len().max(at / 64 + 1), u64::MAX);
+    free[at / 64] &= !(1 << (at % 64));
 }
 
 #[cfg(test)]

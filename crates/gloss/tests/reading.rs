@@ -55,8 +55,12 @@ const NAMES: [(&str, &str, &str); 3] =
     [("田中", "たなか", "Tanaka"), ("高崎", "たかさき", "Takasaki"), ("", "さくら", "Sakura")];
 
 fn dictionary() -> Dictionary {
+    dictionary_of(&WORDS)
+}
+
+fn dictionary_of(words: &[(&str, &str, &str)]) -> Dictionary {
     let mut builder = Builder::new();
-    for (at, (headword, reading, parts)) in WORDS.iter().enumerate() {
+    for (at, (headword, reading, parts)) in words.iter().enumerate() {
         let sense = Sense {
             parts_of_speech: parts.split(' ').map(str::to_owned).collect(),
             glosses: vec![format!("number {at}")],
@@ -85,8 +89,12 @@ fn entry(number: u32, headword: &str, reading: &str, sense: Sense) -> Entry {
 
 /// What is found, as `食べた = 食べる たべる < past`.
 fn found(text: &str) -> Vec<String> {
-    let (dictionary, mut reader) = (dictionary(), Reader::new());
-    let gloss = reader.read(&dictionary, text, &Options::default());
+    found_of(&dictionary(), text)
+}
+
+fn found_of(dictionary: &Dictionary, text: &str) -> Vec<String> {
+    let mut reader = Reader::new();
+    let gloss = reader.read(dictionary, text, &Options::default());
     let mut lines = Vec::new();
     for span in gloss.spans() {
         assert_eq!(span.text(), text.chars().take(span.end() as usize).skip(span.start() as usize).collect::<String>());
@@ -153,6 +161,129 @@ fn what_is_drawn_out_is_in_one_script() {
     assert_eq!(found("たかーい")[0], "たかーい = 高い たかい");
     assert_eq!(found("タカーイ")[0], "タカーイ = 高い たかい");
     assert!(!found("たカーい").iter().any(|line| line.contains("高い")));
+}
+
+#[test]
+fn a_particle_does_not_join_the_long_vowel_before_it() {
+    let dictionary = dictionary_of(&[
+        ("枯葉", "かれは", "n"),
+        ("蟹", "かに", "n"),
+        ("", "カレー", "n"),
+        ("", "カー", "n"),
+        ("凄い", "すごい", "adj-i"),
+    ]);
+    assert_eq!(found_of(&dictionary, "カレーは"), ["カレー = カレー カレー"]);
+    assert_eq!(found_of(&dictionary, "カーに"), ["カー = カー カー"]);
+    // in one script it is a word that is drawn out
+    assert_eq!(found_of(&dictionary, "かれーは")[0], "かれーは = 枯葉 かれは");
+    assert_eq!(found_of(&dictionary, "カレーハ")[0], "カレーハ = 枯葉 かれは");
+    for text in ["スゴーい", "すごーい", "スゴーイ"] {
+        assert_eq!(found_of(&dictionary, text)[0], format!("{text} = 凄い すごい"));
+    }
+}
+
+#[test]
+fn a_number_in_kana_changes_the_sound_of_what_it_counts() {
+    let dictionary = dictionary_of(&[
+        ("本", "ほん", "ctr"),
+        ("匹", "ひき", "ctr"),
+        ("階", "かい", "ctr"),
+        ("日本", "にほん", "n"),
+        ("", "さん", "suf"),
+        ("", "が", "prt"),
+        ("日", "か", "ctr"),
+        ("切り", "きり", "ctr"),
+        ("", "はっきり", "adv"),
+    ]);
+    for (text, told) in [
+        ("いっぽん", "いっぽん = 本 ほん (1)"),
+        ("さんぼん", "さんぼん = 本 ほん (3)"),
+        ("ろっぴき", "ろっぴき = 匹 ひき (6)"),
+        ("じゅっかい", "じゅっかい = 階 かい (10)"),
+        ("３ぼん", "３ぼん = 本 ほん (3)"),
+        ("六ぴき", "六ぴき = 匹 ひき (6)"),
+    ] {
+        assert!(found_of(&dictionary, text).contains(&told.to_owned()), "{text}: {:?}", found_of(&dictionary, text));
+    }
+    // what sounds as it does alone is a word sooner, one kana is a particle, and a word is no number
+    assert!(found_of(&dictionary, "いっきり").contains(&"いっきり = 切り きり (1)".to_owned()));
+    for text in ["にほん", "さんか", "さんが", "いっか", "はっきり"] {
+        assert!(!found_of(&dictionary, text).iter().any(|line| line.contains('(')), "{text}");
+    }
+}
+
+#[test]
+fn verbs_are_found_as_they_were_spelled_before_1946() {
+    let dictionary = dictionary_of(&[
+        ("言う", "いう", "v5u"),
+        ("歌う", "うたう", "v5u"),
+        ("歌", "うた", "n"),
+        ("行く", "いく", "v5k-s"),
+        ("取る", "とる", "v5r"),
+        ("書く", "かく", "v5k"),
+        ("居る", "いる", "v1"),
+        ("買う", "かう", "v5u"),
+        ("", "から", "prt"),
+        ("刈る", "かる", "v5r"),
+        ("は", "は", "prt"),
+    ]);
+    for (text, told) in [
+        ("言ふ", "言ふ = 言う いう < old spelling"),
+        ("言つた", "言つた = 言う いう < old spelling, past"),
+        ("言ひました", "言ひました = 言う いう < old spelling, polite, past"),
+        ("言へば", "言へば = 言う いう < old spelling, -ba"),
+        ("買はう", "買はう = 買う かう < old spelling, volitional"),
+        ("買はれた", "買はれた = 買う かう < old spelling, passive, past"),
+        ("行かう", "行かう = 行く いく < volitional"),
+        ("行つて", "行つて = 行く いく < old spelling, -te"),
+        ("取らう", "取らう = 取る とる < volitional"),
+        ("書かう", "書かう = 書く かく < volitional"),
+        ("ゐる", "ゐる = 居る いる"),
+    ] {
+        assert_eq!(found_of(&dictionary, text)[0], told);
+    }
+    // a noun with a particle, and a particle before another word
+    assert_eq!(found_of(&dictionary, "歌はない")[0], "歌 = 歌 うた");
+    assert_eq!(found_of(&dictionary, "歌へ")[0], "歌 = 歌 うた");
+    assert_eq!(found_of(&dictionary, "からうどん")[0], "から = から から");
+}
+
+#[test]
+fn entries_outlive_the_reader_and_the_text() {
+    let dictionary = dictionary();
+    let words: Vec<&str> = {
+        let (mut reader, text) = (Reader::new(), "日本語を食べた".to_owned());
+        let gloss = reader.read(&dictionary, &text, &Options::default());
+        let words = gloss.spans().flat_map(|span| span.words());
+        words.flat_map(|word| [word.headword(), word.reading()].into_iter().chain(word.glosses())).collect()
+    };
+    assert_eq!(words[..3], ["日本語", "にほんご", "number 14"]);
+}
+
+#[test]
+fn a_kana_of_a_table_of_levels_is_no_level_of_all_that_is_read_so() {
+    let mut builder = Builder::new();
+    let table = "word,reading,level\n橋,はし,N5\n端,はし,N3\nはし,,N5\nなる,,N5\n成る,なる,N3\n";
+    builder.levels("a table", &thalweg_gloss::source::read_levels(table.as_bytes()).unwrap());
+    let usual = || Sense { notes: vec!["uk".into()], glosses: vec!["to become".into()], ..Sense::default() };
+    let sense = || Sense { glosses: vec!["a thing".into()], ..Sense::default() };
+    for (number, headword, reading, sense) in
+        [(1, "端", "はし", sense()), (2, "橋", "はし", sense()), (3, "成る", "なる", usual())]
+    {
+        builder.add(&entry(number, headword, reading, sense)).unwrap();
+    }
+    let mut rare = entry(4, "嘴", "はし", usual());
+    rare.readings[0].priority.is_common = false;
+    rare.headwords[0].priority.is_common = false;
+    builder.add(&rare).unwrap();
+    let dictionary = Dictionary::from_bytes(builder.finish().unwrap()).unwrap();
+    let mut reader = Reader::new();
+    let mut levels = |text: &str| -> Vec<(u32, Option<u8>)> {
+        let gloss = reader.read(&dictionary, text, &Options::default());
+        gloss.spans().next().unwrap().words().map(|word| (word.number(), word.level())).collect()
+    };
+    assert_eq!(levels("はし"), [(2, Some(5)), (1, Some(3)), (4, None)]);
+    assert_eq!(levels("なる"), [(3, Some(5))]);
 }
 
 #[test]

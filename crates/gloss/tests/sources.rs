@@ -369,6 +369,40 @@ fn the_taker_ends_the_reading() {
         let error = result.expect_err("it was stopped");
         assert_eq!((error.kind(), error.to_string(), taken), (ErrorKind::Stopped, "enough".to_owned(), 1));
     }
+    // and says by what
+    let stopped = |_| Err(Error::stopped_by("the disk is full", io::Error::other("no room")));
+    let error = read(ALL[0].0.as_bytes(), DEFAULT_LANGUAGE, &mut { stopped }).expect_err("it was stopped");
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Stopped, "the disk is full: no room"));
+    assert_eq!(std::error::Error::source(&error).map(ToString::to_string).as_deref(), Some("no room"));
+}
+
+#[test]
+fn what_a_message_shows_of_a_source_is_cut() {
+    let long = "猫".repeat(100_000);
+    let refused = [
+        read_levels(format!("word,reading,level\nねこ,,{long}\n").as_bytes()).map(|_| ()),
+        read_frequencies(format!("ねこ\t1\nねこ\t{long}\n").as_bytes()).map(|_| ()),
+        all_of(format!("{EDICT}猫 {long} [ねこ] /cat/\n")).map(|_| ()),
+        all_of(format!("<?xml version=\"1.0\"?><{long}></{long}>")).map(|_| ()),
+    ];
+    for error in refused.map(|refused| refused.expect_err("it is refused").to_string()) {
+        assert!(error.contains("猫猫猫…\"") || error.contains("猫猫猫\"…"), "{error}");
+        assert!(error.chars().count() < 200, "{error}");
+    }
+}
+
+#[test]
+fn of_which_headwords_a_reading_is_is_found_at_once() {
+    // 255 headwords, of which a reading names each a hundred times
+    let headword = |number: u32| format!("猫{}", char::from_u32(0x4e00 + number).unwrap());
+    let headwords: String = (0..255).map(|number| format!("<k_ele><keb>{}</keb></k_ele>", headword(number))).collect();
+    let of: String = (0..25_500).map(|number| format!("<re_restr>{}</re_restr>", headword(number % 255))).collect();
+    let entry = format!(
+        "<entry><ent_seq>1</ent_seq>{headwords}<r_ele><reb>ねこ</reb>{of}<re_restr>犬</re_restr></r_ele>\
+         <sense><pos>n</pos><gloss>cat</gloss></sense></entry>"
+    );
+    let (_, entries) = all_of(format!("<JMdict>{entry}</JMdict>")).unwrap();
+    assert_eq!(entries[0].readings[0].of, (0..255).collect::<Vec<u16>>());
 }
 
 #[test]

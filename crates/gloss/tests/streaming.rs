@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use thalweg_gloss::{Gloss, Meaning, Options, Reader, small};
+use thalweg_gloss::{Gloss, Html, Meaning, Options, Progress, Reader, small, write_columns, write_json};
 
 /// Hands out a text in pieces of these lengths, over and over.
 struct Pieces<'t> {
@@ -23,7 +23,7 @@ impl Read for Pieces<'_> {
 }
 
 /// Each meaning of each span, in order.
-fn told(gloss: Gloss<'_>, out: &mut Vec<String>) {
+fn told(gloss: Gloss<'_, '_>, out: &mut Vec<String>) {
     for span in gloss.spans() {
         let place = format!("{}-{} {:?} {}", span.start(), span.end(), span.number(), span.text());
         for meaning in span.meanings() {
@@ -38,7 +38,7 @@ fn told(gloss: Gloss<'_>, out: &mut Vec<String>) {
 /// Texts longer than what is read at once, of what depends on what is around it: numbers, marks that repeat, long endings, names.
 fn text() -> impl Strategy<Value = String> {
     let pieces = "私は 毎日 日本語を 勉強しています。 食べさせられていた 飲みすぎちゃった 三 十 五 千 万 1 , 2 . 人 々 人 時々 ー ゝ ﾊﾟ ｶ ﾞ \
-        す ご い しまわなければならなかった 田中 利根川 山田太郎 北海道 東京都 お 母 さ ん 会う た め び x 𠮟 \u{3099} 。 話し合 える";
+        す ご い しまわなければならなかった 田中 利根川 山田太郎 北海道 東京都 お 母 さ ん 会う た め び いっ ろっ さん ぽん ぴき ぼん カレー は 言ふ つた x 𠮟 \u{3099} 。 話し合 える";
     let pieces: Vec<&str> = pieces.split_whitespace().collect();
     prop::collection::vec(prop::sample::select(pieces), 0..6000).prop_map(|pieces| pieces.concat())
 }
@@ -63,4 +63,34 @@ proptest! {
             prop_assert!(false, "at {}: {:?} is {:?}", at, whole.get(at), pieces.get(at));
         }
     }
+
+    /// What nobody writes, in runs that are longer than any word: marks before anything, halves of kana, kanji beyond the Basic Multilingual Plane.
+    #[test]
+    fn any_text_is_told_in_any_pieces(
+        runs in prop::collection::vec((prop_oneof![any::<char>(), prop::sample::select(ODD.to_vec())], 1_usize..90), 0..60),
+    ) {
+        let text: String = runs.iter().flat_map(|(c, times)| std::iter::repeat_n(*c, *times)).collect();
+        let (dictionary, mut reader, options) = (small().unwrap(), Reader::new(), Options::default());
+        let (mut whole, mut pieces, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        let gloss = reader.read(&dictionary, &text, &options);
+        told(gloss, &mut whole);
+        for span in gloss.spans() {
+            let chars = text.chars().skip(span.start() as usize).take((span.end() - span.start()) as usize);
+            prop_assert!(chars.eq(span.text().chars()));
+            write_json(&mut out, span);
+            write_columns(&mut out, span);
+        }
+        Html::new().write(&mut out, gloss);
+        prop_assert!(std::str::from_utf8(&out).is_ok());
+        let mut progress = Progress::default();
+        while let Some(gloss) = reader.read_next(&dictionary, &text, &mut progress, &options) {
+            told(gloss, &mut pieces);
+        }
+        prop_assert_eq!(whole, pieces);
+    }
 }
+
+const ODD: [char; 24] = [
+    'ー', '々', 'ゝ', 'ゞ', '\u{3099}', '\u{309a}', 'ﾞ', 'ﾟ', 'ﾊ', 'ｶ', 'う', 'お', 'が', 'っ', 'さ', 'ん', '人', '十',
+    '1', ',', '～', '𠮟', '\0', '\u{fe00}',
+];

@@ -1,8 +1,8 @@
-//! What templates call: `gloss(text)`, a text with its entries, `dictionary()`, where these come from, and `has_levels()`.
+//! What templates call: `gloss(text)`, a text with its entries, and `dictionary()`, where these and their levels come from.
 
 use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Shared};
 use std::sync::Arc;
-use thalweg_gloss::{Html, Origin, Span};
+use thalweg_gloss::{Html, Origin};
 use thalweg_server::ServerBuilder;
 use thalweg_server::minijinja::{Error, ErrorKind, Value, context};
 
@@ -11,26 +11,15 @@ const PAGE_TEXT_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) fn functions(server: ServerBuilder, shared: &Arc<Shared>) -> ServerBuilder {
     let sources: Vec<Value> = shared.dictionary.sources().iter().map(source).collect();
-    let (shared, has_levels) = (shared.clone(), has_levels(shared));
+    let shared = shared.clone();
     server
         .function("gloss", move |text: &str| gloss(&shared, text))
         .function("dictionary", move || Value::from(sources.clone()))
-        .function("has_levels", move || has_levels)
         .function("fits_page", |text: &str| text.len() <= PAGE_TEXT_BYTES_MAX)
 }
 
-/// Whether the dictionary has the levels of words: one that has any has them of these.
-fn has_levels(shared: &Shared) -> bool {
-    let manner = Manner { names: false, entries_per_span_max: PAGE_ENTRIES_PER_SPAN_MAX, known: None };
-    let mut has_levels = false;
-    manner.read(&shared.dictionary, "私。水", |gloss| {
-        has_levels = gloss.spans().flat_map(Span::words).any(|word| word.level().is_some());
-    });
-    has_levels
-}
-
 fn source(origin: &Origin) -> Value {
-    context! { title => &origin.title, created => &origin.created, entries => origin.entries }
+    context! { title => &origin.title, created => &origin.created, entries => origin.entries, kind => origin.kind.name() }
 }
 
 /// A text with its entries, as HTML.

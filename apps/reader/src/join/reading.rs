@@ -92,14 +92,14 @@ impl Manner {
         dictionary: &Dictionary,
         text: &str,
         progress: &mut Progress,
-        tell: impl FnOnce(Gloss<'_>),
+        tell: impl FnOnce(Gloss<'_, '_>),
     ) -> bool {
         let options = self.options();
         READER.with_borrow_mut(|reader| reader.read_next(dictionary, text, progress, &options).map(tell).is_some())
     }
 
     /// Reads a text that is short, and tells what is found of it.
-    pub(super) fn read(&self, dictionary: &Dictionary, text: &str, tell: impl FnOnce(Gloss<'_>)) {
+    pub(super) fn read(&self, dictionary: &Dictionary, text: &str, tell: impl FnOnce(Gloss<'_, '_>)) {
         READER.with_borrow_mut(|reader| tell(reader.read(dictionary, text, &self.options())));
     }
 

@@ -163,13 +163,14 @@ fn form_of(form: &str) -> Result<(&str, Vec<&str>), Error> {
     let form = form.trim();
     let (text, mut rest) = form.split_at(form.find('(').unwrap_or(form.len()));
     if text.is_empty() || text.contains([' ', '[', ']']) {
-        return Err(Error::malformed(format!("{form:.60?} is no headword or reading")));
+        return Err(Error::malformed(format!("{} is no headword or reading", Error::quoted(form, 60))));
     }
     let mut groups = Vec::new();
     while !rest.is_empty() {
         let group = group_of(rest).filter(|group| group.opening == '(');
-        let group =
-            group.ok_or_else(|| Error::malformed(format!("{form:.60?} has more than parentheses behind it")))?;
+        let group = group.ok_or_else(|| {
+            Error::malformed(format!("{} has more than parentheses behind it", Error::quoted(form, 60)))
+        })?;
         groups.push(group.content);
         rest = group.rest.trim_start();
     }

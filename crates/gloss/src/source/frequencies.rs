@@ -48,7 +48,7 @@ pub fn read_frequencies(input: impl Read) -> Result<Vec<Frequency>, Error> {
             Order::WordFirst => (first, second),
             Order::CountFirst => (second, first),
         };
-        let count = count.parse().map_err(|_| Error::malformed(format!("{count:.20?} is no count")))?;
+        let count = count.parse().map_err(|_| Error::malformed(format!("{} is no count", Error::quoted(count, 20))))?;
         // Lists that a segmenter counted have spaces among their words.
         if word.is_empty() {
             return Ok(());

@@ -14,7 +14,7 @@ use crate::file::{CODE_BYTES_MAX, TAG_WORDS_BYTES_MAX};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use std::borrow::Cow;
-use std::collections::{HashMap, hash_map};
+use std::collections::{HashMap, HashSet, hash_map};
 use std::io::Read;
 
 /// Elements within one another; the formats have four.
@@ -189,7 +189,7 @@ impl<'l> Document<'l> {
             self.format = Some(match name {
                 "JMdict" => Format::JMdict,
                 "JMnedict" => Format::JMnedict,
-                other => return Err(unrecognised(&format!("the XML is of a {other:.40?}"))),
+                other => return Err(unrecognised(&format!("the XML is of a {}", Error::quoted(other, 40)))),
             });
         }
         self.depth += 1;
@@ -434,18 +434,32 @@ impl Draft {
         if texts.chain(entry.readings.iter().map(|reading| &reading.text)).any(String::is_empty) {
             return Err(Error::malformed(format!("entry {} has an empty form", entry.number)));
         }
-        for (place, text) in of {
-            let headword = entry.headwords.iter().position(|headword| headword.text == text);
-            if let (Some(reading), Some(headword)) = (entry.readings.get_mut(place), headword) {
-                reading.of.extend(u16::try_from(headword).ok());
-            }
-        }
+        restrict(&mut entry, &of);
         // Where senses in the wanted language say nothing of parts of speech, as those in other languages than English do, it is not
         // known which of the entry's they have: any may be meant.
         for sense in entry.senses.iter_mut().filter(|sense| sense.parts_of_speech.is_empty()) {
             sense.parts_of_speech.clone_from(&stated);
         }
         Ok(entry)
+    }
+}
+
+/// Says of readings of which headwords they are, each by its place and a headword's text.
+fn restrict(entry: &mut Entry, of: &[(usize, String)]) {
+    if of.is_empty() {
+        return;
+    }
+    let mut places = HashMap::new();
+    for (headword, place) in entry.headwords.iter().zip(0_u16..) {
+        places.entry(headword.text.as_str()).or_insert(place);
+    }
+    let mut seen = HashSet::new();
+    for (reading, text) in of {
+        if let (Some(form), Some(place)) = (entry.readings.get_mut(*reading), places.get(text.as_str()))
+            && seen.insert((*reading, *place))
+        {
+            form.of.push(*place);
+        }
     }
 }
 

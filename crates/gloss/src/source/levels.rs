@@ -74,7 +74,9 @@ impl Columns {
             "N3" => 3,
             "N2" => 2,
             "N1" => 1,
-            other => return Err(Error::malformed(format!("{other:.20?} is no level: those are N1 to N5"))),
+            other => {
+                return Err(Error::malformed(format!("{} is no level: those are N1 to N5", Error::quoted(other, 20))));
+            }
         };
         let words = forms_of(field(self.word));
         if words.is_empty() {
