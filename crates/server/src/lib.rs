@@ -51,7 +51,7 @@ pub use config::{
 pub use explain::{Visitor, explain};
 pub use inspect::{effective_config, ready, schema_cache_json};
 pub use log::{FlushedAtEnd, print, print_error, start as start_logging};
-pub use routes::{ClientBody, Peer};
+pub use routes::{ClientBody, CrossOrigin, Peer};
 pub use schema::event_trigger_sql;
 pub use site::is_of_site;
 // what the signatures need is given out again

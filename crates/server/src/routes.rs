@@ -11,7 +11,7 @@ mod sent;
 
 pub use sent::ClientBody;
 
-use crate::answer::Body;
+use crate::answer::{Body, cors};
 use crate::api::Api;
 use crate::auth::{Who, cookie::Cookie};
 use crate::config::{Config, InForce};
@@ -37,6 +37,11 @@ use tower_service::Service;
 /// Who sends a request, in its extensions: the address that it comes from, or `-` on a Unix socket. Behind a proxy that is the proxy's.
 #[derive(Debug, Clone)]
 pub struct Peer(pub Box<str>);
+
+/// In the extensions of a handler's response: scripts of other sites may read it, as what the API answers, if `server-cors-allowed-origins`
+/// lets them. Their preflights come to the handler as any OPTIONS does, and are answered as the API's are where its response has this.
+#[derive(Debug, Clone, Copy)]
+pub struct CrossOrigin;
 
 /// The handlers of a server.
 #[derive(Debug, Default)]
@@ -141,6 +146,12 @@ impl Mount {
                 (error.response(is_verbose), Some(error.code.into_owned()))
             }
         };
+        if response.extensions_mut().remove::<CrossOrigin>().is_some() {
+            match cors::preflight(&in_force.config, &parts.method, &parts.headers) {
+                Some(preflight) => response = preflight,
+                None => cors::expose(&in_force.config, &parts.headers, response.headers_mut()),
+            }
+        }
         let cookie = in_force.config.session_cookie.as_deref().map(|name| Cookie::find(name, &parts.headers));
         flow::sign(in_force, parts, cookie, response.headers_mut());
         let who = api.asked().map(|identity| Who::known(identity, in_force));

@@ -89,6 +89,8 @@ function textOf(start, end) {
 function begin(container) {
   reading = read(container);
   container.after(panel);
+  // where there is a panel nothing leads to the entries behind the text
+  for (const { element } of reading.places) element.removeAttribute("href");
   const first = reading.words[0];
   if (!first) return;
   container.before(make("p", { className: "hint", textContent: "Arrow keys go from word to word, Enter to the entries, Escape closes them." }));
@@ -193,17 +195,15 @@ function entryOf(meaning) {
   return meaning.id.startsWith("+") ? null : document.getElementById(meaning.id);
 }
 
-/**
- * Entries that are written or read so are known, with whichever kana, as the dictionary has it where it is asked with a list of known words. An
- * entry's other readings are not on the page, so that a word that is known by one of them is shown here.
- */
+/** Entries that are written or read so are known, with whichever kana, as the dictionary has it where it is asked with a list of known words. */
 function isKnown(entry) {
   return !entry.classList.contains("name") && forms(entry).some((form) => known.has(form));
 }
 
 function forms(entry) {
   const others = [...entry.querySelectorAll(".others span")].map((other) => other.textContent);
-  return [entry.dataset.word, entry.dataset.reading, ...others].map(folded);
+  const readings = entry.dataset.readings?.split(";") ?? [];
+  return [entry.dataset.word, entry.dataset.reading, ...readings, ...others].map(folded);
 }
 
 function recall() {

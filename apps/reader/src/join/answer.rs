@@ -12,7 +12,7 @@ use super::asked::{self, Failure, Form};
 use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, Method};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::Response;
 use bytes::Bytes;
@@ -30,6 +30,9 @@ const TURN_PIECES_MAX: usize = 256;
 
 /// Answers a request for a text's words.
 pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -> Result<Response, Failure> {
+    if request.method() == Method::OPTIONS {
+        return Ok(asked::options());
+    }
     let form = Form::of(request.headers());
     let (asked, room) = asked::read(request, &shared).await?;
     let known = (!asked.known.is_empty()).then(|| Known::of(&shared.dictionary, &asked.known.join("\n")));

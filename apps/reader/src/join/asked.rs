@@ -2,7 +2,7 @@
 
 use super::reading::{NoRoom, Room, Shared};
 use axum::extract::{Query, Request};
-use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -149,7 +149,18 @@ impl Failure {
 
 /// After how many seconds somebody may try again for whom there was no room.
 const RETRY_S: HeaderValue = HeaderValue::from_static("1");
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
+const METHODS: HeaderValue = HeaderValue::from_static("OPTIONS,GET,HEAD,POST");
+
+/// What can be done here, as functions of the API say it that only read.
+pub(super) fn options() -> Response {
+    let mut response = Response::default();
+    response.headers_mut().extend([
+        (ALLOW, METHODS),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+        (CONTENT_LENGTH, HeaderValue::from_static("0")),
+    ]);
+    response
+}
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {

@@ -99,7 +99,7 @@ fn what_is_no_request_is_an_error_in_the_protocols_form() {
         (Client::connect(site.address).request("DELETE", "/rpc/gloss?text=a", &[]), 405),
         (Client::connect(site.address).request("PUT", "/api/rpc/gloss", &[]), 405),
     ];
-    assert_eq!(refused[refused.len() - 1].0.header("allow"), Some("GET, HEAD, POST"));
+    assert_eq!(refused[refused.len() - 1].0.header("allow"), Some("OPTIONS,GET,HEAD,POST"));
     for (number, (answer, status)) in refused.iter().enumerate() {
         assert_eq!(answer.status, *status, "{number}: {}", answer.text());
         let error = answer.json();
@@ -119,6 +119,36 @@ fn what_is_no_request_is_an_error_in_the_protocols_form() {
     }
     client.send_bytes(b"0\r\n\r\n");
     assert_eq!(client.receive(false).status, 413);
+}
+
+/// As the API's own functions are: scripts of other sites read it, and ask first.
+#[test]
+fn scripts_of_other_sites_may_ask() {
+    let site = Site::start();
+    let origin = ("origin", "https://elsewhere.example");
+    for path in PATHS {
+        let asked = |method: &str, headers: &[(&str, &str)]| {
+            Client::connect(site.address).request(method, &format!("{path}?text=a"), headers)
+        };
+        for answer in [asked("GET", &[origin]), asked("DELETE", &[origin])] {
+            assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
+            let exposed = answer.header("access-control-expose-headers").unwrap_or_default();
+            assert!(exposed.contains("Content-Type"), "{path}: {exposed}");
+        }
+        assert_eq!(asked("GET", &[]).header("access-control-allow-origin"), None, "{path}");
+        let preflight = [origin, ("access-control-request-method", "POST"), ("access-control-request-headers", "Content-Type")];
+        let preflight = asked("OPTIONS", &preflight);
+        assert_eq!((preflight.status, preflight.body.len()), (200, 0), "{path}");
+        let allowed = |name: &str| preflight.header(name).unwrap_or_default();
+        assert!(allowed("access-control-allow-methods").contains("POST"), "{path}");
+        assert!(allowed("access-control-allow-headers").contains("Content-Type"), "{path}");
+        assert_eq!(allowed("access-control-allow-origin"), "*", "{path}");
+        let options = asked("OPTIONS", &[]);
+        assert_eq!((options.status, options.header("allow")), (200, Some("OPTIONS,GET,HEAD,POST")), "{path}");
+    }
+    // and not what is a page
+    let page = Client::connect(site.address).request("GET", "/", &[origin]);
+    assert_eq!(page.header("access-control-allow-origin"), None);
 }
 
 #[test]
