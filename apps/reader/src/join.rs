@@ -21,9 +21,8 @@ const FUNCTION: &str = "/rpc/gloss";
 pub fn join(server: ServerBuilder, config: &Config, dictionary: Dictionary) -> ServerBuilder {
     let shared = Arc::new(Shared::new(dictionary));
     // it is no page, and answers scripts of other sites as the API does
-    let routes = || {
-        Router::new().route("/", any(answer::gloss)).layer(map_response(for_others)).with_state(shared.clone())
-    };
+    let routes =
+        || Router::new().route("/", any(answer::gloss)).layer(map_response(for_others)).with_state(shared.clone());
     // where who asks the API looks for it, and at a short address
     let server = server.routes(&format!("{}{FUNCTION}", config.pages_api_prefix), routes()).routes(FUNCTION, routes());
     pages::functions(server, &shared)

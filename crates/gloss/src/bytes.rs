@@ -9,7 +9,12 @@ impl<'a> Cursor<'a> {
         Cursor(bytes)
     }
 
-    /// How many bytes are still to be read.
+    /// What is still to be read.
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// How many bytes that is.
     pub(crate) fn left(&self) -> usize {
         self.0.len()
     }

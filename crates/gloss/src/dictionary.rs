@@ -51,9 +51,10 @@ const NAME_UNITS: usize = size_of::<u32>() / POSTINGS_UNIT_BYTES;
 impl Posted {
     #[inline]
     pub(crate) fn of(posting: &Posting) -> Posted {
-        let [a, b, c, d, e, f, g, h, forms @ ..] = *posting;
-        let (reference, said) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-        Posted { reference, said, forms: u16::from_le_bytes(forms) }
+        // each is read at once, which single bytes that are put together are not
+        let number = |at: usize| posting[at..].first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        let forms = posting.last_chunk().map_or(0, |forms| u16::from_le_bytes(*forms).into());
+        Posted { reference: number(0), said: number(4), forms }
     }
 }
 
@@ -70,7 +71,7 @@ impl Inflected {
 pub(crate) struct Posted {
     pub(crate) reference: u32,
     pub(crate) said: u32,
-    pub(crate) forms: u16,
+    pub(crate) forms: u32,
 }
 
 #[derive(Debug)]

@@ -98,7 +98,7 @@ pub(crate) struct Endings {
 
 #[derive(Debug)]
 struct State {
-    /// In order of the characters that they begin with.
+    /// In order of their first two characters.
     arcs: Range<u32>,
     /// Which of the arcs is the first that begins with each kana, or [`NO_ARC`].
     at_kana: [u16; KANA],
@@ -128,12 +128,15 @@ impl State {
 /// No arc begins with a kana.
 const NO_ARC: u16 = u16::MAX;
 
+/// Before all characters, and none that an arc has.
+const NO_CHAR: char = '\0';
+
 /// What an arc is found by.
 #[derive(Debug)]
 struct Begin {
-    /// Its first two characters; if it has one alone, anything may follow.
+    /// Its first two characters; if it has one alone, anything may follow, and the second is [`NO_CHAR`].
     first: char,
-    second: Option<char>,
+    second: char,
     len: u16,
     target: Option<u16>,
 }
@@ -271,7 +274,7 @@ impl Endings {
     }
 
     fn add_state(&mut self, mut arcs: Vec<Arc>, empty: Vec<Empty>) {
-        arcs.sort_by_key(|arc| (arc.first, arc.class));
+        arcs.sort_by_key(|arc| (arc.first, self.label(arc).get(1).copied(), arc.class));
         let from = self.arcs.len() as u32;
         let arcs_at = from..from + arcs.len() as u32;
         let mut state = State { arcs: arcs_at, at_kana: [NO_ARC; KANA], begin_otherwise: 0, empty };
@@ -283,7 +286,7 @@ impl Endings {
         }
         for arc in &arcs {
             let label = self.label(arc);
-            let (second, len) = (label.get(1).copied(), label.len() as u16);
+            let (second, len) = (label.get(1).copied().unwrap_or(NO_CHAR), label.len() as u16);
             self.begins.push(Begin { first: arc.first, second, len, target: arc.target });
         }
         self.arcs.extend(arcs);
@@ -348,7 +351,7 @@ impl Endings {
     }
 
     fn open_begun(&self, state: &State, begun: Begun, behind: &[char], open: &mut Open) {
-        let (next, second) = (behind[0], behind.get(1));
+        let (next, second) = (behind[0], behind.get(1).copied().unwrap_or(NO_CHAR));
         let begins = &self.begins[state.arcs.start as usize..state.arcs.end as usize];
         let from = match kana_number(next) {
             Some(number) => state.at_kana[number],
@@ -356,10 +359,11 @@ impl Endings {
         };
         let these = begins.get(usize::from(from)..).unwrap_or_default();
         for (number, begin) in (state.arcs.start + u32::from(from)..).zip(these) {
-            if begin.first != next {
+            // those of one character come first, then in order of the second
+            if begin.first != next || begin.second > second {
                 return;
             }
-            if begin.second.is_some() && begin.second.as_ref() != second {
+            if begin.second != second && begin.second != NO_CHAR {
                 continue;
             }
             let is_there = begin.len <= 2 || behind.starts_with(self.label(&self.arcs[number as usize]));

@@ -3,7 +3,16 @@
 use std::sync::LazyLock;
 
 /// The character that stands for all that are matched with one.
+#[inline]
 pub(crate) fn fold(c: char) -> char {
+    match c {
+        // half of a text, which stand for themselves
+        'ぁ'..='わ' | 'を' | 'ん' => c,
+        _ => fold_other(c),
+    }
+}
+
+fn fold_other(c: char) -> char {
     match c {
         '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => OLD.new_form(c).unwrap_or(c),
         _ => fold_but_kanji(c),
@@ -50,12 +59,18 @@ pub(crate) fn folded(text: &str, out: &mut String) {
 }
 
 /// A folded kana with the mark that follows it in half width, or as a character that combines.
+#[inline]
 pub(crate) fn voiced(kana: char, mark: char) -> Option<char> {
-    let by = match mark {
-        'ﾞ' | '゛' | '\u{3099}' => 1,
-        'ﾟ' | '゜' | '\u{309a}' => 2,
-        _ => return None,
-    };
+    match mark {
+        'ﾞ' | '゛' | '\u{3099}' => with_mark(kana, 1),
+        'ﾟ' | '゜' | '\u{309a}' => with_mark(kana, 2),
+        _ => None,
+    }
+}
+
+/// A kana that stands so far behind another one, if that takes the mark.
+#[cold]
+fn with_mark(kana: char, by: i32) -> Option<char> {
     let takes = match kana {
         'う' if by == 1 => return Some('ゔ'),
         'か' | 'き' | 'く' | 'け' | 'こ' | 'さ' | 'し' | 'す' | 'せ' | 'そ' | 'た' | 'ち' | 'つ' | 'て' | 'と' => {
@@ -131,6 +146,7 @@ impl Script {
     }
 }
 
+#[inline]
 pub(crate) fn is_hiragana(c: char) -> bool {
     matches!(c, 'ぁ'..='ゖ')
 }

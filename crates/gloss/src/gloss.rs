@@ -48,7 +48,7 @@ pub struct Word<'r, 'd> {
     hit: &'r Hit,
     reference: u32,
     /// The places of its headword and its reading among its entry's.
-    forms: u16,
+    forms: u32,
 }
 
 /// A name that a span may be.
@@ -150,7 +150,7 @@ impl<'r, 'd: 'r> Span<'r, 'd> {
             [hit] if are_in_order(hits, told.is_number) => told.words(hit).skip(max).count(),
             _ => self.found.more as usize,
         };
-        words + self.names(told).skip(max).count()
+        words + self.names(told).skip(max).take(SPAN_NAMES_MAX).count()
     }
 
     #[inline]
@@ -165,7 +165,6 @@ impl<'r, 'd: 'r> Span<'r, 'd> {
             several: [].iter(),
             reference: 0,
             record: NameRecord::NONE,
-            left: SPAN_NAMES_MAX,
         }
     }
 
@@ -231,11 +230,9 @@ struct Names<'r, 'd> {
     /// Those that are written alike.
     reference: u32,
     record: NameRecord<'d>,
-    /// So many steps are made until there is an end to it.
-    left: usize,
 }
 
-/// What a span may be of names is looked through no further; those of ENAMDICT that are written alike are up to 80.
+/// More names of a span are not counted than are told and these; those of ENAMDICT that are written alike are up to 80.
 const SPAN_NAMES_MAX: usize = 1024;
 
 impl<'d> Iterator for Names<'_, 'd> {
@@ -244,7 +241,6 @@ impl<'d> Iterator for Names<'_, 'd> {
     #[inline]
     fn next(&mut self) -> Option<Name<'d>> {
         loop {
-            self.left = self.left.checked_sub(1)?;
             if let Some(named) = self.record.next() {
                 let Names { dictionary, record, reference, .. } = *self;
                 return Some(Name { dictionary, record, named, reference });
@@ -312,8 +308,7 @@ impl<'r, 'd: 'r> Word<'r, 'd> {
     /// The places of its headword and reading among those of its entry.
     pub(crate) fn form_places(self) -> (Option<u32>, Option<u32>) {
         let place = |at: u32| Some(at & NO_FORM).filter(|at| *at != NO_FORM);
-        let forms = u32::from(self.forms);
-        (place(forms), place(forms >> READING_SHIFT))
+        (place(self.forms), place(self.forms >> READING_SHIFT))
     }
 
     /// The form that is its headword.
@@ -434,12 +429,13 @@ impl<'a> Name<'a> {
 
     /// As it is read.
     pub fn reading(self) -> Kana<'a> {
-        if self.named.reading.is_empty() { Kana::Text(self.record.headword()) } else { self.named.reading }
+        let reading = self.named.reading();
+        if reading.is_empty() { Kana::Text(self.record.headword()) } else { reading }
     }
 
     /// What kind of name it is: `surname`, `place`.
     pub fn notes(self) -> impl Iterator<Item = &'a Tag> {
-        tags(self.dictionary, self.dictionary.notes_of_names(self.named.kind))
+        tags(self.dictionary, self.dictionary.notes_of_names(self.named.kind()))
     }
 
     /// In the reader's language.

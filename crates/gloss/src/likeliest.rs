@@ -10,7 +10,7 @@ pub(crate) struct Likely {
     order: u64,
     pub(crate) hit: u32,
     pub(crate) reference: u32,
-    pub(crate) forms: u16,
+    pub(crate) forms: u32,
 }
 
 /// A span has no more words to choose from, but for those of one key more; of JMdict's some have 150. Each is compared with all before it.

@@ -1,21 +1,29 @@
 //! Numbers in a text: 12, １２, 三十五, 3万5千.
 
+use crate::fold::is_hiragana;
+
 /// A number that begins at a place of a folded text: where it ends, and how much it is where that is a whole number of 64 bits.
 pub(crate) fn number(text: &[char], from: usize) -> Option<(usize, Option<u64>)> {
     let len = text[from..].iter().take(NUMBER_CHARS_MAX).take_while(|c| is_part(**c)).count();
     let mut len = len;
     // a mark within a number is no end of one
-    while len > 0 && matches!(text[from + len - 1], ',' | '.') {
+    while len > 0 && is_mark(text[from + len - 1]) {
         len -= 1;
     }
     let these = &text[from..from + len];
-    let begins = these.first().is_some_and(|c| !matches!(c, ',' | '.'));
+    let begins = these.first().is_some_and(|c| !is_mark(*c));
     begins.then(|| (from + len, value(these)))
 }
 
 /// A number in kana before what changes its sound behind it: いっ of いっぽん, さん of さんびき. Where it ends, and how much it is. What sounds as
 /// it does alone, as に of にほん, may be anything.
+#[inline]
 pub(crate) fn in_kana(text: &[char], from: usize) -> Option<(usize, u64)> {
+    let may_be = matches!(text.get(from + 1), Some('っ' | 'ん' | 'ゅ' | 'ゃ'));
+    if may_be { begun_in_kana(text, from) } else { None }
+}
+
+fn begun_in_kana(text: &[char], from: usize) -> Option<(usize, u64)> {
     let (len, value) = match &text[from..] {
         ['い', 'っ', ..] => (2, 1),
         ['さ', 'ん', ..] => (2, 3),
@@ -49,18 +57,17 @@ fn is_hard(c: char) -> bool {
     matches!(c, 'か' | 'き' | 'く' | 'け' | 'こ' | 'さ' | 'し' | 'す' | 'せ' | 'そ' | 'た' | 'ち' | 'つ' | 'て' | 'と')
 }
 
-/// Whether a character may be within a number.
-pub(crate) fn is_part(c: char) -> bool {
-    is_numeral(c) || matches!(c, ',' | '.')
-}
-
-/// Whether a place of a folded text is within a number: behind its first character.
+/// Whether a character may be within a number, though it is no numeral.
 #[inline]
-pub(crate) fn is_within(text: &[char], at: usize) -> bool {
-    at > 0 && is_numeral(text[at]) && is_numeral(text[at - 1])
+pub(crate) fn is_mark(c: char) -> bool {
+    matches!(c, ',' | '.')
 }
 
-/// Whether a word takes a number apart: 12 of 120 and, where it begins within one, 2月 of 12月 and 二月 of 十二月, but not 十二 of 二十二.
+fn is_part(c: char) -> bool {
+    is_numeral(c) || is_mark(c)
+}
+
+/// Whether a word takes a number apart: 12 of 120 and, where it begins within one, behind its first character, 2月 of 12月 and 二月 of 十二月, but not 十二 of 二十二.
 #[inline]
 pub(crate) fn is_cut(text: &[char], is_within: bool, from: usize, end: usize) -> bool {
     let ends_within = || text[end - 1].is_ascii_digit() && text.get(end).is_some_and(char::is_ascii_digit);
@@ -70,8 +77,13 @@ pub(crate) fn is_cut(text: &[char], is_within: bool, from: usize, end: usize) ->
 
 /// Whether a character is a digit or a unit.
 #[inline]
-fn is_numeral(c: char) -> bool {
-    c.is_ascii_digit() || matches!(c, '〇' | '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九') || is_unit(c)
+pub(crate) fn is_numeral(c: char) -> bool {
+    // half of a text is hiragana, of which none is
+    !is_hiragana(c) && (c.is_ascii_digit() || is_numeral_in_kanji(c))
+}
+
+fn is_numeral_in_kanji(c: char) -> bool {
+    matches!(c, '〇' | '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九') || is_unit(c)
 }
 
 fn is_unit(c: char) -> bool {
@@ -179,7 +191,8 @@ mod tests {
             ("人一人", 1, 3, false),
         ] {
             let text: Vec<char> = text.chars().collect();
-            assert_eq!(is_cut(&text, is_within(&text, from), from, end), is_taken_apart, "{text:?} {from}..{end}");
+            let is_within = from > 0 && is_numeral(text[from]) && is_numeral(text[from - 1]);
+            assert_eq!(is_cut(&text, is_within, from, end), is_taken_apart, "{text:?} {from}..{end}");
         }
         assert_eq!(number(&[',', '1'], 0), None);
     }

@@ -186,12 +186,15 @@ impl Reader {
         let to = units.partition_point(|unit| (unit.byte as usize) < part.end);
         let mut start =
             Start { keys, options: *options, at: 0, keys_from: 0, is_within_number: false, hits_from: self.hits.len() };
+        let mut is_behind_numeral = from > 0 && number::is_numeral(self.chars[from - 1]);
         for at in from..to {
+            let is_numeral = number::is_numeral(self.chars[at]);
             (start.at, start.keys_from, start.hits_from) = (at, at, self.hits.len());
-            start.is_within_number = number::is_within(&self.chars, at);
+            start.is_within_number = is_numeral && is_behind_numeral;
             self.walk(&start);
             self.tell(&start, None);
-            self.count(&start);
+            self.count(&start, is_numeral, is_behind_numeral);
+            is_behind_numeral = is_numeral;
         }
         Gloss::new(dictionary, self, text, part, *options)
     }
@@ -398,6 +401,12 @@ impl Reader {
     /// as とか in とカラオケ. お and ご are no particles: おバカキャラ.
     #[inline]
     fn is_cut(&self, start: &Start<'_>, end: usize, is_inflected: bool) -> bool {
+        // most is neither
+        let may_be = self.units[end - 1].script.has_katakana() || self.chars[end - 1].is_ascii_digit();
+        (may_be || start.is_within_number) && self.is_cut_there(start, end, is_inflected)
+    }
+
+    fn is_cut_there(&self, start: &Start<'_>, end: usize, is_inflected: bool) -> bool {
         let from = start.keys_from;
         let is_katakana = |at: usize| self.units[at].script.has_katakana();
         if is_katakana(end - 1) && end < self.chars.len() && (is_katakana(end) || self.chars[end] == 'ー') {
@@ -412,10 +421,10 @@ impl Reader {
 
     /// Finds what a number that begins at a place is counted by.
     #[inline]
-    fn count(&mut self, start: &Start<'_>) {
+    fn count(&mut self, start: &Start<'_>, is_numeral: bool, is_behind_numeral: bool) {
         let at = start.at;
-        let (end, value, is_in_kana) = if number::is_part(self.chars[at]) {
-            if at > 0 && number::is_part(self.chars[at - 1]) {
+        let (end, value, is_in_kana) = if is_numeral {
+            if is_behind_numeral || (at > 0 && number::is_mark(self.chars[at - 1])) {
                 return;
             }
             let Some((end, value)) = number::number(&self.chars, at) else { return };

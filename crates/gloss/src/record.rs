@@ -16,11 +16,13 @@ const OF_HEADWORDS: u8 = 1 << 2;
 const OF_READINGS: u8 = 1 << 3;
 const REMARK: u8 = 1 << 4;
 /// A name begins with a number, most often of one byte: whether another one is written alike and stands behind it, how its reading is kept,
-/// and, multiplied by so much, which kind of name it is.
+/// and, multiplied by so much, which kind of name it is. Behind it stands the reading, and if that does not say it all, its length before it
+/// and the glosses behind.
 const NAME_MANNERS: u32 = 12;
 const HAS_NEXT: u32 = 1;
-/// Its one gloss is the reading in Latin letters.
+/// Its one gloss is the reading in Latin letters. Both are bits of the whole number, which the kind does not reach.
 const ROMANIZED: u32 = 2;
+const _: () = assert!(NAME_MANNERS.is_multiple_of(4));
 /// The reading is as it is; in hiragana or in katakana each character has a byte: how far it is behind the first.
 const AS_IT_IS: u32 = 0;
 const HIRAGANA: u32 = 4;
@@ -200,16 +202,9 @@ pub(crate) struct NameRecord<'a> {
     named: Cursor<'a>,
 }
 
-/// One of them.
+/// One of them, which is taken apart when something of it is told.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NamedRecord<'a> {
-    /// Nothing where the headword is in kana.
-    pub(crate) reading: Kana<'a>,
-    /// Which kind of name: a place in the list of them.
-    pub(crate) kind: u32,
-    /// None where it is the reading in Latin letters.
-    glosses: Option<Cursor<'a>>,
-}
+pub(crate) struct NamedRecord<'a>(&'a [u8]);
 
 impl<'a> NameRecord<'a> {
     /// None.
@@ -227,25 +222,45 @@ impl<'a> NameRecord<'a> {
     /// The next one.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<NamedRecord<'a>> {
-        let (first, reading) = (self.named.number()?, self.named.bytes()?);
-        let (kind, manner) = (first / NAME_MANNERS, first % NAME_MANNERS);
-        let reading = match manner & !(HAS_NEXT | ROMANIZED) {
-            HIRAGANA => Kana::Bytes(reading, FIRST_HIRAGANA),
-            KATAKANA => Kana::Bytes(reading, FIRST_KATAKANA),
-            _ => Kana::Text(std::str::from_utf8(reading).unwrap_or_default()),
-        };
-        let glosses = if manner & ROMANIZED != 0 { None } else { Some(Cursor::new(self.named.bytes()?)) };
-        if manner & HAS_NEXT == 0 {
+        let named = self.named.bytes()?;
+        // it is the lowest bit of its number, whose lowest bits are in the first byte
+        if named.first().is_none_or(|first| u32::from(*first) & HAS_NEXT == 0) {
             self.named = Cursor::new(&[]);
         }
-        Some(NamedRecord { reading, kind, glosses })
+        Some(NamedRecord(named))
     }
 }
 
 impl<'a> NamedRecord<'a> {
+    /// Its number, its reading, and its glosses where they are not the reading in Latin letters.
+    fn parts(self) -> (u32, &'a [u8], Option<Cursor<'a>>) {
+        let mut cursor = Cursor::new(self.0);
+        let number = cursor.number().unwrap_or(0);
+        if number & ROMANIZED != 0 {
+            return (number, cursor.rest(), None);
+        }
+        let reading = cursor.bytes().unwrap_or_default();
+        (number, reading, Some(cursor))
+    }
+
+    /// Which kind of name: a place in the list of them.
+    pub(crate) fn kind(self) -> u32 {
+        self.parts().0 / NAME_MANNERS
+    }
+
+    /// Nothing where the headword is in kana.
+    pub(crate) fn reading(self) -> Kana<'a> {
+        let (number, reading, _) = self.parts();
+        match number % NAME_MANNERS & !(HAS_NEXT | ROMANIZED) {
+            HIRAGANA => Kana::Bytes(reading, FIRST_HIRAGANA),
+            KATAKANA => Kana::Bytes(reading, FIRST_KATAKANA),
+            _ => Kana::Text(std::str::from_utf8(reading).unwrap_or_default()),
+        }
+    }
+
     /// The glosses, unless it is the reading in Latin letters.
     pub(crate) fn glosses(self) -> Option<impl Iterator<Item = &'a str>> {
-        self.glosses.map(texts)
+        self.parts().2.map(texts)
     }
 }
 
@@ -327,13 +342,15 @@ pub(crate) fn put_names<'a>(out: &mut Vec<u8>, names: &[Named<'a>], kind: &mut d
         };
         let has_next = if at + 1 < names.len() { HAS_NEXT } else { 0 };
         let manner = script | has_next | if is_romanized { ROMANIZED } else { 0 };
-        put_number(out, kind(name.notes) * NAME_MANNERS + manner);
-        put_bytes(out, reading);
-        if !is_romanized {
-            let mut glosses = Vec::new();
-            name.glosses.iter().for_each(|gloss| put_bytes(&mut glosses, gloss.as_bytes()));
-            put_bytes(out, &glosses);
+        let mut named = Vec::new();
+        put_number(&mut named, kind(name.notes) * NAME_MANNERS + manner);
+        if is_romanized {
+            named.extend(reading);
+        } else {
+            put_bytes(&mut named, reading);
+            name.glosses.iter().for_each(|gloss| put_bytes(&mut named, gloss.as_bytes()));
         }
+        put_bytes(out, &named);
     }
 }
 

@@ -73,8 +73,9 @@ impl<'a> Trie<'a> {
 
     #[inline]
     fn node(self, at: u32) -> Option<(u32, u16)> {
-        let [a, b, c, d, check @ ..] = *self.0.get(at as usize)?;
-        Some((u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes(check)))
+        let node = self.0.get(at as usize)?;
+        // each is read at once, which single bytes that are put together are not
+        Some((u32::from_le_bytes(*node.first_chunk()?), u16::from_le_bytes(*node.last_chunk()?)))
     }
 }
 

@@ -136,7 +136,8 @@ fn scripts_of_other_sites_may_ask() {
             assert!(exposed.contains("Content-Type"), "{path}: {exposed}");
         }
         assert_eq!(asked("GET", &[]).header("access-control-allow-origin"), None, "{path}");
-        let preflight = [origin, ("access-control-request-method", "POST"), ("access-control-request-headers", "Content-Type")];
+        let preflight =
+            [origin, ("access-control-request-method", "POST"), ("access-control-request-headers", "Content-Type")];
         let preflight = asked("OPTIONS", &preflight);
         assert_eq!((preflight.status, preflight.body.len()), (200, 0), "{path}");
         let allowed = |name: &str| preflight.header(name).unwrap_or_default();
