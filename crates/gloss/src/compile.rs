@@ -492,8 +492,11 @@ fn name_rows(entry: &Entry) -> Result<Vec<(Option<usize>, usize)>, Error> {
     Ok(rows)
 }
 
+/// Their numbers, by the notes of a name.
+type KindsOfNames<'a> = HashMap<&'a [u32], u32>;
+
 /// The kinds of names by what is said of them, the most frequent first, so that most have a number of one byte; and their part of the file.
-fn kinds_of_names<'a>(named: &[Named<'a>]) -> Result<(HashMap<&'a [u32], u32>, Vec<u8>), Error> {
+fn kinds_of_names<'a>(named: &[Named<'a>]) -> Result<(KindsOfNames<'a>, Vec<u8>), Error> {
     let mut counts = HashMap::<&[u32], u64>::new();
     named.iter().for_each(|name| *counts.entry(name.notes).or_default() += 1);
     few(counts.len(), "kinds of names", KINDS_MAX)?;

@@ -251,7 +251,7 @@ impl<'a> NamedRecord<'a> {
     /// Nothing where the headword is in kana.
     pub(crate) fn reading(self) -> Kana<'a> {
         let (number, reading, _) = self.parts();
-        match number % NAME_MANNERS & !(HAS_NEXT | ROMANIZED) {
+        match (number % NAME_MANNERS) & !(HAS_NEXT | ROMANIZED) {
             HIRAGANA => Kana::Bytes(reading, FIRST_HIRAGANA),
             KATAKANA => Kana::Bytes(reading, FIRST_KATAKANA),
             _ => Kana::Text(std::str::from_utf8(reading).unwrap_or_default()),

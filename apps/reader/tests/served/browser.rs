@@ -287,6 +287,8 @@ fn a_known_word_is_known_in_either_kana_and_width() {
         ("がっこう", "ガッコウ", "学校"),
         ("ｶﾞｯｺｳ", "学校", "学校"),
         ("ガッコウ", "がっこう", "学校"),
+        // by another of its readings than the one that is shown
+        ("ニッポンゴ", "日本語", "日本語"),
     ] {
         browser.evaluate(&format!("localStorage.setItem('reader.known', JSON.stringify(['{known}', '犬']))"));
         open_words(&mut browser, &format!("{address}/text?text={}", encoded(text)));
@@ -354,6 +356,17 @@ fn without_scripts_pages_say_what_is_true_without_them() {
             assert_eq!(text.contains(without), !scripts, "{path}: {text}");
             assert_eq!(text.contains(with), scripts || with.is_empty(), "{path}: {text}");
         }
+        // each place leads to its entry, unless there is a panel
+        browser.open(&format!("http://{}/stories/1", site.address));
+        let places = "[...document.querySelectorAll('.g')]";
+        let count = browser.evaluate(&format!("{places}.length")).as_f64().unwrap();
+        let leading =
+            format!("{places}.filter(place => place.hash && document.getElementById(place.hash.slice(1))).length");
+        assert!(count > 100.0);
+        if scripts {
+            browser.wait_for("document.querySelector('.g[tabindex]')");
+        }
+        assert_eq!(browser.evaluate(&leading).as_f64().unwrap(), if scripts { 0.0 } else { count });
     }
 }
 
