@@ -14,7 +14,7 @@ pub(crate) struct Likely {
 }
 
 /// A span has no more words to choose from, but for those of one key more; of JMdict's some have 150. Each is compared with all before it.
-const CANDIDATES_MAX: usize = 512;
+const SPAN_WORDS_MAX: usize = 512;
 
 /// Whether the words of these hits are told in the order in which they stand in the dictionary, which is that of words in hiragana.
 pub(crate) fn are_in_order(hits: &[Hit], is_number: bool) -> bool {
@@ -32,7 +32,7 @@ pub(crate) fn append_likeliest(
     for (number, hit) in (0..).zip(hits) {
         let order = Order::of(hit, reasons(hit));
         let from = out.len();
-        if from - start >= CANDIDATES_MAX {
+        if from - start >= SPAN_WORDS_MAX {
             break;
         }
         for word in told.words(hit) {
