@@ -68,7 +68,10 @@ fn one_of_the_processes() {
     assert!(reader.read(&dictionary, "毎日日本語を勉強しています", &Options::default()).spans().len() > 0);
     println!("{READY}");
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    println!("{}", mapping(&path.to_string_lossy()));
+    let said = mapping(&path.to_string_lossy());
+    // the other process would wait for it
+    assert!(said.contains("Rss:"), "the file is not mapped");
+    println!("{said}");
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
