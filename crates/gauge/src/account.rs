@@ -5,7 +5,7 @@ use crate::clock::{self, Polled};
 use crate::ledger;
 use crate::route::{self, Route};
 use crate::sample;
-use crate::tally::{self, Counts};
+use crate::tally::{self, Counts, Since, Tally};
 use crate::task::State;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
@@ -61,12 +61,30 @@ impl Named {
         }
     }
 
+    /// The same for the sums of one request: whether another name of the program's has the same text is not asked until they are read.
+    pub(crate) fn note(&mut self, name: &'static str, number: u64) {
+        let is_full = self.0.len() == NAMES_MAX;
+        match self.0.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
+            Some((_, sum)) => *sum += number,
+            None if is_full => self.add_by_text(name, number),
+            None => self.0.push((name, number)),
+        }
+    }
+
     fn add_by_text(&mut self, name: &'static str, number: u64) {
         let is_full = self.0.len() == NAMES_MAX;
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum += number,
             None if is_full => self.0[NAMES_MAX - 1].1 += number,
             None => self.0.push((name, number)),
+        }
+    }
+
+    /// Adds one that came behind so many: so it does of another request of the same route as a rule.
+    pub(crate) fn add_at(&mut self, place: usize, name: &'static str, number: u64) {
+        match self.0.get_mut(place) {
+            Some((known, sum)) if std::ptr::eq(*known, name) => *sum += number,
+            _ => self.add(name, number),
         }
     }
 
@@ -87,7 +105,7 @@ impl Named {
     }
 
     /// In the order in which they came first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&'static str, u64)> {
         self.0.iter().copied()
     }
 }
@@ -126,6 +144,8 @@ pub(crate) struct Account {
     copied_bytes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
+    /// One more than the bytes of an answer that is whole in memory; 0 while none is.
+    pub(crate) whole: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) waits: [AtomicU64; Wait::ALL.len()],
     named: Shared<ByName>,
@@ -183,6 +203,7 @@ impl Account {
             copied_bytes: 0.into(),
             bytes_in: 0.into(),
             bytes_out: 0.into(),
+            whole: 0.into(),
             rows: 0.into(),
             waits: [const { AtomicU64::new(0) }; Wait::ALL.len()],
             named: Shared::default(),
@@ -215,6 +236,7 @@ impl Account {
             copied_bytes,
             bytes_in,
             bytes_out,
+            whole,
             rows,
             waits,
             named,
@@ -226,13 +248,14 @@ impl Account {
             outer,
         } = self;
         *started = clock::start(is_at_work());
-        for number in [ended, cpu, longest_poll, allocations, allocated_bytes, peak_bytes, copies, copied_bytes] {
-            *number.get_mut() = 0;
-        }
-        for number in waits.iter_mut().chain([bytes_in, bytes_out, rows, held_count]) {
-            *number.get_mut() = 0;
-        }
-        (*live_bytes.get_mut(), *status.get_mut(), *tasks.get_mut()) = (0, 0, 0);
+        // one behind the other, so that they become a few wide stores
+        (*ended.get_mut(), *cpu.get_mut(), *longest_poll.get_mut()) = (0, 0, 0);
+        (*allocations.get_mut(), *allocated_bytes.get_mut()) = (0, 0);
+        (*live_bytes.get_mut(), *peak_bytes.get_mut()) = (0, 0);
+        (*copies.get_mut(), *copied_bytes.get_mut()) = (0, 0);
+        (*bytes_in.get_mut(), *bytes_out.get_mut(), *whole.get_mut(), *rows.get_mut()) = (0, 0, 0, 0);
+        *waits = [const { AtomicU64::new(0) }; Wait::ALL.len()];
+        (*held_count.get_mut(), *status.get_mut(), *tasks.get_mut()) = (0, 0, 0);
         (*tag.get_mut(), *under_way_as.get_mut()) = (route.tag, route.tag);
         let ByName { stages, counts } = named.value.0.get_mut();
         stages.0.clear();
@@ -253,6 +276,11 @@ impl Account {
 
     pub(crate) fn route(&self) -> Option<&'static Route> {
         route::of_tag(self.tag.load(Relaxed))
+    }
+
+    /// Whether its answer tells of a failure.
+    pub(crate) fn is_error(&self) -> bool {
+        self.status.load(Relaxed) >= 500
     }
 
     /// Whether the awaits of its route are to be found.
@@ -276,7 +304,9 @@ impl Account {
 
     /// What it says itself.
     pub(crate) fn by_name(&self) -> ByName {
-        self.named.with(|by_name| by_name.clone())
+        let mut told = ByName::default();
+        self.named.with(|by_name| told.add(by_name));
+        told
     }
 
     pub(crate) fn hold(&self, held: Held) {
@@ -290,6 +320,12 @@ impl Account {
             held.swap_remove(at);
             self.held_count.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// Whether it holds locks.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        self.held_count.load(Relaxed) > 0
     }
 
     /// The locks that one of its tasks holds. Those that others hold meanwhile, as a thread does that computes for it, wait for nothing.
@@ -388,16 +424,18 @@ impl<'a> Adding<'a> {
     }
 
     /// Adds to one of the account's sums.
+    #[inline(always)]
     pub(crate) fn add(self, sum: impl FnOnce(&'a Account) -> &'a AtomicU64, number: u64) {
         let sum = sum(self.account);
-        match number {
-            0 => {}
-            _ if self.is_alone => sum.store(sum.load(Relaxed) + number, Relaxed),
-            _ => drop(sum.fetch_add(number, Relaxed)),
+        match self.is_alone {
+            true => sum.store(sum.load(Relaxed) + number, Relaxed),
+            false if number > 0 => drop(sum.fetch_add(number, Relaxed)),
+            false => {}
         }
     }
 
     /// Notes what may be the largest of its kind.
+    #[inline(always)]
     fn raise(self, largest: &AtomicU64, number: u64) {
         match number > largest.load(Relaxed) {
             true if self.is_alone => largest.store(number, Relaxed),
@@ -420,22 +458,32 @@ impl<'a> Adding<'a> {
         }
     }
 
-    fn charge(self, spent: Counts, (live, peak): (i64, i64)) {
-        self.add(|account| &account.allocations, spent.allocations);
-        self.add(|account| &account.allocated_bytes, spent.allocated_bytes);
-        self.add(|account| &account.copies, spent.copies);
-        self.add(|account| &account.copied_bytes, spent.copied_bytes);
+    #[inline(always)]
+    fn charge(self, tally: &Tally, since: &Since) {
+        // one number after the other, which needs no copy of them that would be counted itself
+        let [allocations, allocated_bytes, copies, copied_bytes] = tally.spent(since);
+        self.add(|account| &account.allocations, allocations);
+        self.add(|account| &account.allocated_bytes, allocated_bytes);
+        if copies > 0 {
+            self.add(|account| &account.copies, copies);
+            self.add(|account| &account.copied_bytes, copied_bytes);
+        }
+        let (live, peak) = tally.held();
         // of threads that work for it at once the last one says what it holds
         self.live_bytes.store(live, Relaxed);
         self.raise(&self.account.peak_bytes, peak.max(0) as u64);
     }
 
+    #[inline(always)]
     fn charge_time(self, polled: Polled, is_poll: bool) {
         self.add(|account| &account.cpu, polled.cpu);
         if is_poll {
             self.raise(&self.account.longest_poll, polled.wall);
         }
-        self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(WAITED_WITHIN.take()));
+        let waited_within = WAITED_WITHIN.take();
+        if polled.wall > polled.cpu {
+            self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(waited_within));
+        }
     }
 
     /// Whether nobody else can reach it.
@@ -443,12 +491,12 @@ impl<'a> Adding<'a> {
         self.is_alone
     }
 
-    /// The route where it was under way, which it is no more.
-    pub(crate) fn arrived(self) -> Option<&'static Route> {
+    /// The route where it was under way, which it is no more, and its own.
+    pub(crate) fn arrives(self) -> Option<(&'static Route, &'static Route)> {
         loop {
             let from = route::of_tag(self.under_way_as.load(Relaxed))?;
             if self.moves(from.tag, 0) {
-                return Some(from);
+                return Some((from, self.account.route().unwrap_or(from)));
             }
         }
     }
@@ -459,8 +507,7 @@ impl<'a> Adding<'a> {
         sample::tagged(route.tag);
         let from = route::of_tag(self.under_way_as.load(Relaxed)).filter(|from| !std::ptr::eq(*from, route));
         if let Some(from) = from.filter(|from| self.moves(from.tag, route.tag)) {
-            // what adding takes is the gauge's
-            uncharged(|| ledger::moved(from, route));
+            ledger::moved(from, route);
         }
     }
 
@@ -481,19 +528,18 @@ pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What a thread is at work for.
-#[derive(Clone, Copy)]
 struct At {
-    account: Option<NonNull<Account>>,
+    account: Cell<Option<NonNull<Account>>>,
     /// Which of its tasks.
-    task: u32,
+    task: Cell<u32>,
     /// What the thread had counted when it began, or came back to it.
-    since: Counts,
+    since: Since,
 }
 
 thread_local! {
     /// Whether the thread is at work for the gauge itself.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
-    static AT: Cell<At> = const { Cell::new(At { account: None, task: 0, since: Counts::NONE }) };
+    static AT: At = const { At { account: Cell::new(None), task: Cell::new(0), since: Since::new() } };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
     /// What the future that is polled waits for, as the innermost that says so has it.
@@ -504,6 +550,11 @@ thread_local! {
 pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
     with(|adding| adding.waited(kind, nanoseconds));
     WAITED_WITHIN.set(WAITED_WITHIN.get() + nanoseconds);
+}
+
+#[cold]
+fn charge_outer(outer: &Account, tally: &Tally, since: &Since) {
+    Adding { account: outer, is_alone: false }.charge(tally, since);
 }
 
 /// Charges an account with what the thread does until this is dropped; then whoever was at work before is charged again.
@@ -519,11 +570,13 @@ pub(crate) struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// A poll of one of its tasks.
+    #[inline]
     pub(crate) fn on(account: &'a Arc<Account>, task: u32) -> Work<'a> {
         Work::begun(account, task, clock::start(is_at_work()), true)
     }
 
     /// What the task that answers has just begun with.
+    #[inline]
     pub(crate) fn on_since(account: &'a Arc<Account>, started: u64) -> Work<'a> {
         Work::begun(account, 0, started, true)
     }
@@ -533,23 +586,26 @@ impl<'a> Work<'a> {
         Work::begun(account, task, clock::start(is_at_work()), false)
     }
 
+    #[inline]
     fn begun(account: &'a Arc<Account>, task: u32, started: u64, is_poll: bool) -> Work<'a> {
         let tally = tally::mine();
-        // in this order: a stack may be taken for any copy, these among them, and makes what is not charged more
-        let before = AT.get();
-        let now = tally.now();
-        if let Some(outer) = before.account {
-            // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
-            let outer = Adding { account: unsafe { outer.as_ref() }, is_alone: false };
-            outer.charge(now.since(before.since), tally.held());
-        }
-        let before = (before.account, before.task);
-        tally.hold(account.live_bytes.load(Relaxed));
-        AT.set(At { account: NonNull::new(Arc::as_ptr(account).cast_mut()), task, since: now });
-        let tag = sample::tagged(account.tag.load(Relaxed));
+        let before = AT.with(|at| {
+            let before = (at.account.get(), at.task.get());
+            if let (Some(outer), _) = before {
+                // SAFETY: it is one that a `Work` further up on this thread borrows, which is dropped after this one.
+                charge_outer(unsafe { outer.as_ref() }, tally, &at.since);
+            }
+            tally.hold(account.live_bytes.load(Relaxed));
+            at.account.set(NonNull::new(Arc::as_ptr(account).cast_mut()));
+            at.task.set(task);
+            tally.begin(&at.since);
+            before
+        });
+        let tag = account.tag.load(Relaxed);
         if is_poll && before.0.is_none() {
-            tally.polls(started, sample::tag());
+            tally.polls(started, tag);
         }
+        let tag = sample::tagged(tag);
         Work { account, before, tag, started, is_poll, waits_for: WAITS_FOR.replace(Wait::Io) }
     }
 
@@ -564,36 +620,50 @@ impl<'a> Work<'a> {
     }
 
     /// Ends it, and tells when.
+    #[inline]
     pub(crate) fn end(self) -> u64 {
         let ended = self.ended();
         std::mem::forget(self);
         ended
     }
 
+    #[inline]
     fn ended(&self) -> u64 {
         let ended = clock::now();
         let (outer, task) = self.before;
         let tally = tally::mine();
-        // in this order, as in `begun`
-        let since = AT.get().since;
-        let now = tally.now();
-        let adding = Adding::to(self.account);
-        adding.charge(now.since(since), tally.held());
         let wall = ended.saturating_sub(self.started);
-        adding.charge_time(clock::end(wall, outer.is_some()), self.is_poll);
-        match outer {
-            // SAFETY: as in `on`.
-            Some(outer) => tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed)),
-            None => tally.polls_no_more(),
-        }
+        let polled = clock::end(wall, outer.is_some());
+        AT.with(|at| {
+            let charge = |adding: Adding<'_>| {
+                adding.charge(tally, &at.since);
+                adding.charge_time(polled, self.is_poll);
+            };
+            match Adding::to(self.account) {
+                // most are, and need not be asked again for each number
+                Adding { account, is_alone: true } => charge(Adding { account, is_alone: true }),
+                Adding { account, .. } => charge(Adding { account, is_alone: false }),
+            }
+            at.account.set(outer);
+            match outer {
+                Some(outer) => {
+                    // SAFETY: as in `begun`.
+                    tally.hold(unsafe { outer.as_ref() }.live_bytes.load(Relaxed));
+                    at.task.set(task);
+                    tally.begin(&at.since);
+                }
+                None => tally.polls_no_more(),
+            }
+        });
         sample::tagged(self.tag);
-        AT.set(At { account: outer, task, since: now });
         WAITS_FOR.set(self.waits_for);
         ended
     }
 }
 
 impl Drop for Work<'_> {
+    // not inline: polls are ended by `end`, unless they panic
+    #[inline(never)]
     fn drop(&mut self) {
         self.ended();
     }
@@ -603,10 +673,10 @@ impl Drop for Work<'_> {
 pub(crate) fn uncharged<T>(then: impl FnOnce() -> T) -> T {
     let was_own = IS_OWN.replace(true);
     let tally = tally::mine();
-    let (before, held, mut at) = (tally.now(), tally.held(), AT.get());
+    let (before, held, since) = (tally.now(), tally.held(), AT.with(|at| at.since.counts()));
     let done = then();
-    at.since.add(tally.now().since(before));
-    AT.set(at);
+    // whatever has begun to count anew within it, as another one of these
+    AT.with(|at| at.since.become_later(since, tally.now().since(before)));
     tally.holds_again(held);
     IS_OWN.set(was_own);
     done
@@ -619,7 +689,7 @@ pub(crate) fn is_own() -> bool {
 
 /// Does something with the account of the request that this thread is at work for.
 pub(crate) fn with<T>(then: impl FnOnce(Adding<'_>) -> T) -> Option<T> {
-    AT.get().account.map(|account| {
+    AT.with(|at| at.account.get()).map(|account| {
         // SAFETY: it is the pointer of an `Arc` that a `Work` on this thread borrows, which is dropped after this has returned.
         let account = ManuallyDrop::new(unsafe { Arc::from_raw(account.as_ptr()) });
         then(Adding::to(&account))
@@ -628,17 +698,17 @@ pub(crate) fn with<T>(then: impl FnOnce(Adding<'_>) -> T) -> Option<T> {
 
 /// What the request that this is called for has allocated and copied so far, and what this thread has for it since it came to it.
 pub fn spent() -> Option<Counts> {
-    let since = AT.get().since;
+    let [allocations, allocated_bytes, copies, copied_bytes] = AT.with(|at| tally::mine().spent(&at.since));
     with(|account| {
         let mut spent = account.counts();
-        spent.add(tally::mine().now().since(since));
+        spent.add(Counts { allocations, allocated_bytes, copies, copied_bytes, ..Counts::NONE });
         spent
     })
 }
 
 /// The account of the request that this thread is at work for.
 pub(crate) fn current() -> Option<Arc<Account>> {
-    let account = AT.get().account?;
+    let account = AT.with(|at| at.account.get())?;
     // SAFETY: the pointer is that of an `Arc`, which a `Work` on this thread borrows.
     unsafe {
         Arc::increment_strong_count(account.as_ptr());
@@ -648,12 +718,12 @@ pub(crate) fn current() -> Option<Arc<Account>> {
 
 /// Whether this thread is at work for a request.
 fn is_at_work() -> bool {
-    AT.get().account.is_some()
+    AT.with(|at| at.account.get()).is_some()
 }
 
 /// Which of its tasks this thread is at work for.
 pub(crate) fn task() -> u32 {
-    AT.get().task
+    AT.with(|at| at.task.get())
 }
 
 /// The tag of the route of the request that this thread is at work for, 0 for none.

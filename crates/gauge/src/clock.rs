@@ -42,6 +42,7 @@ pub(crate) fn now() -> u64 {
     counter::now().unwrap_or_else(by_the_system)
 }
 
+#[cold]
 fn by_the_system() -> u64 {
     BEGAN.0.elapsed().as_nanos() as u64 + 1
 }
@@ -139,31 +140,41 @@ mod counter {
 #[inline]
 pub(crate) fn start(is_within: bool) -> u64 {
     let began = now();
+    let at = ANCHOR.with(|anchor| anchor.at.get());
+    if at > 0 && (is_within || began.saturating_sub(at) < ANCHORED) { began } else { anchored(began) }
+}
+
+#[cold]
+fn anchored(began: u64) -> u64 {
     ANCHOR.with(|anchor| {
-        let at = anchor.at.get();
-        if at > 0 && (is_within || began.saturating_sub(at) < ANCHORED) {
-            return began;
-        }
         anchor.at.set(began);
         anchor.cpu.set(thread_cpu());
         anchor.polled.set(0);
-        now()
-    })
+    });
+    now()
 }
 
 /// Ends a poll, which took so long. One within another is told of both.
 #[inline]
 pub(crate) fn end(wall: u64, is_within: bool) -> Polled {
+    if wall > SHORT {
+        return end_long(wall, is_within);
+    }
+    if !is_within {
+        ANCHOR.with(|anchor| anchor.polled.set(anchor.polled.get() + wall));
+    }
+    Polled { wall, cpu: wall }
+}
+
+#[cold]
+fn end_long(wall: u64, is_within: bool) -> Polled {
     ANCHOR.with(|anchor| {
-        let is_short = wall <= SHORT;
-        let cpu = match is_short || anchor.at.get() == 0 {
-            true => wall,
-            false => thread_cpu().saturating_sub(anchor.cpu.get() + anchor.polled.get()).min(wall),
+        let cpu = match anchor.at.get() {
+            0 => wall,
+            _ => thread_cpu().saturating_sub(anchor.cpu.get() + anchor.polled.get()).min(wall),
         };
-        match (is_within, is_short) {
-            (true, _) => {}
-            (false, true) => anchor.polled.set(anchor.polled.get() + wall),
-            (false, false) => anchor.at.set(0),
+        if !is_within {
+            anchor.at.set(0);
         }
         Polled { wall, cpu }
     })

@@ -49,30 +49,43 @@ fn largest((power, step): (usize, usize)) -> u64 {
 impl Histogram {
     #[inline]
     pub(crate) fn add(&mut self, value: u64) {
+        self.add_times(value, 1);
+    }
+
+    /// Adds a value that came so often.
+    #[inline]
+    pub(crate) fn add_times(&mut self, value: u64, times: u64) {
         let (power, step) = place(value);
-        self.count += 1;
-        self.sum += value;
-        self.max = self.max.max(value);
+        self.count += times;
+        self.sum += value * times;
+        if times > 0 {
+            self.max = self.max.max(value);
+        }
         let steps = usize::from(self.places[power]).checked_sub(1).and_then(|place| self.counts.get_mut(place));
         match steps.map(|steps| &mut steps[step]) {
-            Some(count) if *count < u32::MAX - 1 => *count += 1,
-            _ => self.add_rarely(power, step),
+            Some(count) if u64::from(*count) + times < u64::from(u32::MAX) => *count += times as u32,
+            _ => self.add_rarely((power, step), times),
         }
     }
 
     #[cold]
-    fn add_rarely(&mut self, power: usize, step: usize) {
+    fn add_rarely(&mut self, (power, step): (usize, usize), times: u64) {
+        if times == 0 {
+            return;
+        }
         if self.places[power] == 0 {
             self.counts.reserve_exact(1);
             self.counts.push([0; STEPS]);
             self.places[power] = self.counts.len() as u8;
         }
-        let count = &mut self.counts[usize::from(self.places[power]) - 1][step];
-        *count += 1;
-        if *count == u32::MAX {
+        let place = usize::from(self.places[power]) - 1;
+        let mut count = u64::from(self.counts[place][step]) + times;
+        while count >= u64::from(u32::MAX) {
             // the shares stay as they are
             self.counts.as_flattened_mut().iter_mut().for_each(|count| *count /= 2);
+            count /= 2;
         }
+        self.counts[place][step] = count as u32;
     }
 
     /// How many values came.

@@ -47,6 +47,7 @@ mod allocations;
 pub mod budget;
 mod clock;
 mod copies;
+mod ended;
 mod finding;
 mod histogram;
 mod laps;
@@ -79,6 +80,7 @@ pub use route::{Bill, OTHER, ROUTE_BYTES_MAX, ROUTES_MAX};
 pub use service::{Answering, BillLayer, BilledBody, Billing, UNMATCHED, layer, tell_requests_above};
 pub use tally::Counts;
 pub use task::{
-    Billed, RouteName, Stage, Waiting, billed, blocking, bytes_in, count, route, rows, shape, stage, waiting, waits_for,
+    Billed, RouteName, Stage, Waiting, answer_is_whole, billed, blocking, bytes_in, count, route, rows, shape, stage,
+    waiting, waits_for,
 };
 pub use told::prometheus;

@@ -1,7 +1,8 @@
 //! What the requests of each route have cost together.
 
-use crate::account::{Account, Adding, ByName, Wait, unpoisoned};
+use crate::account::{Account, ByName, Wait, unpoisoned};
 use crate::clock;
+use crate::ended::{Ended, Held};
 use crate::histogram::Histogram;
 use crate::ledger;
 use crate::lock::Known;
@@ -138,9 +139,16 @@ pub(crate) struct Route {
     pub(crate) name: Box<str>,
     /// What samples of its requests are known by, and its place among the routes.
     pub(crate) tag: sample::Tag,
-    sums: Mutex<Sums>,
     seeks_place: AtomicBool,
+    /// How long a request takes at least that is among the worst.
+    worst_from: AtomicU64,
+    sums: Apart<Mutex<Sums>>,
 }
+
+/// What threads write, apart from what they read at each request.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Apart<T>(T);
 
 /// How a route is answered, and how often at least one thread has said so.
 #[derive(Debug, Clone)]
@@ -187,34 +195,46 @@ impl Sums {
         self.wall.count()
     }
 
-    /// Adds what a request has cost.
-    pub(crate) fn add(&mut self, account: Adding<'_>) {
-        let load = |number: &AtomicU64| number.load(Relaxed);
-        let ended = load(&account.ended);
-        let wall = ended.saturating_sub(account.started);
-        let counts = account.counts();
-        self.wall.add(wall);
-        self.cpu.add(load(&account.cpu));
-        self.allocations.add(counts.allocations);
-        self.allocated_bytes.add(counts.allocated_bytes);
-        self.peak_bytes.add(account.peak_bytes());
-        self.longest_poll.add(load(&account.longest_poll));
-        if counts.copied_bytes > 0 {
-            self.copied_bytes.add(counts.copied_bytes);
+    /// Adds what a request has cost, but for what it has allocated.
+    #[inline]
+    pub(crate) fn add(&mut self, ended: &Ended, is_error: bool) {
+        self.wall.add(ended.wall);
+        self.cpu.add(ended.cpu);
+        self.longest_poll.add(ended.longest_poll);
+        if ended.copied_bytes > 0 {
+            self.copied_bytes.add(ended.copied_bytes);
         }
-        self.bytes_in += load(&account.bytes_in);
-        self.bytes_out += load(&account.bytes_out);
-        self.rows += load(&account.rows);
-        self.errors += u64::from(account.status.load(Relaxed) >= 500);
-        for (sum, waited) in self.waits.iter_mut().zip(&account.waits) {
-            *sum += load(waited);
+        self.bytes_in += ended.bytes_in;
+        self.bytes_out += ended.bytes_out;
+        self.rows += ended.rows;
+        self.errors += u64::from(is_error);
+        for (sum, waited) in self.waits.iter_mut().zip(ended.waits) {
+            *sum += waited;
         }
-        account.by_name(|by_name| self.by_name.add(by_name));
-        self.span(ended, wall);
-        if self.worst.len() < WORST_MAX || self.worst.last().is_some_and(|least| wall > least.wall) {
-            self.worst.truncate(WORST_MAX - 1);
-            let at = self.worst.partition_point(|worse| worse.wall >= wall);
-            self.worst.insert(at, Bill::of(&account, ended));
+        self.span(ended.at, ended.wall);
+    }
+
+    /// Adds what as many requests have allocated, each of them.
+    pub(crate) fn add_held(&mut self, held: Held, times: u64) {
+        self.allocations.add_times(held.allocations, times);
+        self.allocated_bytes.add_times(held.allocated_bytes, times);
+        self.peak_bytes.add_times(held.peak_bytes, times);
+    }
+
+    /// Keeps a request's bill among the worst, if it is.
+    pub(crate) fn note_worst(&mut self, route: &Route, account: &Account) {
+        let bill = Bill::of(account, account.ended.load(Relaxed));
+        if self.worst.len() == WORST_MAX {
+            if self.worst.last().is_some_and(|least| bill.wall <= least.wall) {
+                return;
+            }
+            self.worst.pop();
+        }
+        let at = self.worst.partition_point(|worse| worse.wall >= bill.wall);
+        self.worst.insert(at, bill);
+        if self.worst.len() == WORST_MAX {
+            let least = self.worst.last().map_or(0, |least| least.wall);
+            route.worst_from.store(least + 1, Relaxed);
         }
     }
 
@@ -287,12 +307,17 @@ impl Route {
     }
 
     fn new(name: &str, tag: sample::Tag) -> Route {
-        Route { name: name.into(), tag, sums: Mutex::default(), seeks_place: false.into() }
+        Route { name: name.into(), tag, seeks_place: false.into(), worst_from: 0.into(), sums: Apart(Mutex::default()) }
     }
 
     /// What its requests have cost.
     pub(crate) fn sums(&self) -> MutexGuard<'_, Sums> {
-        unpoisoned(&self.sums)
+        unpoisoned(&self.sums.0)
+    }
+
+    /// Whether a request that took so long is among the worst.
+    pub(crate) fn is_among_worst(&self, wall: u64) -> bool {
+        wall >= self.worst_from.load(Relaxed)
     }
 
     /// That a request of this route waited for a lock.
@@ -386,8 +411,11 @@ pub(crate) fn of_parts<const N: usize>(parts: [&str; N]) -> &'static Route {
         (sum.rotate_left(5) ^ part.len() ^ end as usize).wrapping_mul(MIX)
     });
     let is_it = |route: &&Route| {
-        let rest = parts.iter().try_fold(&*route.name, |rest, part| rest.strip_prefix(part));
-        rest.is_some_and(str::is_empty)
+        let rest = parts.iter().try_fold(route.name.as_bytes(), |rest, part| {
+            let (begin, rest) = rest.split_at_checked(part.len())?;
+            (begin == part.as_bytes()).then_some(rest)
+        });
+        rest.is_some_and(<[u8]>::is_empty)
     };
     HAD.with(|had| {
         let had = &had[ends >> (usize::BITS - RECENT.ilog2())];

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tower_layer::Layer;
@@ -25,6 +25,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// The longest `traceparent` that is kept, in bytes. Version 00 has 55.
 const TRACE_BYTES_MAX: usize = 128;
+/// How many headers are looked through one by one.
+const FEW_HEADERS: usize = 6;
 
 /// The route of requests that match none.
 pub const UNMATCHED: &str = "(unmatched)";
@@ -57,13 +59,18 @@ pub fn layer() -> BillLayer {
 fn matched<B>(request: &Request<B>) -> &'static Route {
     match request.extensions().get::<axum::extract::MatchedPath>() {
         Some(path) => route::of_parts([request.method().as_str(), " ", path.as_str()]),
-        None => route::named(UNMATCHED),
+        None => unmatched(),
     }
 }
 
 #[cfg(not(feature = "axum"))]
 fn matched<B>(_: &Request<B>) -> &'static Route {
-    route::named(UNMATCHED)
+    unmatched()
+}
+
+fn unmatched() -> &'static Route {
+    static ROUTE: OnceLock<&'static Route> = OnceLock::new();
+    ROUTE.get_or_init(|| route::named(UNMATCHED))
 }
 
 impl BillLayer {
@@ -113,7 +120,7 @@ impl BillLayer {
     #[inline]
     pub fn bill<B, A, F, R, E>(
         &self,
-        request: Request<B>,
+        mut request: Request<B>,
         answer: A,
     ) -> Answering<impl Future<Output = F::Output> + use<B, A, F, R, E>>
     where
@@ -121,13 +128,13 @@ impl BillLayer {
         A: FnOnce(Request<B>) -> F,
         F: Future<Output = Result<Response<R>, E>>,
     {
-        let (serving, request) = self.served(request);
+        let serving = self.served(&mut request);
         // what it begins with is a part of its first poll
         Answering { future: async move { answer(request).await }, serving, has_server_timing: self.has_server_timing }
     }
 
     #[inline]
-    fn served<B: Body + 'static>(&self, request: Request<B>) -> (Serving, Request<B>) {
+    fn served<B: Body + 'static>(&self, request: &mut Request<B>) -> Serving {
         match account::current().filter(|outer| outer.within.is_some()) {
             None => self.opened(request, None),
             // what the gauge allocates is no part of the bill that it is asked for
@@ -136,30 +143,40 @@ impl BillLayer {
     }
 
     #[inline]
-    fn opened<B: Body + 'static>(&self, request: Request<B>, outer: Option<Arc<Account>>) -> (Serving, Request<B>) {
+    fn opened<B: Body + 'static>(&self, request: &mut Request<B>, outer: Option<Arc<Account>>) -> Serving {
         let route = match &self.name {
-            None => matched(&request),
+            None => matched(request),
             Some(name) => {
                 let name = name(request.method(), request.uri(), request.extensions());
-                route::named(name.as_deref().unwrap_or(UNMATCHED))
+                name.map_or_else(unmatched, |name| route::named(&name))
             }
         };
-        let trace = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
-        let trace = trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX).map(Into::into);
+        let trace = trace(request.headers());
         if let Some(within) = outer.as_ref().and_then(|outer| outer.within.as_ref()) {
             within.begun.fetch_add(1, Relaxed);
         }
         let main = ledger::begun(route, trace, outer);
-        let length = request.body().size_hint().exact();
-        main.account().bytes_in.store(length.unwrap_or(0), Relaxed);
-        let request = if length.is_some() { request } else { counted(request, main.account()) };
-        (Serving(Some(main)), request)
+        match request.body().size_hint().exact() {
+            Some(length) => main.account().bytes_in.store(length, Relaxed),
+            None => count(request, main.account()),
+        }
+        Serving(Some(main))
     }
+}
+
+/// The request that this one is part of, as its client says.
+fn trace(headers: &http::HeaderMap) -> Option<Box<str>> {
+    // of a few that is seen sooner than the name's hash
+    if headers.keys_len() <= FEW_HEADERS && !headers.keys().any(|name| *name == TRACEPARENT) {
+        return None;
+    }
+    let trace = headers.get(TRACEPARENT)?.to_str().ok()?;
+    (trace.len() <= TRACE_BYTES_MAX).then(|| trace.into())
 }
 
 /// Counts a body of unknown length as it comes, where its type allows that.
 #[cfg(feature = "axum")]
-fn counted<B: 'static>(mut request: Request<B>, account: &Arc<Account>) -> Request<B> {
+fn count<B: 'static>(request: &mut Request<B>, account: &Arc<Account>) {
     let body = (request.body_mut() as &mut dyn std::any::Any).downcast_mut::<axum::body::Body>();
     if let Some(body) = body {
         let (came, account) = (std::mem::take(body), account.clone());
@@ -169,13 +186,10 @@ fn counted<B: 'static>(mut request: Request<B>, account: &Arc<Account>) -> Reque
             frame
         }));
     }
-    request
 }
 
 #[cfg(not(feature = "axum"))]
-fn counted<B>(request: Request<B>, _: &Arc<Account>) -> Request<B> {
-    request
-}
+fn count<B>(_: &mut Request<B>, _: &Arc<Account>) {}
 
 impl<S> Layer<S> for BillLayer {
     type Service = Billing<S>;
@@ -206,8 +220,8 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (mut serving, request) = self.layer.served(request);
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let mut serving = self.layer.served(&mut request);
         let future = serving.begin(|| self.inner.call(request));
         Answering { future, serving, has_server_timing: self.layer.has_server_timing }
     }
@@ -234,11 +248,15 @@ impl Serving {
         }
     }
 
-    /// Ends it if that was all.
-    fn unless(self, is_all: bool, at: u64) -> Serving {
-        match &self.0 {
+    /// Ends it if that was all. Otherwise it waits for its client from now on until it is asked for more.
+    fn unless(mut self, is_all: bool, at: u64) -> Serving {
+        match &mut self.0 {
             Some(main) if is_all => main.account().ended.store(at, Relaxed),
-            _ => return self,
+            Some(main) => {
+                main.pause(at, Wait::Io);
+                return self;
+            }
+            None => {}
         }
         Serving::default()
     }
@@ -308,12 +326,11 @@ where
                 response.headers_mut().append(SERVER_TIMING, value);
             }
         }
-        main.pause(at, Wait::Io);
-        let serving = std::mem::take(this.serving);
-        Poll::Ready(Ok(response.map(|body| {
-            let serving = serving.unless(body.is_end_stream(), at);
-            BilledBody { body, serving }
-        })))
+        let whole = main.account().whole.load(Relaxed);
+        Adding::to(main.account()).add(|account| &account.bytes_out, whole.saturating_sub(1));
+        let is_all = whole > 0 || response.body().is_end_stream();
+        let serving = std::mem::take(this.serving).unless(is_all, at);
+        Poll::Ready(Ok(response.map(|body| BilledBody { body, serving })))
     }
 }
 
@@ -339,8 +356,6 @@ impl<B: Body> Body for BilledBody<B> {
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Buf::remaining);
             Adding::to(main.account()).add(|account| &account.bytes_out, bytes as u64);
-            // until it is asked for more it waits for its client
-            main.pause(at, Wait::Io);
         }
         let is_all = frame.is_none() || this.body.is_end_stream();
         *this.serving = std::mem::take(this.serving).unless(is_all, at);

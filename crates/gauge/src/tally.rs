@@ -25,22 +25,23 @@ pub(crate) enum Of {
     Copied,
 }
 
-/// What a thread has done since the process began.
-#[repr(align(128))]
+/// What a thread has done since the process began. What every allocation and every poll writes is in one line of the processor's cache, in this
+/// order.
+#[repr(C, align(128))]
 pub(crate) struct Tally {
     allocations: AtomicU64,
     allocated_bytes: AtomicU64,
     freed_bytes: AtomicU64,
-    copies: AtomicU64,
-    copied_bytes: AtomicU64,
-    /// How many bytes more the request at work holds than the thread has allocated and not freed, and the most that the thread had of these.
-    held_beside: AtomicI64,
+    /// The most that the thread had of bytes that it has allocated and not freed, and how many more the request at work holds than these.
     peak_bytes: AtomicI64,
+    held_beside: AtomicI64,
     /// The next allocation, and the next copy, that reaches so many bytes has its stack taken.
     look_at: [AtomicU64; 2],
     /// Since when the thread polls, as the clock's number, and for whom; 0 while it does not.
     polls_since: AtomicU64,
     polls_for: AtomicU64,
+    copies: AtomicU64,
+    copied_bytes: AtomicU64,
     /// Whose it is, one more than its number; 0 if a thread may have it.
     thread: AtomicI32,
     pub(crate) ledger: Ledger,
@@ -78,7 +79,8 @@ impl Tally {
             polls_since: AtomicU64::new(0),
             polls_for: AtomicU64::new(0),
             thread: AtomicI32::new(thread),
-            ledger: Ledger::new(),
+            // nobody's is for any number of threads
+            ledger: Ledger::new(thread < 0),
             next: None,
         }
     }
@@ -128,6 +130,26 @@ impl Tally {
         self.polls_since.store(0, Relaxed);
     }
 
+    /// Begins to count anew.
+    #[inline]
+    pub(crate) fn begin(&self, since: &Since) {
+        since.allocations.set(self.allocations.load(Relaxed));
+        since.allocated_bytes.set(self.allocated_bytes.load(Relaxed));
+        since.copies.set(self.copies.load(Relaxed));
+        since.copied_bytes.set(self.copied_bytes.load(Relaxed));
+    }
+
+    /// What has come since then: allocations and their bytes, copies and theirs.
+    #[inline]
+    pub(crate) fn spent(&self, since: &Since) -> [u64; 4] {
+        [
+            self.allocations.load(Relaxed).wrapping_sub(since.allocations.get()),
+            self.allocated_bytes.load(Relaxed).wrapping_sub(since.allocated_bytes.get()),
+            self.copies.load(Relaxed).wrapping_sub(since.copies.get()),
+            self.copied_bytes.load(Relaxed).wrapping_sub(since.copied_bytes.get()),
+        ]
+    }
+
     pub(crate) fn now(&self) -> Counts {
         Counts {
             allocations: self.allocations.load(Relaxed),
@@ -156,6 +178,7 @@ impl Tally {
     }
 
     /// Begins to count what one request holds, of which it holds so much already.
+    #[inline]
     pub(crate) fn hold(&self, live_bytes: i64) {
         self.holds_again((live_bytes, live_bytes));
     }
@@ -171,6 +194,43 @@ impl Tally {
     pub(crate) fn held(&self) -> (i64, i64) {
         let beside = self.held_beside.load(Relaxed);
         (self.net() + beside, self.peak_bytes.load(Relaxed) + beside)
+    }
+}
+
+/// What a thread had counted at a time.
+pub(crate) struct Since {
+    allocations: Cell<u64>,
+    allocated_bytes: Cell<u64>,
+    copies: Cell<u64>,
+    copied_bytes: Cell<u64>,
+}
+
+impl Since {
+    pub(crate) const fn new() -> Since {
+        Since {
+            allocations: Cell::new(0),
+            allocated_bytes: Cell::new(0),
+            copies: Cell::new(0),
+            copied_bytes: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            allocations: self.allocations.get(),
+            allocated_bytes: self.allocated_bytes.get(),
+            freed_bytes: 0,
+            copies: self.copies.get(),
+            copied_bytes: self.copied_bytes.get(),
+        }
+    }
+
+    /// Is what it was then, and as much more as was counted since.
+    pub(crate) fn become_later(&self, then: Counts, counted: Counts) {
+        self.allocations.set(then.allocations.wrapping_add(counted.allocations));
+        self.allocated_bytes.set(then.allocated_bytes.wrapping_add(counted.allocated_bytes));
+        self.copies.set(then.copies.wrapping_add(counted.copies));
+        self.copied_bytes.set(then.copied_bytes.wrapping_add(counted.copied_bytes));
     }
 }
 

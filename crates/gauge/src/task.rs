@@ -5,13 +5,14 @@ use crate::account::{self, Account, Adding, Held, Wait, Work};
 use crate::clock;
 use crate::place;
 use crate::route::Route;
-use crate::waker::{Around, Waking};
+use crate::waker::{self, Around};
 use crate::watch;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 pin_project! {
@@ -41,7 +42,7 @@ pub(crate) struct Main(Arc<Account>);
 /// What is known of a task besides its future.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    waking: OnceLock<Arc<Waking>>,
+    wakers: waker::Shared,
     paused: Option<Paused>,
 }
 
@@ -73,9 +74,12 @@ impl Main {
     }
 
     /// Does what the request begins with.
+    #[inline]
     pub(crate) fn begin<T>(&mut self, then: impl FnOnce() -> T) -> T {
-        let _work = Work::on_since(&self.0, self.0.started);
-        then()
+        let work = Work::on_since(&self.0, self.0.started);
+        let begun = then();
+        work.end();
+        begun
     }
 
     /// Polls something for the request, and tells when that ended.
@@ -104,7 +108,7 @@ impl Main {
             state.resumed((&self.0, 0), &paused, at);
         }
         // what would wake the executor's task keeps that
-        state.waking.take();
+        state.wakers.end();
         self.0
     }
 }
@@ -121,23 +125,22 @@ impl State {
         if let Some(paused) = self.paused.take() {
             self.resumed(of, &paused, work.started());
         }
-        let around = Around::new(&self.waking, cx.waker(), account.seeks_place());
+        let around = Around::new(&self.wakers, cx.waker(), account.seeks_place());
         let polled = poll(&mut Context::from_waker(&around.waker()));
         let kind = work.waits_for();
         let at = work.end();
         if polled.is_pending() {
             // what it is polled within waits for the same
             account::waits_for(kind);
-            let held = account.held_by(number);
-            report(account, &held);
-            self.paused = Some(Paused { at, kind, holds: !held.is_empty() });
+            let holds = account.holds() && report(account, &account.held_by(number));
+            self.paused = Some(Paused { at, kind, holds });
         }
         (polled, at)
     }
 
     fn resumed(&self, (account, number): (&Arc<Account>, u32), paused: &Paused, now: u64) {
         let waited = now.saturating_sub(paused.at);
-        let waking = self.waking.get();
+        let waking = self.wakers.get();
         let runnable = waking.map_or(0, |waking| waking.woken_for(now)).min(waited);
         let adding = Adding::to(account);
         adding.waited(Wait::Runnable, runnable);
@@ -159,9 +162,9 @@ impl State {
     }
 }
 
-/// Says at once that a task waits and holds locks.
-fn report(account: &Account, held: &[Held]) {
-    let Some(route) = account.route().filter(|_| !held.is_empty()) else { return };
+/// Says at once that a task waits and holds locks, if it does.
+fn report(account: &Account, held: &[Held]) -> bool {
+    let Some(route) = account.route() else { return !held.is_empty() };
     for held in held {
         let behind = held.lock.waiting();
         if route.held_across(held.lock, held.taken_at, behind) {
@@ -169,6 +172,7 @@ fn report(account: &Account, held: &[Held]) {
             tracing::warn!(route = %route.name, lock = %lock, taken_at = %taken_at, behind, "a guard is held across an await");
         }
     }
+    !held.is_empty()
 }
 
 impl<F> Billed<F> {
@@ -271,14 +275,14 @@ impl Drop for Stage {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             let nanoseconds = clock::now().saturating_sub(self.since);
-            Adding::to(account).by_name(|by_name| by_name.stages.add(self.name, nanoseconds));
+            Adding::to(account).by_name(|by_name| by_name.stages.note(self.name, nanoseconds));
         }
     }
 }
 
 /// Adds to a number of the caller's own on the bill of the request that this is called for: statements, messages, files.
 pub fn count(name: &'static str, number: u64) {
-    account::with(|adding| adding.by_name(|by_name| by_name.counts.add(name, number)));
+    account::with(|adding| adding.by_name(|by_name| by_name.counts.note(name, number)));
 }
 
 /// Adds rows to the bill of the request that this is called for.
@@ -290,6 +294,12 @@ pub fn rows(count: u64) {
 /// say: what the head says is on the bill already.
 pub fn bytes_in(count: u64) {
     account::with(|adding| adding.add(|account| &account.bytes_in, count));
+}
+
+/// Says that the answer to the request that this is called for is one piece of so many bytes, which is in memory: with its head all of it is
+/// given away, and its bill is made out without looking at what little it takes to hand it over. To be said last, of what will be sent.
+pub fn answer_is_whole(bytes: u64) {
+    account::with(|adding| adding.whole.store(bytes + 1, Relaxed));
 }
 
 /// The route of the request that this is called for, where it is known only by now: its name is all of these one behind the other.
@@ -322,6 +332,9 @@ pub fn waits_for(kind: Wait) {
     account::waits_for(kind);
 }
 
+/// An odd number with which products differ in their upper bits.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Says how the route of the request that this is called for is answered: a query's text, with parameters for what differs. Sixteen are kept
 /// of each route, those that are said most, and 4 MiB of all together.
 pub fn shape(text: &str) {
@@ -331,9 +344,14 @@ pub fn shape(text: &str) {
     }
     account::with(|account| {
         let Some(route) = account.route() else { return };
-        let ends = text.bytes().take(8).chain(text.bytes().rev().take(8));
-        let ends = ends.fold(text.as_ptr() as u64, |sum, byte| sum.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
-        let mark = (ends ^ text.len() as u64).wrapping_mul(31) ^ route.tag;
+        let (bytes, mut end) = (text.as_bytes(), [0; 8]);
+        let [first, last] =
+            [bytes.first_chunk(), bytes.last_chunk()].map(|end| end.map_or(0, |end| u64::from_le_bytes(*end)));
+        if bytes.len() < end.len() {
+            end[..bytes.len()].copy_from_slice(bytes);
+        }
+        let numbers = [text.as_ptr() as u64, first, last, u64::from_le_bytes(end), text.len() as u64, route.tag];
+        let mark = numbers.iter().fold(0, |sum: u64, number| (sum ^ number).wrapping_mul(MIX).rotate_left(29));
         SAID.with(|said| {
             let said = &said[(mark % 64) as usize];
             let (known, times) = said.get();

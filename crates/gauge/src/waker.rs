@@ -19,23 +19,47 @@ use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 /// A waker around another one, for as long as a poll takes.
 pub(crate) struct Around<'a> {
     /// What the task's wakers have in common, once one was cloned.
-    waking: &'a OnceLock<Arc<Waking>>,
+    shared: &'a Shared,
     inner: &'a Waker,
     seeks_place: bool,
 }
 
+/// What the wakers of a task have in common, if there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    waking: OnceLock<Arc<Waking>>,
+    /// What those of an earlier task had, none of which is left.
+    unused: Mutex<Option<Arc<Waking>>>,
+}
+
+impl Shared {
+    pub(crate) fn get(&self) -> Option<&Waking> {
+        self.waking.get().map(|waking| &**waking)
+    }
+
+    /// Ends the task: of what would wake it nothing is kept but its memory, if that is nobody's.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut waking) = self.waking.take()
+            && let Some(unused) = Arc::get_mut(&mut waking)
+        {
+            *unused = Waking::of(Waker::noop().clone(), false);
+            *unpoisoned(&self.unused) = Some(waking);
+        }
+    }
+}
+
 impl<'a> Around<'a> {
-    pub(crate) fn new(waking: &'a OnceLock<Arc<Waking>>, inner: &'a Waker, seeks_place: bool) -> Around<'a> {
-        if let Some(waking) = waking.get() {
+    pub(crate) fn new(shared: &'a Shared, inner: &'a Waker, seeks_place: bool) -> Around<'a> {
+        if let Some(waking) = shared.get() {
             waking.wakes(inner);
             waking.seeks_place.store(seeks_place, Relaxed);
         }
-        Around { waking, inner, seeks_place }
+        Around { shared, inner, seeks_place }
     }
 
     /// The waker.
     pub(crate) fn waker(&self) -> ManuallyDrop<Waker> {
-        let raw = match self.waking.get() {
+        let raw = match self.shared.waking.get() {
             // as those that were cloned, so that they are known to wake the same
             Some(waking) => RawWaker::new(Arc::as_ptr(waking).cast(), &TABLE),
             None => RawWaker::new(std::ptr::from_ref(self).cast(), &TABLE_ON_STACK),
@@ -46,15 +70,13 @@ impl<'a> Around<'a> {
     }
 
     fn shared(&self) -> &Arc<Waking> {
-        self.waking.get_or_init(|| {
-            let inner = self.inner.clone();
-            Arc::new(Waking {
-                wakes: Marks::of(&inner),
-                inner: Mutex::new(inner),
-                woken: AtomicU64::new(0),
-                seeks_place: self.seeks_place.into(),
-                place: Mutex::default(),
-            })
+        self.shared.waking.get_or_init(|| match unpoisoned(&self.shared.unused).take() {
+            Some(waking) => {
+                waking.wakes(self.inner);
+                waking.seeks_place.store(self.seeks_place, Relaxed);
+                waking
+            }
+            None => Arc::new(Waking::of(self.inner.clone(), self.seeks_place)),
         })
     }
 }
@@ -94,6 +116,16 @@ pub(crate) struct Waking {
 }
 
 impl Waking {
+    fn of(inner: Waker, seeks_place: bool) -> Waking {
+        Waking {
+            wakes: Marks::of(&inner),
+            inner: Mutex::new(inner),
+            woken: AtomicU64::new(0),
+            seeks_place: seeks_place.into(),
+            place: Mutex::default(),
+        }
+    }
+
     /// Wakes this one from now on.
     fn wakes(&self, waker: &Waker) {
         if !self.wakes.are_of(waker) {
