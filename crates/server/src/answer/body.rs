@@ -130,6 +130,12 @@ impl Body {
         matches!(self.rest, Rest::Nothing).then(|| self.chunks.iter().map(|chunk| &**chunk))
     }
 
+    /// How long it is, if it is one piece in memory of which none has been sent.
+    pub(crate) fn piece_bytes(&self) -> Option<u64> {
+        let is_one = matches!(self.rest, Rest::Nothing) && self.chunks.len() == 1;
+        is_one.then(|| self.chunks[0].len() as u64)
+    }
+
     /// A part of a file.
     pub(crate) fn file(outlet: &Outlet, file: OpenedFile, part: Range<u64>) -> Self {
         let left = Some(part.end - part.start);
