@@ -71,6 +71,15 @@ impl Named {
         }
     }
 
+    /// The same for names that differ from each other.
+    #[inline]
+    pub(crate) fn note_all(&mut self, others: impl Iterator<Item = (&'static str, u64)>) {
+        match self.0.is_empty() {
+            true => self.0.extend(others.take(NAMES_MAX)),
+            false => others.for_each(|(name, number)| self.note(name, number)),
+        }
+    }
+
     fn add_by_text(&mut self, name: &'static str, number: u64) {
         let is_full = self.0.len() == NAMES_MAX;
         match self.0.iter_mut().find(|(known, _)| *known == name) {
@@ -80,28 +89,23 @@ impl Named {
         }
     }
 
-    /// Adds one that came behind so many: so it does of another request of the same route as a rule.
-    pub(crate) fn add_at(&mut self, place: usize, name: &'static str, number: u64) {
-        match self.0.get_mut(place) {
-            Some((known, sum)) if std::ptr::eq(*known, name) => *sum += number,
-            _ => self.add(name, number),
+    /// Adds one that stands at this place or behind it, as it does of another request of the same route as a rule, and tells which is the next.
+    pub(crate) fn add_from(&mut self, place: usize, name: &'static str, number: u64) -> usize {
+        let ahead = self.0.get_mut(place..).unwrap_or_default();
+        match ahead.iter().position(|(known, _)| std::ptr::eq(*known, name)) {
+            Some(behind) => {
+                ahead[behind].1 += number;
+                place + behind + 1
+            }
+            None => {
+                self.add(name, number);
+                place
+            }
         }
     }
 
     fn add_all(&mut self, others: &Named) {
-        // they come in the same order as a rule, some of them
-        let mut next = 0;
-        for (name, number) in others.iter() {
-            let ahead = self.0.get(next..).unwrap_or_default();
-            match ahead.iter().position(|(known, _)| std::ptr::eq(*known, name)) {
-                Some(place) => {
-                    next += place;
-                    self.0[next].1 += number;
-                    next += 1;
-                }
-                None => self.add(name, number),
-            }
-        }
+        others.iter().fold(0, |place, (name, number)| self.add_from(place, name, number));
     }
 
     /// In the order in which they came first.

@@ -69,16 +69,9 @@ impl Laps {
 
     /// Puts them on the bill of the request that this is called for.
     pub fn charge(&self) {
-        account::with(|adding| {
-            adding.by_name(|by_name| {
-                for (stage, name) in &STAGES {
-                    let nanoseconds = self.spent[*stage as usize];
-                    if nanoseconds > 0 {
-                        by_name.stages.note(name, nanoseconds);
-                    }
-                }
-            });
-        });
+        let spent = STAGES.iter().map(|(stage, name)| (*name, self.spent[*stage as usize]));
+        let spent = spent.filter(|(_, nanoseconds)| *nanoseconds > 0);
+        account::with(|adding| adding.by_name(|by_name| by_name.stages.note_all(spent)));
     }
 
     /// The value of a `Server-Timing` header: milliseconds with one decimal. Every response has one, so that it is

@@ -149,10 +149,11 @@ impl Ledger {
                     let by_name = to.ended(route, &Ended::of_words(words), head.is_error());
                     let (stages, counts) = head.names();
                     for (names, count) in [(&mut by_name.stages, stages), (&mut by_name.counts, counts)] {
-                        for (place, words) in reading.names(count).enumerate() {
+                        let mut place = 0;
+                        for words in reading.names(count) {
                             // SAFETY: behind what a request has cost stand as many names as its head says, which `ended` has written.
                             let (name, number) = unsafe { ended::name_of_words(words) };
-                            names.add_at(place, name, number);
+                            place = names.add_from(place, name, number);
                         }
                     }
                 }

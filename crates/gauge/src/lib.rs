@@ -33,7 +33,7 @@
 //!                │ each poll (task.rs)   ▲  ▲ ◄── clock.rs    time, and of it on the CPU
 //!                │                       │  └──── waker.rs    since when it could go on, and from which await it waits
 //!                │                       └─────── lock.rs     locks that it waits for, and that it holds
-//!                ▼ last byte
+//!                ▼ last byte (ended.rs)
 //!         ledger.rs ─► route.rs (sums, histogram.rs, the worst bills) ─► finding.rs   what is wrong, in words
 //!                                    sample.rs, watch.rs (stacks) ──┘   │
 //!                                                                       ▼

@@ -165,11 +165,15 @@ impl BillLayer {
 }
 
 /// The request that this one is part of, as its client says.
+#[inline]
 fn trace(headers: &http::HeaderMap) -> Option<Box<str>> {
     // of a few that is seen sooner than the name's hash
-    if headers.keys_len() <= FEW_HEADERS && !headers.keys().any(|name| *name == TRACEPARENT) {
-        return None;
-    }
+    let is_sent = headers.keys_len() > FEW_HEADERS || headers.keys().any(|name| *name == TRACEPARENT);
+    if is_sent { trace_of_many(headers) } else { None }
+}
+
+#[inline(never)]
+fn trace_of_many(headers: &http::HeaderMap) -> Option<Box<str>> {
     let trace = headers.get(TRACEPARENT)?.to_str().ok()?;
     (trace.len() <= TRACE_BYTES_MAX).then(|| trace.into())
 }

@@ -57,16 +57,22 @@ struct Paused {
 impl Main {
     /// Opens an account: an unused one, made as new, or a new one. Nobody else has it yet, and so there is no other `Main` of it.
     pub(crate) fn open(route: &'static Route, unused: Option<Arc<Account>>, then: impl FnOnce(&mut Account)) -> Main {
-        if let Some(mut account) = unused
-            && let Some(unused) = Arc::get_mut(&mut account)
-        {
-            unused.renew(route);
-            then(unused);
-            return Main(account);
+        let mut account = unused.unwrap_or_else(Main::of_a_new_one);
+        loop {
+            if let Some(unused) = Arc::get_mut(&mut account) {
+                unused.renew(route);
+                then(unused);
+                return Main(account);
+            }
+            account = Main::of_a_new_one();
         }
-        let mut account = Account::new(Some(route));
-        then(&mut account);
-        Main(Arc::new(account))
+    }
+
+    /// Apart, so that the many requests whose account was another one's have no room for it on their stack.
+    #[cold]
+    #[inline(never)]
+    fn of_a_new_one() -> Arc<Account> {
+        Arc::new(Account::new(None))
     }
 
     pub(crate) fn account(&self) -> &Arc<Account> {

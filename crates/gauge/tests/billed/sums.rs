@@ -92,6 +92,36 @@ async fn many_short_threads_are_summed() {
 }
 
 #[tokio::test]
+async fn who_reads_while_threads_note_finds_each_request_once() {
+    const THREADS: u64 = 3;
+    const REQUESTS: u64 = 5000;
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /noted".into()));
+    let serve_all = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(serve(&layer, REQUESTS as usize, |number| {
+            // the second is not there always, so that the names stand at other places
+            drop(thalweg_gauge::stage("first"));
+            if number % 2 == 0 {
+                thalweg_gauge::count("evens", 1);
+            }
+            thalweg_gauge::count("all", 2);
+            thalweg_gauge::rows(3);
+        }));
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(serve_all)).collect();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            assert!(!thalweg_gauge::prometheus().is_empty());
+        }
+    });
+    let told = of_route("GET /noted").await;
+    assert_eq!((&told["requests"], &told["in_flight"]), (&(THREADS * REQUESTS).into(), &0.into()), "{told}");
+    assert_eq!((&told["rows"], &told["bytes_out"]), (&3.0.into(), &7.0.into()), "{told}");
+    assert_eq!(told["counts"], serde_json::json!({ "evens": 0.5, "all": 2.0 }), "{told}");
+    assert!(told["stages_ms"]["first"].is_number(), "{told}");
+}
+
+#[tokio::test]
 async fn each_of_many_threads_counts_for_itself() {
     const THREADS: usize = 1000;
     const BYTES: usize = 100_000;
