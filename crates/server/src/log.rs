@@ -10,7 +10,7 @@ mod queue;
 mod sql;
 mod time;
 
-pub(crate) use access::access;
+pub(crate) use access::{access, sends_body};
 pub(crate) use errors::failure;
 pub(crate) use failures::Failures;
 pub(crate) use sql::{note_queries, noting_queries};

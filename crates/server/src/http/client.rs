@@ -17,7 +17,7 @@ use hyper::body::Incoming as HttpBody;
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
@@ -146,9 +146,8 @@ fn tell(
     state.vitals.answered(answer.response.status());
     answer.bill.charge();
     log::access(peer, (parts, asked), &answer, &queries);
-    // to a HEAD no body is sent
-    if parts.method != Method::HEAD
-        && let Some(bytes) = answer.response.body().piece_bytes()
+    if let Some(bytes) = answer.response.body().piece_bytes()
+        && log::sends_body(&parts.method, answer.response.status())
     {
         thalweg_gauge::answer_is_whole(bytes);
     }

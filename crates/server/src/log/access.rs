@@ -171,9 +171,12 @@ impl<'a> Line<'a> {
 fn content_length(parts: &Parts, answer: &Answer<'_>) -> Option<u64> {
     let response = &answer.response;
     let said = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let has_none =
-        parts.method == Method::HEAD || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    said.or_else(|| response.body().size_bytes().filter(|_| !has_none))
+    said.or_else(|| response.body().size_bytes().filter(|_| sends_body(&parts.method, response.status())))
+}
+
+/// Whether an answer's body is sent, if it has one.
+pub(crate) fn sends_body(method: &Method, status: StatusCode) -> bool {
+    *method != Method::HEAD && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 fn version(version: Version) -> &'static str {
