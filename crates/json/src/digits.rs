@@ -38,6 +38,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn sixteen_digits_are_those_of_the_number(number in 0..10_u64.pow(16), zeros in 0..16_u32) {
             for number in [number, number / 10_u64.pow(zeros) * 10_u64.pow(zeros)] {

@@ -29,6 +29,7 @@ pub enum Category {
 
 /// What is wrong.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "serde"), allow(dead_code, reason = "some of it only serde finds"))]
 pub(crate) enum Code {
     Message(Box<str>),
     Io(io::Error),
@@ -138,6 +139,7 @@ impl Error {
         Self { inner: Box::new(Inner { code, line, column }) }
     }
 
+    #[cfg(feature = "serde")]
     #[cold]
     pub(crate) fn io(error: io::Error) -> Self {
         Self::new(Code::Io(error), 0, 0)

@@ -156,6 +156,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn every_double_reads_back(bits: u64) {
             let value = f64::from_bits(bits);

@@ -774,6 +774,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn cut_anywhere_it_is_the_same(value in json(), piece in 1_usize..40) {
             let text = value.to_string();

@@ -61,6 +61,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn any_text_reads_back(text: String) {
             proptest::prop_assert_eq!(serde_json::from_str::<String>(&written(&text)).unwrap(), text);

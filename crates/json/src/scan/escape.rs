@@ -227,6 +227,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn any_text_is_escaped_as_serde_json_does_it(text in "([ -~]|[\\x00-\\x1f\"\\\\]|é|🚀){0,120}", place in 0..120_usize) {
             let expected = serde_json::to_string(&text).unwrap();

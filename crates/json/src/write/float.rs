@@ -131,7 +131,7 @@ unsafe fn put_exponent(exponent: i32, count: usize, at: *mut u8) -> *mut u8 {
         let at = at.add(if count == 1 { 1 } else { count + 1 });
         at.write(b'e');
         at.add(1).write(if exponent < 0 { b'-' } else { b'+' });
-        super::integer::Digits::put(exponent.unsigned_abs(), at.add(2))
+        super::integer::unsigned(exponent.unsigned_abs().into(), at.add(2))
     }
 }
 

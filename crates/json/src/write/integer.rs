@@ -42,11 +42,13 @@ fn digits(value: u64) -> usize {
     about + usize::from(value >= POWERS[about])
 }
 
+/// Writes the digits, and returns the place behind them.
+///
 /// # Safety
 ///
-/// `at` must be valid for writes of twenty bytes.
+/// `at` must be valid for writes of as many bytes as the value has digits: at most twenty.
 #[inline(always)]
-unsafe fn unsigned(mut value: u64, at: *mut u8) -> *mut u8 {
+pub(super) unsafe fn unsigned(mut value: u64, at: *mut u8) -> *mut u8 {
     // SAFETY: a number of 64 bits has at most twenty digits. Each step writes two of those that `digits` has counted, from the last on.
     unsafe {
         if value < 10 {

@@ -70,6 +70,8 @@ fn long_literals_are_whole() {
 }
 
 proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
     #[test]
     fn any_strings_are_what_serde_json_writes(values: Vec<String>) {
         proptest::prop_assert_eq!(text(&values), serde_json::to_string(&values).unwrap());
