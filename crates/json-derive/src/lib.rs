@@ -15,7 +15,15 @@
 //! ```
 #![doc = include_str!("../README.md")]
 
+/// Tokens of derived code. Its locals are its own, whatever the functions are called that attributes name.
+macro_rules! code {
+    ($($tokens:tt)*) => {
+        ::quote::quote_spanned!(::proc_macro2::Span::mixed_site()=> $($tokens)*)
+    };
+}
+
 mod attributes;
+mod bounds;
 mod case;
 mod names;
 mod read;

@@ -1,17 +1,16 @@
 //! Which of several names a text is, by a perfect hash that is found when the program is compiled.
 
 use proc_macro2::TokenStream;
-use quote::quote;
 
 /// An expression for the number that belongs to a name, or `usize::MAX`. `text` is an expression for a `&str`.
 pub(crate) fn number_of(json: &TokenStream, names: &[(&str, usize)], text: &TokenStream) -> TokenStream {
     match Table::of(names) {
         Some(Table { seed, shift, slots }) => {
             let slots = slots.into_iter().map(|slot| match slot.map(|slot| names[slot]) {
-                Some((name, number)) => quote!((#name, #number)),
-                None => quote!(("", usize::MAX)),
+                Some((name, number)) => code!((#name, #number)),
+                None => code!(("", usize::MAX)),
             });
-            quote! {{
+            code! {{
                 static SLOTS: &[(&str, usize)] = &[#(#slots),*];
                 let text: &str = #text;
                 let (name, number) = SLOTS[#json::derived::slot(text.as_bytes(), #seed, #shift)];
@@ -19,8 +18,8 @@ pub(crate) fn number_of(json: &TokenStream, names: &[(&str, usize)], text: &Toke
             }}
         }
         None => {
-            let arms = names.iter().map(|(name, number)| quote!(#name => #number,));
-            quote!(match #text { #(#arms)* _ => usize::MAX })
+            let arms = names.iter().map(|(name, number)| code!(#name => #number,));
+            code!(match #text { #(#arms)* _ => usize::MAX })
         }
     }
 }

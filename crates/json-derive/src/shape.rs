@@ -3,7 +3,7 @@
 use crate::attributes::{Both, Default_, OfField, OfType, OfVariant};
 use crate::case::Case;
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::{Data, DeriveInput, Error, Fields, Generics, Ident, Member, Result};
 
 /// A type for which code is made.
@@ -65,7 +65,13 @@ pub(crate) struct Field<'a> {
 impl<'a> Type<'a> {
     pub(crate) fn of(input: &'a DeriveInput) -> Result<Type<'a>> {
         let says = OfType::of(&input.attrs)?;
-        let json = says.krate.as_ref().map_or_else(|| quote!(::thalweg_json), ToTokens::to_token_stream);
+        if let Some(taken) = input.generics.lifetimes().find(|lifetime| lifetime.lifetime.ident == "de") {
+            return Err(Error::new(
+                taken.lifetime.span(),
+                "`'de` is the lifetime of the text that is read: call this one otherwise",
+            ));
+        }
+        let json = says.krate.as_ref().map_or_else(|| code!(::thalweg_json), ToTokens::to_token_stream);
         let kind = match &input.data {
             Data::Struct(data) => {
                 if says.tag.is_some() || says.content.is_some() || says.untagged {
@@ -203,8 +209,8 @@ impl<'a> Field<'a> {
 
 pub(crate) fn default_of(default: &Default_) -> TokenStream {
     match default {
-        Default_::Trait => quote!(::core::default::Default::default()),
-        Default_::Path(path) => quote!(#path()),
+        Default_::Trait => code!(::core::default::Default::default()),
+        Default_::Path(path) => code!(#path()),
     }
 }
 

@@ -28,6 +28,7 @@ fn what_is_not_supported_is_an_error() {
         ("struct S(#[json(flatten)] u8);", "`flatten` and `skip_serializing_if` are for fields with names"),
         ("enum E { #[json(other)] A }", "`other` is for enums with a tag"),
         ("struct S { #[json(rename = 1)] a: u8 }", "a string is expected here"),
+        ("struct S<'de> { a: &'de str }", "`'de` is the lifetime of the text that is read"),
     ] {
         assert!(error_of(input).contains(error), "{input}: {}", error_of(input));
     }

@@ -1,9 +1,10 @@
 //! `ToJson` and `ToMembers`.
 
+use crate::bounds;
 use crate::shape::{Body, Field, Kind, Tagged, Type, Variant};
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
-use syn::{Error, Result, parse_quote};
+use quote::ToTokens;
+use syn::{Error, Result};
 
 pub(crate) fn to_json(this: &Type<'_>) -> Result<TokenStream> {
     let json = &this.json;
@@ -11,7 +12,7 @@ pub(crate) fn to_json(this: &Type<'_>) -> Result<TokenStream> {
         Kind::Struct(body) => {
             let access = |field: &Field<'_>| {
                 let member = &field.member;
-                quote!(&self.#member)
+                code!(&self.#member)
             };
             let mut text = Text::new(json);
             match body.fields().find(|field| !field.says.skip_write) {
@@ -23,16 +24,16 @@ pub(crate) fn to_json(this: &Type<'_>) -> Result<TokenStream> {
         Kind::Enum(variants, tagged) => {
             let arms = variants.iter().map(|variant| arm(this, variant, tagged));
             // an enum without variants is matched as what it is, not as a reference
-            let matched = if variants.is_empty() { quote!(*self) } else { quote!(self) };
-            quote!(match #matched { #(#arms)* })
+            let matched = if variants.is_empty() { code!(*self) } else { code!(self) };
+            code!(match #matched { #(#arms)* })
         }
     };
-    let header = header(this, &quote!(#json::ToJson), &quote!(#json::ToJson));
-    Ok(quote! {
+    let header = header(this, &code!(#json::ToJson));
+    Ok(code! {
         #[automatically_derived]
         #header {
             #[inline]
-            fn to_json<'o>(&self, out: #json::Writer<'o>) -> #json::Writer<'o> {
+            fn to_json<'json_out>(&self, out: #json::Writer<'json_out>) -> #json::Writer<'json_out> {
                 #written
             }
         }
@@ -47,15 +48,19 @@ pub(crate) fn to_members(this: &Type<'_>) -> Result<TokenStream> {
     let mut text = Text { state: State::Unknown, is_declared: true, ..Text::new(json) };
     text.fields(fields, &|field| {
         let member = &field.member;
-        quote!(&self.#member)
+        code!(&self.#member)
     });
     let written = text.end_members();
-    let header = header(this, &quote!(#json::ToMembers), &quote!(#json::ToJson));
-    Ok(quote! {
+    let header = header(this, &code!(#json::ToMembers));
+    Ok(code! {
         #[automatically_derived]
         #header {
             #[inline]
-            fn to_members<'o>(&self, out: #json::Writer<'o>, is_first: &mut bool) -> #json::Writer<'o> {
+            fn to_members<'json_out>(
+                &self,
+                out: #json::Writer<'json_out>,
+                is_first: &mut bool,
+            ) -> #json::Writer<'json_out> {
                 #written
             }
         }
@@ -63,35 +68,36 @@ pub(crate) fn to_members(this: &Type<'_>) -> Result<TokenStream> {
 }
 
 /// `impl<…> Trait for Type<…> where …`.
-fn header(this: &Type<'_>, of: &TokenStream, bound: &TokenStream) -> TokenStream {
+fn header(this: &Type<'_>, of: &TokenStream) -> TokenStream {
     let mut generics = this.generics.clone();
     match &this.says.bound.write {
         Some(predicates) => generics.make_where_clause().predicates.extend(predicates.iter().cloned()),
         None => {
             for parameter in generics.type_params_mut() {
-                parameter.bounds.push(parse_quote!(#bound));
+                let bounds = bounds::for_writing(this, &parameter.ident);
+                parameter.bounds.extend(bounds);
             }
         }
     }
     let (parameters, arguments, clause) = generics.split_for_impl();
     let (arguments, name) = (arguments.to_token_stream(), this.name);
-    quote!(impl #parameters #of for #name #arguments #clause)
+    code!(impl #parameters #of for #name #arguments #clause)
 }
 
 /// A variant of an enum.
 fn arm(this: &Type<'_>, variant: &Variant<'_>, tagged: &Tagged) -> TokenStream {
     let (name, json) = (variant.name, &this.json);
     let pattern = match &variant.body {
-        Body::Unit => quote!(Self::#name),
+        Body::Unit => code!(Self::#name),
         Body::Newtype(_) | Body::Tuple(_) | Body::Named(_) => {
             let members = variant.body.fields().map(|field| (&field.member, &field.local));
-            let bound = members.map(|(member, local)| quote!(#member: #local));
-            quote!(Self::#name { #(#bound),* })
+            let bound = members.map(|(member, local)| code!(#member: #local));
+            code!(Self::#name { #(#bound),* })
         }
     };
     if variant.says.skip_write {
         let message = format!("the enum variant {}::{name} cannot be serialized", this.name);
-        return quote!(#[allow(unused_variables)] #pattern => ::core::panic!(#message),);
+        return code!(#[allow(unused_variables)] #pattern => ::core::panic!(#message),);
     }
     let access = |field: &Field<'_>| field.local.to_token_stream();
     let mut text = Text::new(json);
@@ -124,7 +130,7 @@ fn arm(this: &Type<'_>, variant: &Variant<'_>, tagged: &Tagged) -> TokenStream {
         }
     }
     let written = text.end();
-    quote!(#[allow(unused_variables)] #pattern => { #written })
+    code!(#[allow(unused_variables)] #pattern => { #written })
 }
 
 /// Code that writes a text: constants that follow each other are one.
@@ -159,7 +165,7 @@ impl<'a> Text<'a> {
     fn flush(&mut self) {
         if !self.constant.is_empty() {
             let constant = std::mem::take(&mut self.constant);
-            self.code.extend(quote!(let out = out.literal(#constant);));
+            self.code.extend(code!(let out = out.literal(#constant);));
         }
     }
 
@@ -167,10 +173,10 @@ impl<'a> Text<'a> {
         self.flush();
         let json = self.json;
         let written = match &field.says.with.write {
-            Some(with) => quote!(#with(#access, out)),
-            None => quote!(#json::ToJson::to_json(#access, out)),
+            Some(with) => code!(#with(#access, out)),
+            None => code!(#json::ToJson::to_json(#access, out)),
         };
-        self.code.extend(quote!(let out = #written;));
+        self.code.extend(code!(let out = #written;));
     }
 
     fn body(&mut self, body: &Body<'_>, access: &dyn Fn(&Field<'_>) -> TokenStream) {
@@ -217,9 +223,9 @@ impl<'a> Text<'a> {
         let mut inner = Text { state: before, is_declared: true, ..Text::new(self.json) };
         inner.key(field);
         inner.value(field, access);
-        inner.code.extend(if before == State::Later { TokenStream::new() } else { quote!(*is_first = false;) });
+        inner.code.extend(if before == State::Later { TokenStream::new() } else { code!(*is_first = false;) });
         let written = inner.end();
-        self.code.extend(quote!(let out = if #skip(#access) { out } else { #written };));
+        self.code.extend(code!(let out = if #skip(#access) { out } else { #written };));
         if before != State::Later {
             self.state = State::Unknown;
         }
@@ -229,11 +235,11 @@ impl<'a> Text<'a> {
     fn members(&mut self, access: &TokenStream) {
         self.flush();
         if self.state == State::Later && self.is_declared {
-            self.code.extend(quote!(*is_first = false;));
+            self.code.extend(code!(*is_first = false;));
         }
         self.declare();
         let json = self.json;
-        self.code.extend(quote!(let out = #json::ToMembers::to_members(#access, out, is_first);));
+        self.code.extend(code!(let out = #json::ToMembers::to_members(#access, out, is_first);));
         if self.state != State::Later {
             self.state = State::Unknown;
         }
@@ -243,7 +249,7 @@ impl<'a> Text<'a> {
     fn declare(&mut self) {
         if !std::mem::replace(&mut self.is_declared, true) {
             let is_first = self.state == State::First;
-            self.code.extend(quote!(#[allow(unused_variables)] let is_first = &mut #is_first;));
+            self.code.extend(code!(#[allow(unused_variables)] let is_first = &mut #is_first;));
         }
     }
 
@@ -255,7 +261,7 @@ impl<'a> Text<'a> {
             State::Unknown => {
                 self.flush();
                 let later = format!(",{first}");
-                self.code.extend(quote!(let out = out.literal(if *is_first { #first } else { #later });));
+                self.code.extend(code!(let out = out.literal(if *is_first { #first } else { #later });));
             }
         }
     }
@@ -263,15 +269,15 @@ impl<'a> Text<'a> {
     fn end(mut self) -> TokenStream {
         self.flush();
         let code = self.code;
-        quote!({ #code out })
+        code!({ #code out })
     }
 
     /// Where the caller asks whether anything was written.
     fn end_members(mut self) -> TokenStream {
         self.flush();
-        let told = if self.state == State::Later { quote!(*is_first = false;) } else { TokenStream::new() };
+        let told = if self.state == State::Later { code!(*is_first = false;) } else { TokenStream::new() };
         let code = self.code;
-        quote!(#code #told out)
+        code!(#code #told out)
     }
 }
 

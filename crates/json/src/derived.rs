@@ -24,6 +24,12 @@ pub trait FromMembers<'de>: Sized {
     /// Reads a member's value, if the key is one of its own; whether it was.
     fn member(members: &mut Self::Members, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool>;
 
+    /// A member whose key nobody knows.
+    #[doc(hidden)]
+    fn unknown(_key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<()> {
+        parser.skip()
+    }
+
     /// What it is.
     fn finish(members: Self::Members, parser: &Parser<'de>) -> Result<Self>;
 }
@@ -101,7 +107,16 @@ impl<'de> Parser<'de> {
     /// Reads a key, up to which has been read.
     #[inline(always)]
     pub fn key_here(&mut self) -> Result<Text<'de, '_>> {
+        // whoever calls this by hand may stand within a character
+        if !self.starts_with(b"\"") {
+            return Err(self.no_key());
+        }
         self.string_behind_quote()
+    }
+
+    #[cold]
+    fn no_key(&self) -> Error {
+        self.wrong_next(crate::error::Code::KeyString)
     }
 
     #[cold]
@@ -174,11 +189,16 @@ impl<'de> Parser<'de> {
         &mut self,
         tag: &'static str,
         content: &'static str,
+        is_denied: bool,
     ) -> Result<(Cow<'de, str>, Option<crate::read::Mark>)> {
         self.object_start()?;
         let (mut is_first, mut name, mut place) = (true, None, None);
         while let Some(found) = self.key(&mut is_first)? {
             let (is_tag, is_content) = (found.as_str() == tag, found.as_str() == content);
+            if is_denied && !is_tag && !is_content {
+                let message = format!("unknown field `{}`, expected `{tag}` or `{content}`", found.as_str());
+                return Err(self.message(message));
+            }
             self.colon()?;
             if (is_tag && name.is_some()) || (is_content && place.is_some()) {
                 return Err(self.duplicate_field(if is_tag { tag } else { content }));
@@ -259,27 +279,39 @@ impl<'de, T: FromMembers<'de>> FromMembers<'de> for Box<T> {
         T::member(members, key, parser)
     }
 
+    fn unknown(key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<()> {
+        T::unknown(key, parser)
+    }
+
     fn finish(members: T::Members, parser: &Parser<'de>) -> Result<Self> {
         T::finish(members, parser).map(Box::new)
     }
 }
 
-/// Nothing where none of its members is there.
+/// Nothing where it cannot be made of the members that are there, as in serde.
 impl<'de, T: FromMembers<'de>> FromMembers<'de> for Option<T> {
+    /// Whether all of them could be read, too.
     type Members = (T::Members, bool);
 
     fn start() -> Self::Members {
-        (T::start(), false)
+        (T::start(), true)
     }
 
     fn member(members: &mut Self::Members, key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<bool> {
-        let is_its_own = T::member(&mut members.0, key, parser)?;
-        members.1 |= is_its_own;
-        Ok(is_its_own)
+        if let Some(is_its_own) = parser.attempt(|parser| T::member(&mut members.0, key, parser))? {
+            return Ok(is_its_own);
+        }
+        members.1 = false;
+        parser.skip()?;
+        Ok(true)
+    }
+
+    fn unknown(key: Text<'de, '_>, parser: &mut Parser<'de>) -> Result<()> {
+        T::unknown(key, parser)
     }
 
     fn finish(members: Self::Members, parser: &Parser<'de>) -> Result<Self> {
-        if members.1 { T::finish(members.0, parser).map(Some) } else { Ok(None) }
+        Ok(if members.1 { parser.quietly(|parser| T::finish(members.0, parser)).ok() } else { None })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{Code, Error, Result};
 use crate::number::{self, Number};
 use crate::scan;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 /// Reads a text that is there whole.
@@ -20,8 +21,8 @@ pub struct Parser<'de> {
     pub(super) scratch: Vec<u8>,
     /// How many bytes have been read again, and how many attempts there are of which only is asked whether they succeed: what is wrong is
     /// then not looked for in the text.
-    again: usize,
-    attempts: u32,
+    pub(super) again: usize,
+    attempts: Cell<u32>,
 }
 
 /// A place to which a parser can go back.
@@ -84,7 +85,7 @@ impl<'de> Parser<'de> {
 
     #[inline]
     fn with(text: &'de [u8], is_utf8: bool) -> Self {
-        Self { text, at: 0, is_utf8, levels: LEVELS_MAX, scratch: Vec::new(), again: 0, attempts: 0 }
+        Self { text, at: 0, is_utf8, levels: LEVELS_MAX, scratch: Vec::new(), again: 0, attempts: Cell::new(0) }
     }
 
     /// The place that has been read up to.
@@ -115,13 +116,21 @@ impl<'de> Parser<'de> {
     #[doc(hidden)]
     pub fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         let mark = self.mark();
-        self.attempts += 1;
+        self.attempts.update(|attempts| attempts + 1);
         let value = read(self);
-        self.attempts -= 1;
+        self.attempts.update(|attempts| attempts - 1);
         match value {
             Ok(value) => Ok(Some(value)),
             Err(_) => self.retry(mark).map(|()| None),
         }
+    }
+
+    /// What a function finds, of which only is asked whether it succeeds.
+    pub(crate) fn quietly<T>(&self, find: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        self.attempts.update(|attempts| attempts + 1);
+        let found = find(self);
+        self.attempts.update(|attempts| attempts - 1);
+        found
     }
 
     /// How many bytes have been read.
@@ -204,9 +213,20 @@ impl<'de> Parser<'de> {
     /// Reads a number that `serde` would call unsigned, signed or a float.
     #[inline]
     pub(crate) fn number(&mut self) -> Result<Number> {
-        let (number, end) = number::number(self.text, self.at).map_err(|(code, at)| self.wrong_at(code, at))?;
+        let (number, end) = number::number(self.text, self.at).map_err(|wrong| self.no_number(wrong))?;
         self.at = end;
         Ok(number)
+    }
+
+    /// A number that cannot be read. Where it is read again, it counts up to its end, since it may have been looked at up to there.
+    #[cold]
+    fn no_number(&mut self, (code, at): number::Wrong) -> Error {
+        let error = self.wrong_at(code, at);
+        if self.attempts.get() > 0 {
+            let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+            self.at += self.text[self.at..].iter().take_while(is_part).count();
+        }
+        error
     }
 
     /// Reads an integer that fits into 64 bits without a sign.
@@ -248,7 +268,7 @@ impl<'de> Parser<'de> {
         }
         let start = self.at;
         let first = start + usize::from(self.text[start] == b'-');
-        let (_, end) = number::integer(self.text, first).map_err(|(code, at)| self.wrong_at(code, at))?;
+        let (_, end) = number::integer(self.text, first).map_err(|wrong| self.no_number(wrong))?;
         if matches!(self.text.get(end), Some(b'.' | b'e' | b'E')) {
             return Err(self.other(expected));
         }
@@ -263,7 +283,7 @@ impl<'de> Parser<'de> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
             return Err(self.other("a number"));
         }
-        let (value, end) = number::decimal(self.text, self.at).map_err(|(code, at)| self.wrong_at(code, at))?;
+        let (value, end) = number::decimal(self.text, self.at).map_err(|wrong| self.no_number(wrong))?;
         self.at = end;
         Ok(value)
     }
@@ -272,14 +292,19 @@ impl<'de> Parser<'de> {
     pub fn float32(&mut self) -> Result<f32> {
         let start = self.peek().map_or(self.at, |_| self.at);
         let value = self.float()?;
-        let single = value as f32;
+        self.single(value, start)
+    }
+
+    /// The single that is nearest to the number that began at `start`, of which this is the nearest double.
+    pub(crate) fn single(&self, value: f64, start: usize) -> Result<f32> {
+        let mut single = value as f32;
         // a double that lies halfway between two singles may have been rounded to be there
         let is_halfway = value.to_bits() & 0x1fff_ffff == 0x1000_0000;
         if is_halfway || single.is_subnormal() {
             let text = std::str::from_utf8(&self.text[start..self.at]);
-            return Ok(text.ok().and_then(|text| text.parse().ok()).unwrap_or(single));
+            single = text.ok().and_then(|text| text.parse().ok()).unwrap_or(single);
         }
-        Ok(single)
+        if single.is_infinite() { Err(self.wrong(Code::NumberRange)) } else { Ok(single) }
     }
 
     /// Reads a string.
@@ -646,7 +671,7 @@ impl<'de> Parser<'de> {
     /// An error that has no place yet was found here.
     #[cold]
     pub(crate) fn found_here(&self, error: Error) -> Error {
-        if self.attempts > 0 { error } else { error.or_in_text(self.text, self.at) }
+        if self.attempts.get() > 0 { error } else { error.or_in_text(self.text, self.at) }
     }
 
     /// What is wrong behind what has been read.
@@ -663,7 +688,7 @@ impl<'de> Parser<'de> {
 
     #[cold]
     pub(super) fn wrong_at(&self, code: Code, at: usize) -> Error {
-        if self.attempts > 0 { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
+        if self.attempts.get() > 0 { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
     }
 
     /// The error of a value that is none of those that were expected: what it is, or that it is none.

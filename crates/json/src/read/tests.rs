@@ -187,7 +187,44 @@ fn depth_is_bounded_where_values_are_kept() {
     }
 }
 
+/// What is tried again and again has a bound, which counts what was looked at.
+#[test]
+fn a_number_that_cannot_be_read_counts_up_to_its_end() {
+    let digits = "9".repeat(1000);
+    for text in
+        [digits.clone(), format!("-{digits}"), format!("1e{digits}"), format!("1.5e+{digits}"), format!("{digits}x")]
+    {
+        let numbers: [fn(&mut Parser<'_>) -> bool; 4] = [
+            |parser| parser.attempt(|parser| parser.float()).unwrap().is_none(),
+            |parser| parser.attempt(|parser| parser.unsigned("u8")).unwrap().is_none(),
+            |parser| parser.attempt(|parser| parser.array_start()).unwrap().is_none(),
+            |parser| parser.attempt(|parser| parser.boolean()).unwrap().is_none(),
+        ];
+        for is_refused in numbers {
+            let mut parser = Parser::new(text.as_bytes());
+            assert!(is_refused(&mut parser), "{text}");
+            assert!(parser.again >= digits.len(), "{text}: {}", parser.again);
+            assert_eq!(parser.position(), 0);
+        }
+    }
+}
+
+/// A place between characters cannot be left by what derived code calls.
+#[test]
+fn a_key_begins_with_a_quote() {
+    for text in ["é\"", "\u{80}\":1}", ":\"", "", "1"] {
+        let mut parser = Parser::new(text.as_bytes());
+        assert_eq!(
+            parser.key_here().unwrap_err().to_string(),
+            "key must be a string at line 1 column 1"
+                .replace("column 1", if text.is_empty() { "column 0" } else { "column 1" })
+        );
+    }
+}
+
 proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
     #[test]
     fn any_bytes_are_taken_or_refused_as_serde_json_does(text in "[\\[\\]{},:\"\\\\ \nabtruefalsn0-9.eE+-]{0,24}") {
         let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| ()).map_err(|error| error.to_string());
