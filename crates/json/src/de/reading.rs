@@ -241,7 +241,22 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for Reading<'_, 't, L> {
 
     numbers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
-        deserialize_f32 deserialize_f64
+        deserialize_f64
+    }
+
+    /// The nearest single is not always nearest to the nearest double, and may be none where that is one.
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.parser.peek() {
+            Some(b'0'..=b'9' | b'-') => {}
+            _ => return Err(self.unexpected(&visitor)),
+        }
+        let start = self.parser.position();
+        let value = match self.parser.number()? {
+            Number::Unsigned(value) => visitor.visit_u64(value),
+            Number::Signed(value) => visitor.visit_i64(value),
+            Number::Float(value) => visitor.visit_f64(self.parser.single(value, start)?.into()),
+        };
+        value.map_err(|error| self.parser.found_here(error))
     }
 
     strings! { deserialize_char deserialize_str deserialize_string deserialize_identifier }

@@ -1,6 +1,7 @@
 //! All types of serde's, beside `serde_json`: the same value or the same refusal, and the same text.
 
 mod documents;
+mod edges;
 mod types;
 
 use documents::document;
@@ -35,7 +36,15 @@ fn check<T: DeserializeOwned + Serialize + PartialEq + Debug>(document: &str) {
     assert_eq!(formatted.into_inner(), written);
     // through a value in memory
     let any = thalweg_json::to_value(&value).unwrap();
-    let theirs = serde_json::to_value(&value).unwrap();
+    let theirs = match serde_json::to_value(&value) {
+        Ok(theirs) => theirs,
+        // an integer of more than 64 bits is none of their numbers, as they are compiled here, and one of ours
+        Err(error) => {
+            assert_eq!(error.to_string(), "number out of range");
+            assert_eq!(thalweg_json::from_value::<T>(any).unwrap(), value);
+            return;
+        }
+    };
     assert_eq!(serde_json::from_str::<serde_json::Value>(&any.to_string()).unwrap(), theirs);
     let again = T::deserialize(&any).map_err(|error| error.to_string());
     assert_eq!(again, serde_json::from_value(theirs).map_err(|error| error.to_string()), "{any}");
