@@ -300,7 +300,9 @@ impl<'de> Parser<'de> {
         let mut single = value as f32;
         // a double that lies halfway between two singles may have been rounded to be there
         let is_halfway = value.to_bits() & 0x1fff_ffff == 0x1000_0000;
-        if is_halfway || single.is_subnormal() {
+        // and of the smallest ones, nothing among them, the middles are elsewhere
+        let is_small = single.abs() <= f32::MIN_POSITIVE && value != 0.0;
+        if is_halfway || is_small {
             let text = std::str::from_utf8(&self.text[start..self.at]);
             single = text.ok().and_then(|text| text.parse().ok()).unwrap_or(single);
         }

@@ -246,13 +246,21 @@ fn large_integers_in_maps() {
     super::check::<BTreeMap<u128, i128>>(r#"{"1":-9223372036854775809,"18446744073709551616":0}"#);
 }
 
-/// A little more than half of the smallest single, which theirs takes for less.
+/// A little more or less than the middle between two of the smallest singles: the nearest double is that middle.
 #[test]
 fn the_smallest_single() {
-    for (text, bits) in
-        [("7.0064923216240854e-46", 1), ("7.0064923216240853e-46", 0), ("1e-45", 1), ("-1e-46", 1 << 31)]
-    {
+    for (text, bits) in [
+        ("7.0064923216240854e-46", 1),
+        ("7.0064923216240853e-46", 0),
+        ("-7.0064923216240854e-46", 1 | 1 << 31),
+        ("1.17549428075736429172788299e-38", 0x7f_ffff),
+        ("1e-45", 1),
+        ("-1e-46", 1 << 31),
+        ("0.0", 0),
+    ] {
         assert_eq!(thalweg_json::from_str::<f32>(text).unwrap().to_bits(), bits, "{text}");
+        assert_eq!(thalweg_json::read::<f32>(text.as_bytes()).unwrap().to_bits(), bits, "{text}");
+        assert_eq!(serde_json::from_str::<f32>(text).unwrap().to_bits(), bits, "{text}");
         assert_eq!(text.parse::<f32>().unwrap().to_bits(), bits, "{text}");
     }
 }
