@@ -88,7 +88,7 @@ fn documents(built: &Path) -> Outcome<PathBuf> {
 
 /// Fifty structs, each written and read once.
 const STRUCTS: u32 = 50;
-const TIMES: usize = 5;
+const TIMES: usize = 3;
 
 /// How a program derives, writes and reads.
 struct Kind {
