@@ -39,8 +39,14 @@ impl Ended {
     /// What is on an account.
     #[inline]
     pub(crate) fn of(account: &Account) -> Ended {
+        Self::by(account, account.ended.load(Relaxed))
+    }
+
+    /// What is on an account, as if the request had ended then.
+    #[inline]
+    pub(crate) fn by(account: &Account, at: u64) -> Ended {
         let load = |number: &AtomicU64| number.load(Relaxed);
-        let (at, counts) = (load(&account.ended), account.counts());
+        let counts = account.counts();
         Ended {
             at,
             wall: at.saturating_sub(account.started),

@@ -68,26 +68,27 @@ pub struct Bill {
 impl Bill {
     /// At a time of the clock's.
     pub(crate) fn of(account: &Account, at: u64) -> Bill {
-        let load = |number: &AtomicU64| number.load(Relaxed);
-        let counts = account.counts();
+        let Ended { wall, cpu, longest_poll, held, copied_bytes, bytes_in, bytes_out, rows, waits, .. } =
+            Ended::by(account, at);
+        let Held { allocations, allocated_bytes, peak_bytes } = held;
         let by_name = account.by_name();
         Bill {
             at: SystemTime::now() - clock::since(account.started),
             trace: account.trace.clone(),
             status: account.status.load(Relaxed),
-            wall: at.saturating_sub(account.started),
-            cpu: load(&account.cpu),
-            longest_poll: load(&account.longest_poll),
-            waits: std::array::from_fn(|kind| load(&account.waits[kind])),
+            wall,
+            cpu,
+            longest_poll,
+            waits,
             stages: by_name.stages.iter().collect(),
             counts: by_name.counts.iter().collect(),
-            allocations: counts.allocations,
-            allocated_bytes: counts.allocated_bytes,
-            peak_bytes: account.peak_bytes(),
-            copied_bytes: counts.copied_bytes,
-            bytes_in: load(&account.bytes_in),
-            bytes_out: load(&account.bytes_out),
-            rows: load(&account.rows),
+            allocations,
+            allocated_bytes,
+            peak_bytes,
+            copied_bytes,
+            bytes_in,
+            bytes_out,
+            rows,
         }
     }
 

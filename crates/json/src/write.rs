@@ -423,23 +423,29 @@ impl<T: integer::Digits> Integer for T {}
 /// Appends an integer.
 #[inline]
 pub(crate) fn append_integer(value: impl Integer, text: &mut Vec<u8>) {
-    text.reserve(SLACK_BYTES);
-    // SAFETY: no integer has more digits than there is room for, and all that lies before the place that is returned has been written.
-    unsafe {
-        let start = text.as_mut_ptr();
-        let end = value.put(start.add(text.len()));
-        text.set_len(end.offset_from_unsigned(start));
-    }
+    // SAFETY: no integer has more digits than there is room for.
+    unsafe { append_put(text, |at| value.put(at)) }
 }
 
 /// Appends a finite float, as [`Writer::float`] writes it.
 #[inline]
 pub(crate) fn append_float(value: f64, text: &mut Vec<u8>) {
+    // SAFETY: no float takes more than there is room for.
+    unsafe { append_put(text, |at| float::put(value, at)) }
+}
+
+/// Appends what is written in place.
+///
+/// # Safety
+///
+/// At most [`SLACK_BYTES`] may be written, and all that lies before the place that is returned must be.
+#[inline(always)]
+unsafe fn append_put(text: &mut Vec<u8>, put: impl FnOnce(*mut u8) -> *mut u8) {
     text.reserve(SLACK_BYTES);
-    // SAFETY: no float takes more than there is room for, and all that lies before the place that is returned has been written.
+    // SAFETY: as the caller promises.
     unsafe {
         let start = text.as_mut_ptr();
-        let end = float::put(value, start.add(text.len()));
+        let end = put(start.add(text.len()));
         text.set_len(end.offset_from_unsigned(start));
     }
 }
