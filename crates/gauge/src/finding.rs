@@ -81,7 +81,8 @@ fn waited_for(sums: &Sums, lock: &WaitedFor) -> u64 {
 fn guard_across_await(route: &Route, sums: &Sums, across: &Across) -> Finding {
     let (name, lock) = (&route.name, across.lock.name());
     let awaited_at = across.awaited_at.as_ref().and_then(|stack| place::of_await(stack, across.taken_at));
-    let each = across.nanoseconds / across.times.max(1);
+    // who is given up while it holds the lock has kept others out for as long, and did not pass
+    let each = across.nanoseconds / across.went_on.max(1);
     let waited = sums.waited_for.iter().find(|known| std::ptr::eq(known.lock, across.lock));
     let waited = waited.map_or(0, |known| waited_for(sums, known));
     let of_time = share(waited, sums.wall.sum());

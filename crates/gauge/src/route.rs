@@ -1,6 +1,6 @@
 //! What the requests of each route have cost together.
 
-use crate::account::{Account, ByName, Wait, unpoisoned};
+use crate::account::{self, Account, ByName, Wait, unpoisoned};
 use crate::clock;
 use crate::ended::{Ended, Held};
 use crate::histogram::Histogram;
@@ -118,6 +118,9 @@ pub(crate) struct Across {
     /// The place of the await, once it has been seen.
     pub(crate) awaited_at: Option<Box<Stack>>,
     pub(crate) times: u64,
+    /// Of which so many went on: others were given up while they held it.
+    pub(crate) went_on: u64,
+    /// For how long, of all of them.
     pub(crate) nanoseconds: u64,
     /// How many requests stood behind it at most.
     pub(crate) behind: u64,
@@ -333,7 +336,8 @@ impl Route {
     }
 
     /// That a request of this route held a guard while it waited.
-    pub(crate) fn held_across(&self, lock: &'static Known, taken_at: &'static Location<'static>, behind: u64) -> bool {
+    pub(crate) fn held_across(&self, held: &account::Held, behind: u64) -> bool {
+        let &account::Held { lock, taken_at, .. } = held;
         let mut sums = self.sums();
         match sums.across(lock, taken_at) {
             Some(across) => {
@@ -344,22 +348,31 @@ impl Route {
             None => {
                 self.seeks_place.store(true, Relaxed);
                 SEEKS_PLACE.store(true, Relaxed);
-                sums.across.push(Across { lock, taken_at, awaited_at: None, times: 1, nanoseconds: 0, behind });
+                sums.across.push(Across {
+                    lock,
+                    taken_at,
+                    awaited_at: None,
+                    times: 1,
+                    went_on: 0,
+                    nanoseconds: 0,
+                    behind,
+                });
                 true
             }
         }
     }
 
-    /// For how long it did, and where.
+    /// For how long it did, where, and whether it went on then or was given up.
     pub(crate) fn held_across_for(
         &self,
-        lock: &'static Known,
-        taken_at: &'static Location<'static>,
+        held: &account::Held,
         nanoseconds: u64,
         place: Option<Box<Stack>>,
+        went_on: bool,
     ) {
         let mut sums = self.sums();
-        if let Some(across) = sums.across(lock, taken_at) {
+        if let Some(across) = sums.across(held.lock, held.taken_at) {
+            across.went_on += u64::from(went_on);
             across.nanoseconds += nanoseconds;
             across.awaited_at = across.awaited_at.take().or(place);
         }

@@ -111,7 +111,7 @@ impl Main {
         // SAFETY: as above, and there is none any more.
         let state = unsafe { self.0.main() };
         if let Some(paused) = state.paused.take() {
-            state.resumed((&self.0, 0), &paused, at);
+            state.resumed((&self.0, 0), &paused, at, false);
         }
         // what would wake the executor's task keeps that
         state.wakers.end();
@@ -129,7 +129,7 @@ impl State {
         let (account, number) = of;
         let work = Work::on(account, number);
         if let Some(paused) = self.paused.take() {
-            self.resumed(of, &paused, work.started());
+            self.resumed(of, &paused, work.started(), true);
         }
         let around = Around::new(&self.wakers, cx.waker(), account.seeks_place());
         let polled = poll(&mut Context::from_waker(&around.waker()));
@@ -144,7 +144,8 @@ impl State {
         (polled, at)
     }
 
-    fn resumed(&self, (account, number): (&Arc<Account>, u32), paused: &Paused, now: u64) {
+    /// Ends a wait, behind which it goes on or is given up.
+    fn resumed(&self, (account, number): (&Arc<Account>, u32), paused: &Paused, now: u64, went_on: bool) {
         let waited = now.saturating_sub(paused.at);
         let waking = self.wakers.get();
         let runnable = waking.map_or(0, |waking| waking.woken_for(now)).min(waited);
@@ -163,7 +164,7 @@ impl State {
         }
         let held = if paused.holds { account.held_by(number) } else { Vec::new() };
         for held in held {
-            route.held_across_for(held.lock, held.taken_at, waited, place.clone());
+            route.held_across_for(&held, waited, place.clone(), went_on);
         }
     }
 }
@@ -173,7 +174,7 @@ fn report(account: &Account, held: &[Held]) -> bool {
     let Some(route) = account.route() else { return !held.is_empty() };
     for held in held {
         let behind = held.lock.waiting();
-        if route.held_across(held.lock, held.taken_at, behind) {
+        if route.held_across(held, behind) {
             let (lock, taken_at) = (held.lock.name(), place::of_location(held.taken_at));
             tracing::warn!(route = %route.name, lock = %lock, taken_at = %taken_at, behind, "a guard is held across an await");
         }

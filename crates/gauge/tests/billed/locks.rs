@@ -6,6 +6,7 @@ use http_body_util::Full;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 use thalweg_gauge::lock::{blocking, parking_lot};
@@ -128,6 +129,31 @@ async fn a_guard_across_an_await_is_found() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     assert_eq!(found["where"]["awaited_at"], *here(TAKES + 1), "{found}");
     assert!(found["figures"]["held_ms"].as_f64().unwrap() >= 1.0, "{found}");
+}
+
+/// They keep others out until then, and do not pass.
+#[tokio::test]
+async fn requests_given_up_while_they_hold_a_guard_do_not_pass() {
+    let mutex = Arc::new(parking_lot::Mutex::named("given up", 0));
+    let layer = thalweg_gauge::layer().routes(|_, _, _| Some("GET /given-up".into()));
+    tokio::task::LocalSet::new()
+        .run_until(async {
+            for turn in 0..40 {
+                let request = Request::new(Full::<bytes::Bytes>::default());
+                let mut answer = Box::pin(layer.bill(request, |_| handler(mutex.clone())));
+                if turn % 4 == 0 {
+                    ended(answer.await.unwrap()).await;
+                } else {
+                    assert!(answer.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                }
+            }
+        })
+        .await;
+    let findings = ask_gauge("/findings", "").await;
+    let found = findings.as_array().unwrap().iter().find(|finding| finding["route"] == "GET /given-up").unwrap();
+    let figures = &found["figures"];
+    assert_eq!((*mutex.lock(), figures["times"].as_u64()), (10, Some(40)), "{found}");
+    assert!(figures["requests_per_second_max"].as_f64().unwrap() <= 600.0, "{found}");
 }
 
 /// Names are looked up in the program's file, which takes a second or two where they never were.
