@@ -36,7 +36,7 @@ pub trait FromMembers<'de>: Sized {
 
 /// Where a text may stand in a table without two of its names in one slot.
 #[doc(hidden)]
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn slot(text: &[u8], seed: u64, shift: u32) -> usize {
     let len = text.len();
     let (first, last) = match (text.first_chunk(), text.last_chunk(), text) {
@@ -74,13 +74,13 @@ fn one_of(names: &[&str]) -> String {
 #[doc(hidden)]
 impl<'de> Parser<'de> {
     /// Behind the bracket that opens an object: whether a member comes, up to whose key is read; otherwise the bracket that closes it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn first_member(&mut self) -> Result<bool> {
         self.member(&mut true)
     }
 
     /// Behind a member: whether another one comes, up to whose key is read; otherwise the bracket that closes the object.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn next_member(&mut self) -> Result<bool> {
         if self.starts_with(b",\"") {
             self.advance();
@@ -95,7 +95,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads a member's key with its colon, if it is this one that comes, without white space.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn expect(&mut self, key: &'static str) -> bool {
         let is_there = self.starts_with(key.as_bytes());
         if is_there {
@@ -105,7 +105,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads a key, up to which has been read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn key_here(&mut self) -> Result<Text<'de, '_>> {
         // whoever calls this by hand may stand within a character
         if !self.starts_with(b"\"") {

@@ -59,7 +59,8 @@ pub trait FromJsonKey<'de>: Sized {
 }
 
 /// Reads a text that is one value.
-#[inline]
+// not in line, as `write`
+#[inline(never)]
 pub fn read<'de, T: FromJson<'de>>(text: &'de [u8]) -> Result<T> {
     let mut parser = Parser::new(text);
     let value = T::from_json(&mut parser)?;

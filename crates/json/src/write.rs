@@ -41,7 +41,8 @@ pub trait ToJsonKey {
 }
 
 /// Appends a value's text.
-#[inline]
+// in line, a function that calls it for many types would take longer than all of them to compile
+#[inline(never)]
 pub fn write<T: ToJson + ?Sized>(value: &T, text: &mut Vec<u8>) {
     Output::new(text, None).write(value);
 }
@@ -231,7 +232,7 @@ pub struct Writer<'o> {
 
 impl<'o> Writer<'o> {
     /// Writes text of JSON's own: brackets, commas, colons, words, keys that are known to be plain. A constant becomes a few moves.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn literal(self, text: &str) -> Self {
         if text.len() > SLACK_BYTES {
             return self.raw(text);
@@ -257,7 +258,7 @@ impl<'o> Writer<'o> {
     }
 
     /// Writes a string between quotes, escaped where it must be.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn string(self, text: &str) -> Self {
         let text = text.as_bytes();
         let out = self.room(text.len());
@@ -279,7 +280,7 @@ impl<'o> Writer<'o> {
     }
 
     /// Writes an integer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn integer(self, value: impl Integer) -> Self {
         let out = self.room(0);
         // SAFETY: no integer has more digits than the slack has bytes.
@@ -313,7 +314,7 @@ impl<'o> Writer<'o> {
     }
 
     /// Writes `true` or `false`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn boolean(self, value: bool) -> Self {
         let out = self.room(0);
         // SAFETY: the slack is there for eight bytes.
@@ -324,13 +325,13 @@ impl<'o> Writer<'o> {
     }
 
     /// Writes `null`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn null(self) -> Self {
         self.literal("null")
     }
 
     /// Writes a value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn value<T: ToJson + ?Sized>(self, value: &T) -> Self {
         value.to_json(self)
     }

@@ -1,4 +1,6 @@
 //! The place up to which a text has been read, and what can come there.
+//!
+//! What derived code calls is in line, where that pays: in debug builds it would be what takes longest to compile.
 #![allow(unsafe_code)]
 
 use crate::error::{Code, Error, Result};
@@ -140,7 +142,7 @@ impl<'de> Parser<'de> {
     }
 
     /// The first byte of what comes next, behind white space.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn peek(&mut self) -> Option<u8> {
         match self.text.get(self.at) {
             Some(&byte) if byte > b' ' => return Some(byte),
@@ -174,7 +176,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads `null`, if it comes next.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn null(&mut self) -> Result<bool> {
         if self.peek() != Some(b'n') {
             return Ok(false);
@@ -184,7 +186,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads `true` or `false`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn boolean(&mut self) -> Result<bool> {
         match self.peek() {
             Some(b't') => self.word(b"true").map(|()| true),
@@ -230,7 +232,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads an integer that fits into 64 bits without a sign.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn unsigned(&mut self, expected: &'static str) -> Result<u64> {
         if matches!(self.peek(), Some(b'0'..=b'9'))
             && let Ok((Some(value), end)) = number::integer(self.text, self.at)
@@ -243,7 +245,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads an integer that fits into 64 bits with a sign.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn signed(&mut self, expected: &'static str) -> Result<i64> {
         let is_negative = match self.peek() {
             Some(b'0'..=b'9') => false,
@@ -310,7 +312,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads a string.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn string(&mut self) -> Result<Text<'de, '_>> {
         if self.peek() != Some(b'"') {
             return Err(self.other("a string"));
@@ -486,7 +488,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads the bracket that opens an array.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn array_start(&mut self) -> Result<()> {
         if self.peek() != Some(b'[') {
             return Err(self.other("an array"));
@@ -495,7 +497,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Whether another element comes, up to which is read; otherwise the bracket that closes the array.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn element(&mut self, is_first: &mut bool) -> Result<bool> {
         match self.peek() {
             Some(b',') if !*is_first => {
@@ -516,7 +518,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads the bracket that opens an object.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn object_start(&mut self) -> Result<()> {
         if self.peek() != Some(b'{') {
             return Err(self.other("an object"));
@@ -525,7 +527,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads the key of the next member, without its colon; `None` where the object has ended.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn key(&mut self, is_first: &mut bool) -> Result<Option<Text<'de, '_>>> {
         if self.member(is_first)? { self.string_behind_quote().map(Some) } else { Ok(None) }
     }
@@ -563,7 +565,7 @@ impl<'de> Parser<'de> {
     }
 
     /// Reads the colon behind a key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn colon(&mut self) -> Result<()> {
         match self.peek() {
             Some(b':') => {

@@ -313,18 +313,20 @@ impl<'de, T: FromJson<'de> + Eq + Hash, S: BuildHasher + Default> FromJson<'de> 
 
 impl<'de, T: FromJson<'de>, const N: usize> FromJson<'de> for [T; N] {
     fn from_json(parser: &mut Parser<'de>) -> Result<Self> {
-        // at most `N` elements are kept, and an array that has more is none of these
-        let mut values = Vec::with_capacity(N);
+        let mut values = [const { None }; N];
         parser.array_start()?;
-        let mut is_first = true;
+        let (mut is_first, mut length) = (true, 0);
         while parser.element(&mut is_first)? {
-            if values.len() == N {
+            let Some(value) = values.get_mut(length) else {
                 return Err(parser.wrong_next(crate::error::Code::TrailingCharacters));
-            }
-            values.push(T::from_json(parser)?);
+            };
+            *value = Some(T::from_json(parser)?);
+            length += 1;
         }
-        let length = values.len();
-        values.try_into().map_err(|_| too_short(parser, length, &format!("an array of length {N}")))
+        if length < N {
+            return Err(too_short(parser, length, &format!("an array of length {N}")));
+        }
+        Ok(values.map(|value| value.expect("as many have been read")))
     }
 }
 
