@@ -4,6 +4,7 @@ pub(crate) mod powers;
 
 use crate::error::Code;
 use powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// What a number is.
@@ -88,12 +89,15 @@ fn behind_whole(text: &[u8], first: usize, mut end: usize, whole: Option<u64>) -
         end = behind;
     }
     let found = if count <= DIGITS_MAX { nearest(mantissa, exponent) } else { None };
-    // what the fast way cannot tell, or would have to know more digits for, the standard library knows
-    let value = found.or_else(|| standard(&text[first..end])).unwrap_or(f64::INFINITY);
-    if value.is_infinite() {
-        return Err((Code::NumberRange, out_of_range(text, first, end)));
-    }
+    let value = if let Some(value) = found { value } else { finite(text, first, end)? };
     Ok((value, end))
+}
+
+/// What the fast way cannot tell, or would have to know more digits for, the standard library knows.
+#[cold]
+fn finite(text: &[u8], first: usize, end: usize) -> Result<f64, Wrong> {
+    let value = standard(&text[first..end]).filter(|value: &f64| value.is_finite());
+    value.ok_or_else(|| (Code::NumberRange, out_of_range(text, first, end)))
 }
 
 /// Where the number ends that begins at `at`.
@@ -201,40 +205,45 @@ fn standard<T: FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The float nearest to `mantissa` times ten to the power of `exponent`, where that can be told from 128 bits of the product (Lemire 2021, and
-/// Clinger 1990 for what is exact).
-#[inline]
+/// The float nearest to `mantissa` times ten to the power of `exponent`, where that can be told from 128 bits of the product (Lemire 2021).
+#[inline(always)]
 fn nearest(mantissa: u64, exponent: i32) -> Option<f64> {
-    /// What a double holds exactly.
-    static TENS: [f64; 23] = [
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-        1e20, 1e21, 1e22,
-    ];
-    if mantissa <= 1 << f64::MANTISSA_DIGITS && exponent.unsigned_abs() < TENS.len() as u32 {
-        let ten = TENS[exponent.unsigned_abs() as usize];
-        return Some(if exponent < 0 { mantissa as f64 / ten } else { mantissa as f64 * ten });
+    if mantissa != 0 && NEAR.contains(&exponent) {
+        by_product::<true>(mantissa, exponent)
+    } else {
+        far(mantissa, exponent)
     }
-    by_product(mantissa, exponent)
+}
+
+/// With these exponents a product is a normal double, and never has to be known by more than 128 bits.
+const NEAR: RangeInclusive<i32> = -27..=55;
+
+/// As [`nearest`], of what is rarer.
+#[inline(never)]
+fn far(mantissa: u64, exponent: i32) -> Option<f64> {
+    if mantissa == 0 || exponent < EXPONENT_MIN {
+        return Some(0.0);
+    }
+    if exponent > EXPONENT_MAX { None } else { by_product::<false>(mantissa, exponent) }
 }
 
 /// How many bits of a double's mantissa are stored.
 const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-fn by_product(mantissa: u64, exponent: i32) -> Option<f64> {
-    if mantissa == 0 || exponent < EXPONENT_MIN {
-        return Some(0.0);
-    }
-    if exponent > EXPONENT_MAX {
-        return Some(f64::INFINITY);
-    }
+/// `None` where the bits behind the product count, and where it is infinite.
+#[inline(always)]
+fn by_product<const IS_NEAR: bool>(mantissa: u64, exponent: i32) -> Option<f64> {
     let zeros = mantissa.leading_zeros();
-    let (high, low) = product(mantissa << zeros, exponent)?;
+    let (high, low) = product(mantissa << zeros, exponent);
+    if !IS_NEAR && low == u64::MAX && !NEAR.contains(&exponent) {
+        return None;
+    }
     let upper = (high >> 63) as u32;
     let shift = upper + 64 - STORED_BITS - 3;
     let mut bits = high >> shift;
     // the binary exponent of ten's power is its logarithm
     let mut power = ((exponent * (152_170 + 65_536)) >> 16) + 63 + upper as i32 - zeros as i32 + 1023;
-    if power <= 0 {
+    if !IS_NEAR && power <= 0 {
         return Some(subnormal(bits, power));
     }
     // halfway between two doubles, exactly: the even one
@@ -246,15 +255,15 @@ fn by_product(mantissa: u64, exponent: i32) -> Option<f64> {
         bits = 1 << STORED_BITS;
         power += 1;
     }
-    if power >= 0x7ff {
-        return Some(f64::INFINITY);
+    if !IS_NEAR && power >= 0x7ff {
+        return None;
     }
     Some(f64::from_bits(bits & !(1 << STORED_BITS) | (power as u64) << STORED_BITS))
 }
 
-/// The 128 bits of the product with a power of five; `None` where the bits behind them count.
+/// The 128 bits of the product with a power of five.
 #[inline(always)]
-fn product(mantissa: u64, exponent: i32) -> Option<(u64, u64)> {
+fn product(mantissa: u64, exponent: i32) -> (u64, u64) {
     let (five, rest) = POWERS[(exponent - EXPONENT_MIN) as usize];
     let full = u128::from(mantissa) * u128::from(five);
     let (mut high, mut low) = ((full >> 64) as u64, full as u64);
@@ -264,7 +273,7 @@ fn product(mantissa: u64, exponent: i32) -> Option<(u64, u64)> {
         let (sum, carry) = low.overflowing_add(second);
         (low, high) = (sum, high + u64::from(carry));
     }
-    if low == u64::MAX && !(-27..=55).contains(&exponent) { None } else { Some((high, low)) }
+    (high, low)
 }
 
 #[cold]

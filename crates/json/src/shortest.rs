@@ -4,8 +4,9 @@
 //! is Giulietti's ("The Schubfach way to render doubles", 2021) with one product for three. The crate's text would have to be moved to
 //! where it belongs, and its point by a call; what comes seldom is left to it.
 
-use crate::number::powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};
+use crate::number::powers::{EXPONENT_MIN, POWERS};
 use std::hint::select_unpredictable;
+use std::ops::RangeInclusive;
 
 /// What a double is written as.
 pub(crate) struct Shortest {
@@ -20,24 +21,27 @@ pub(crate) struct Shortest {
 /// How many bits of a double's mantissa are stored.
 const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
+/// The exponents of two of what is written in full, with what is added to them: 1e-5 is more than 2^-17, and 1e16 is less than 2^54.
+const BIASED: RangeInclusive<i32> = 1023 - 17..=1023 + 53;
+
 /// So many bits of the product stand before its fraction beside those of the whole part.
 const EXTRA_BITS: u32 = 6;
 
-/// The digits of a finite double without its sign. `None` of powers of two, whose neighbours are not equally far away, and of what is so small
-/// (0, and what is below 1e-291) that there is no power for it here.
-#[inline]
+/// The digits of a double without its sign. `None` of what is much smaller than 1e-5 or larger than 1e16, and of powers of two, whose
+/// neighbours are not equally far away.
+#[inline(always)]
 pub(crate) fn shortest(value: f64) -> Option<Shortest> {
     let bits = value.to_bits();
     let (stored, biased) = (bits & ((1 << STORED_BITS) - 1), (bits >> STORED_BITS) as i32 & 0x7ff);
     let (binary, mantissa) = (biased - 1075, stored | 1 << STORED_BITS);
     // the whole part of the logarithm
     let decimal = (binary * 1_262_611) >> 22;
-    if stored == 0 || decimal < -EXPONENT_MAX {
+    if stored == 0 || !BIASED.contains(&biased) {
         return None;
     }
     let scale = -decimal - 1;
     let shift = (binary + ((scale * 1_741_647) >> 19) + 1 + EXTRA_BITS as i32) as u32;
-    let (high, low) = power(scale);
+    let (high, low) = power(scale)?;
     // the value in tens of its last digit
     let mantissa = mantissa << shift;
     let product = u128::from(high) * u128::from(mantissa) + ((u128::from(low) * u128::from(mantissa)) >> 64);
@@ -62,8 +66,8 @@ pub(crate) fn shortest(value: f64) -> Option<Shortest> {
 
 /// The first 128 bits of a power of ten, cut off.
 #[inline(always)]
-fn power(exponent: i32) -> (u64, u64) {
-    let (high, low) = POWERS[(exponent - EXPONENT_MIN) as usize];
+fn power(exponent: i32) -> Option<(u64, u64)> {
+    let (high, low) = *POWERS.get((exponent - EXPONENT_MIN) as usize)?;
     // for reading, these are one more
-    (high, low - u64::from((-27..0).contains(&exponent)))
+    Some((high, low - u64::from((-27..0).contains(&exponent))))
 }

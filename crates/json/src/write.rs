@@ -291,17 +291,27 @@ impl<'o> Writer<'o> {
     }
 
     /// Writes the shortest digits that read back as the same number, as `serde_json` lays them out; `null` for `NaN` and the infinities.
-    #[inline]
+    #[inline(never)]
     pub fn float(self, value: f64) -> Self {
+        // what is seldom is called last, so that nothing must be kept for it
+        if self.lacks(0) {
+            return self.float_seldom(value);
+        }
+        // SAFETY: the slack is larger than what a float may take.
+        match unsafe { float::put(value, self.at) } {
+            Some(at) => Self { at, output: self.output },
+            None => self.float_seldom(value),
+        }
+    }
+
+    /// As [`Self::float`], by the crate that knows every case.
+    #[cold]
+    #[inline(never)]
+    fn float_seldom(self, value: f64) -> Self {
         if !value.is_finite() {
             return self.literal("null");
         }
-        let out = self.room(0);
-        // SAFETY: the slack is larger than what a float may take.
-        unsafe {
-            let at = float::put(value, out.at);
-            Self { at, output: out.output }
-        }
+        self.short(zmij::Buffer::new().format_finite(value))
     }
 
     /// As [`Self::float`], with the digits that a single needs.
@@ -365,13 +375,18 @@ impl<'o> Writer<'o> {
     /// Makes room for so many bytes and the slack behind them; in chunks for at least one.
     #[inline(always)]
     fn room(self, bytes: usize) -> Self {
-        // SAFETY: both lie within the text's room.
-        let left = unsafe { self.output.end.offset_from(self.at) };
-        if left < bytes as isize {
+        if self.lacks(bytes) {
             let at = self.output.more(self.at, bytes);
             return Self { at, output: self.output };
         }
         self
+    }
+
+    /// Whether there is no room for so many bytes and the slack behind them.
+    #[inline(always)]
+    fn lacks(&self, bytes: usize) -> bool {
+        // SAFETY: both lie within the text's room.
+        unsafe { self.output.end.offset_from(self.at) < bytes as isize }
     }
 
     /// # Safety
@@ -432,7 +447,7 @@ pub(crate) fn append_integer(value: impl Integer, text: &mut Vec<u8>) {
 #[inline]
 pub(crate) fn append_float(value: f64, text: &mut Vec<u8>) {
     // SAFETY: no float takes more than there is room for.
-    unsafe { append_put(text, |at| float::put(value, at)) }
+    unsafe { append_put(text, |at| float::put(value, at).unwrap_or_else(|| float::put_seldom(value, at))) }
 }
 
 /// Appends what is written in place.

@@ -7,22 +7,40 @@ use crate::shortest::shortest;
 /// So many bytes are written at most, whatever the text's length is.
 pub(super) const FLOAT_BYTES: usize = 40;
 
-/// Writes the shortest digits that read back as the same number, as `serde_json` lays them out, and returns the place behind them.
+/// Writes the shortest digits that read back as the same number, as `serde_json` lays them out, and returns the place behind them. `None` of
+/// what is not written so: [`put_seldom`] must write that.
 ///
 /// # Safety
 ///
-/// `at` must be valid for writes of [`FLOAT_BYTES`], and the value finite.
-#[inline]
-pub(super) unsafe fn put(value: f64, at: *mut u8) -> *mut u8 {
+/// `at` must be valid for writes of [`FLOAT_BYTES`].
+#[inline(always)]
+pub(super) unsafe fn put(value: f64, at: *mut u8) -> Option<*mut u8> {
     // SAFETY: as the caller promises: a sign, which is written over if there is none, and what is behind it.
     unsafe {
         at.write(b'-');
         let at = at.add(usize::from(value.is_sign_negative()));
         let value = value.abs();
         match hundred_millionths(value) {
-            Some((whole, fraction)) => put_decimal(whole, fraction, at),
+            Some((whole, fraction)) => Some(put_decimal(whole, fraction, at)),
             None => put_shortest(value, at),
         }
+    }
+}
+
+/// As [`put`], of any finite double.
+///
+/// # Safety
+///
+/// As of [`put`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn put_seldom(value: f64, at: *mut u8) -> *mut u8 {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value).as_bytes();
+    // SAFETY: no double has more than twenty-four characters.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr(), at, text.len());
+        at.add(text.len())
     }
 }
 
@@ -32,14 +50,14 @@ pub(super) unsafe fn put(value: f64, at: *mut u8) -> *mut u8 {
 #[inline(always)]
 fn hundred_millionths(value: f64) -> Option<(u32, u32)> {
     const UNIT: u64 = 100_000_000;
-    if value >= 1e7 {
-        return None;
+    if value < 1e7 {
+        // SAFETY: the product is less than 1e15.
+        let units = unsafe { (value * UNIT as f64 + 0.5).to_int_unchecked::<i64>() } as u64;
+        // what is less than 1e-5 is written with an exponent
+        let is_exact = units as i64 as f64 / UNIT as f64 == value && (units >= UNIT / 100_000 || units == 0);
+        return is_exact.then_some(((units / UNIT) as u32, (units % UNIT) as u32));
     }
-    // SAFETY: the product is less than 1e15.
-    let units = unsafe { (value * UNIT as f64 + 0.5).to_int_unchecked::<i64>() } as u64;
-    // what is less than 1e-5 is written with an exponent
-    let is_exact = units as i64 as f64 / UNIT as f64 == value && (units >= UNIT / 100_000 || units == 0);
-    is_exact.then_some(((units / UNIT) as u32, (units % UNIT) as u32))
+    None
 }
 
 /// # Safety
@@ -65,12 +83,9 @@ unsafe fn put_decimal(whole: u32, fraction: u32, at: *mut u8) -> *mut u8 {
 /// # Safety
 ///
 /// As of [`put`].
-#[inline(never)]
-unsafe fn put_shortest(value: f64, at: *mut u8) -> *mut u8 {
-    let Some(shortest) = shortest(value) else {
-        // SAFETY: as the caller promises.
-        return unsafe { put_seldom(value, at) };
-    };
+#[inline(always)]
+unsafe fn put_shortest(value: f64, at: *mut u8) -> Option<*mut u8> {
+    let shortest = shortest(value)?;
     let digits = Sixteen::of(shortest.sixteen);
     let count = if shortest.last > 0 { 17 } else { digits.count() };
     // SAFETY: at most seven bytes before seventeen digits, or a point between them.
@@ -79,28 +94,28 @@ unsafe fn put_shortest(value: f64, at: *mut u8) -> *mut u8 {
             point @ 0..=15 => {
                 // where they belong behind the point, and then those before it
                 put_digits(digits, shortest.last, at.add(1));
-                let before = point as usize + 1;
+                let (before, first) = (point as usize + 1, digits.text() as u64);
                 if before < 8 {
-                    let (first, shift) = (digits.text() as u64, 8 * before as u32);
+                    let shift = 8 * before as u32;
                     let (those, others) = ((1 << shift) - 1, !0xff << shift);
                     let word = first & those | u64::from(b'.') << shift | first << 8 & others;
                     at.cast::<u64>().write_unaligned(word.to_le());
                 } else {
-                    std::ptr::copy(at.add(1), at, before);
+                    let others = at.add(before - 7).cast::<u64>().read_unaligned();
+                    at.cast::<u64>().write_unaligned(first.to_le());
+                    at.add(before - 8).cast::<u64>().write_unaligned(others);
                     at.add(before).write(b'.');
                 }
-                at.add(count.max(before + 1) + 1)
+                Some(at.add(count.max(before + 1) + 1))
             }
             zeros @ -5..=-1 => {
                 at.cast::<[u8; 8]>().write_unaligned(*b"0.000000");
                 let at = at.add((1 - zeros) as usize);
                 put_digits(digits, shortest.last, at);
-                at.add(count)
+                Some(at.add(count))
             }
-            exponent => {
-                put_digits(digits, shortest.last, at.add(1));
-                put_exponent(exponent, count, at)
-            }
+            // with an exponent
+            _ => None,
         }
     }
 }
@@ -117,41 +132,6 @@ unsafe fn put_digits(digits: Sixteen, last: u8, at: *mut u8) {
     }
 }
 
-/// Writes what stands around digits that have been written one place too far back: a point and an exponent.
-///
-/// # Safety
-///
-/// `at` must be valid for writes of twenty-three bytes, of which `count` digits are written behind the first.
-#[inline(never)]
-unsafe fn put_exponent(exponent: i32, count: usize, at: *mut u8) -> *mut u8 {
-    // SAFETY: eighteen bytes with the point, a letter, a sign and at most three digits.
-    unsafe {
-        at.write(at.add(1).read());
-        at.add(1).write(b'.');
-        let at = at.add(if count == 1 { 1 } else { count + 1 });
-        at.write(b'e');
-        at.add(1).write(if exponent < 0 { b'-' } else { b'+' });
-        super::integer::unsigned(exponent.unsigned_abs().into(), at.add(2))
-    }
-}
-
-/// Powers of two, nothing and next to nothing.
-///
-/// # Safety
-///
-/// As of [`put`].
-#[cold]
-#[inline(never)]
-unsafe fn put_seldom(value: f64, at: *mut u8) -> *mut u8 {
-    let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value).as_bytes();
-    // SAFETY: no double has more than twenty-four characters.
-    unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr(), at, text.len());
-        at.add(text.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +140,10 @@ mod tests {
     fn is_same(value: f64) {
         let mut room = [0; FLOAT_BYTES];
         // SAFETY: the room is as large as it must be.
-        let length = unsafe { put(value, room.as_mut_ptr()).offset_from_unsigned(room.as_ptr()) };
+        let length = unsafe {
+            let end = put(value, room.as_mut_ptr()).unwrap_or_else(|| put_seldom(value, room.as_mut_ptr()));
+            end.offset_from_unsigned(room.as_ptr())
+        };
         assert_eq!(std::str::from_utf8(&room[..length]).unwrap(), zmij::Buffer::new().format_finite(value));
     }
 
