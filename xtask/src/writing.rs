@@ -1,13 +1,15 @@
 //! Writes: Thalweg beside PostgREST in turns, and beside `psql \copy` of the same rows.
 
 use crate::Outcome;
-use crate::bench::{Server, build, keep_run, machine, sql, start_cluster, start_servers_of, tools};
+use crate::bench::{
+    BEFORE, Server, build, keep_run, machine, sql, start_cluster, start_programs, start_servers_of, tools,
+};
 use crate::measure::{median, peak_bytes, resident_bytes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use thalweg_embedded_postgres::Cluster;
@@ -23,6 +25,18 @@ pub(crate) struct Options {
     /// What the run is called; the date stands before it
     #[arg(long, default_value = "writing")]
     name: String,
+    /// Only workloads whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// A program built before a change, to be compared with in what is one large body
+    #[arg(long)]
+    before: Option<PathBuf>,
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| name.contains(only))
+    }
 }
 
 const SCHEMA: &str = "
@@ -179,7 +193,7 @@ fn make_bodies(directory: &Path) -> Outcome {
 
 fn rates(options: &Options, cluster: &Cluster, servers: &[Server], directory: &Path) -> Outcome<Figures> {
     let mut figures = Figures::new();
-    for (at, rate) in RATES.iter().enumerate() {
+    for (at, rate) in RATES.iter().enumerate().filter(|(_, rate)| options.wants(rate.name)) {
         let script = directory.join(format!("{at}.lua"));
         let Rate { method, path, body, .. } = rate;
         fs::write(
@@ -221,12 +235,17 @@ fn wrk_script(server: &Server, connections: u32, seconds: u32, script: &Path) ->
 
 fn uploads(options: &Options, cluster: &Cluster, postgrest: &Path, directory: &Path) -> Outcome<Figures> {
     let mut figures = Figures::new();
-    for (at, upload) in UPLOADS.iter().enumerate() {
+    for (at, upload) in UPLOADS.iter().enumerate().filter(|(_, upload)| options.wants(upload.name)) {
         let body = directory.join(upload.file);
         for round in 0..options.rounds {
-            for &name in upload.servers {
+            for name in upload.servers.iter().copied().chain(options.before.as_ref().map(|_| BEFORE)) {
                 // a new process each time: what one body leaves behind is no part of the next one's rest
-                let servers = start_servers_of(cluster, postgrest, &[name], "writing")?;
+                let servers = match &options.before {
+                    Some(before) if name == BEFORE => {
+                        start_programs(cluster, vec![(BEFORE, before.clone())], "writing")?
+                    }
+                    _ => start_servers_of(cluster, postgrest, &[name], "writing")?,
+                };
                 std::thread::sleep(std::time::Duration::from_millis(500));
                 let server = &servers[0];
                 let url = |path: &str| format!("http://127.0.0.1:{}{path}", server.port);
@@ -275,17 +294,18 @@ fn report(options: &Options, machine: &str, rates: &Figures, uploads: &Figures) 
     let of = |figures: &Figures, at: usize, name: &'static str, which: &dyn Fn(&(f64, f64)) -> f64| {
         median(&figures.get(&(at, name)).map_or(&[][..], Vec::as_slice).iter().map(which).collect::<Vec<_>>())
     };
+    let wanted = || UPLOADS.iter().enumerate().filter(|(_, upload)| options.wants(upload.name));
     let mut text = format!(
         "# Writing\n\n`cargo xtask bench-writing`, {machine}. Servers in turns, medians; each has a pool of 10 connections over TCP. \
          PostgREST is 12.0.2. Ratios are of what is better for Thalweg if it is more than 1.\n\n\
          | requests | Thalweg /s | PostgREST /s | to PostgREST |\n|---|---|---|---|\n"
     );
-    for (at, rate) in RATES.iter().enumerate() {
+    for (at, rate) in RATES.iter().enumerate().filter(|(_, rate)| options.wants(rate.name)) {
         let (ours, theirs) = (of(rates, at, "thalweg", &|f| f.0), of(rates, at, "postgrest", &|f| f.0));
         let _ = writeln!(text, "| {} | {ours:.0} | {theirs:.0} | {:.1} |", rate.name, ours / theirs);
     }
     text += "\n| one body | Thalweg s | PostgREST s | to PostgREST | Thalweg MiB above rest | PostgREST MiB above rest |\n|---|---|---|---|---|---|\n";
-    for (at, upload) in UPLOADS.iter().enumerate().filter(|(_, upload)| upload.servers.len() == 2) {
+    for (at, upload) in wanted().filter(|(_, upload)| upload.servers.len() == 2) {
         let figure = |name, which: &dyn Fn(&(f64, f64)) -> f64| of(uploads, at, name, which);
         let (ours, theirs) = (figure("thalweg", &|f| f.0), figure("postgrest", &|f| f.0));
         let (our_mib, their_mib) = (figure("thalweg", &|f| f.1), figure("postgrest", &|f| f.1));
@@ -301,9 +321,26 @@ fn report(options: &Options, machine: &str, rates: &Figures, uploads: &Figures) 
         text,
         "\n| rows | Thalweg s | MiB above rest | `psql \\copy` of the CSV, s | times \\copy |\n|---|---|---|---|---|"
     );
-    for (at, upload) in UPLOADS.iter().enumerate().filter(|(_, upload)| upload.servers.len() == 1) {
+    for (at, upload) in wanted().filter(|(_, upload)| upload.servers.len() == 1) {
         let (ours, mib) = (of(uploads, at, "thalweg", &|f| f.0), of(uploads, at, "thalweg", &|f| f.1));
         let _ = writeln!(text, "| {} | {ours:.2} | {mib:.1} | {copy:.2} | {:.2} |", upload.name, ours / copy);
+    }
+    if options.before.is_some() {
+        text += "\n| one body | Thalweg s | before s | before to now | Thalweg MiB above rest | before |\n|---|---|---|---|---|---|\n";
+        for (at, upload) in wanted() {
+            let [now, before] =
+                ["thalweg", BEFORE].map(|name| (of(uploads, at, name, &|f| f.0), of(uploads, at, name, &|f| f.1)));
+            let _ = writeln!(
+                text,
+                "| {} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} |",
+                upload.name,
+                now.0,
+                before.0,
+                before.0 / now.0,
+                now.1,
+                before.1
+            );
+        }
     }
     let raw = |figures: &Figures, name: &dyn Fn(usize) -> &'static str| -> Vec<serde_json::Value> {
         let rounds = figures

@@ -169,6 +169,7 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         let default = default_of(default);
         locals.extend(code!(let default: Self = #default;));
     }
+    let last = fields.iter().rposition(|field| !field.says.skip_read && !field.says.flatten);
     for (number, field) in fields.iter().enumerate() {
         let Field { member, local, ty, .. } = field;
         if field.says.skip_read {
@@ -192,9 +193,10 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         // a key that is not as it is between quotes is found as any other
         if json_string(name).len() == name.len() + 2 {
             let key = format!("\"{name}\":");
+            let next = if last == Some(number) { code!(last_member) } else { code!(next_member) };
             expected.extend(code!(if is_open && parser.expect(#key) {
                 #local = ::core::option::Option::Some(#read);
-                is_open = parser.next_member()?;
+                is_open = parser.#next()?;
             }));
         }
         let elsewhere = match &field.says.with.read {

@@ -89,9 +89,19 @@ impl<'de> Parser<'de> {
         self.next_member_behind_blanks()
     }
 
+    /// As [`Self::next_member`], behind the member that should be the last.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub fn last_member(&mut self) -> Result<bool> {
+        if self.starts_with(b"}") {
+            self.close();
+            return Ok(false);
+        }
+        self.next_member()
+    }
+
     #[inline(never)]
     fn next_member_behind_blanks(&mut self) -> Result<bool> {
-        self.member(&mut false)
+        if self.quote_behind_comma() { Ok(true) } else { self.member(&mut false) }
     }
 
     /// Reads a member's key with its colon, if it is this one that comes, without white space.

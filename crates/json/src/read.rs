@@ -63,9 +63,12 @@ pub trait FromJsonKey<'de>: Sized {
 #[inline(never)]
 pub fn read<'de, T: FromJson<'de>>(text: &'de [u8]) -> Result<T> {
     let mut parser = Parser::new(text);
-    let value = T::from_json(&mut parser)?;
-    parser.end()?;
-    Ok(value)
+    let value = T::from_json(&mut parser);
+    // so that it is not moved
+    if value.is_ok() {
+        parser.end()?;
+    }
+    value
 }
 
 #[cfg(test)]

@@ -601,6 +601,20 @@ impl<'de> Parser<'de> {
         self.text.get(self.at..).is_some_and(|rest| rest.starts_with(bytes))
     }
 
+    /// Behind a comma that comes next: whether there is a quote behind white space, up to which is read then.
+    #[inline(always)]
+    pub(crate) fn quote_behind_comma(&mut self) -> bool {
+        if !self.starts_with(b",") {
+            return false;
+        }
+        let at = scan::solid(self.text, self.at + 1);
+        let is_there = self.text.get(at) == Some(&b'"');
+        if is_there {
+            self.at = at;
+        }
+        is_there
+    }
+
     /// A byte that has been seen is read.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
