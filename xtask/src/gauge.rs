@@ -41,12 +41,11 @@ struct Variant {
 }
 
 const PLAIN: &str = "plain";
-const VARIANTS: [Variant; 8] = [
+const VARIANTS: [Variant; 7] = [
     Variant { name: PLAIN, feature: None, is_sampled: false },
     Variant { name: "a layer that does nothing", feature: Some("noop"), is_sampled: false },
     Variant { name: "the gauge", feature: Some("gauge"), is_sampled: false },
     Variant { name: "the gauge, while the CPU is sampled", feature: Some("gauge"), is_sampled: true },
-    Variant { name: "the gauge around the router", feature: Some("gauge-around"), is_sampled: false },
     Variant { name: "the gauge, with copies", feature: Some("copies"), is_sampled: false },
     Variant { name: "hotpath", feature: Some("hotpath"), is_sampled: false },
     Variant { name: "hotpath, with allocations", feature: Some("hotpath-alloc"), is_sampled: false },

@@ -317,13 +317,12 @@ fn report(options: &Options, machine: &str, rates: &Figures, uploads: &Figures) 
         );
     }
     let copy = of(uploads, UPLOADS.len(), "psql \\copy", &|f| f.0);
-    let _ = writeln!(
-        text,
-        "\n| rows | Thalweg s | MiB above rest | `psql \\copy` of the CSV, s | times \\copy |\n|---|---|---|---|---|"
-    );
-    for (at, upload) in wanted().filter(|(_, upload)| upload.servers.len() == 1) {
-        let (ours, mib) = (of(uploads, at, "thalweg", &|f| f.0), of(uploads, at, "thalweg", &|f| f.1));
-        let _ = writeln!(text, "| {} | {ours:.2} | {mib:.1} | {copy:.2} | {:.2} |", upload.name, ours / copy);
+    if copy > 0.0 {
+        text += "\n| rows | Thalweg s | MiB above rest | `psql \\copy` of the CSV, s | times \\copy |\n|---|---|---|---|---|\n";
+        for (at, upload) in wanted().filter(|(_, upload)| upload.servers.len() == 1) {
+            let (ours, mib) = (of(uploads, at, "thalweg", &|f| f.0), of(uploads, at, "thalweg", &|f| f.1));
+            let _ = writeln!(text, "| {} | {ours:.2} | {mib:.1} | {copy:.2} | {:.2} |", upload.name, ours / copy);
+        }
     }
     if options.before.is_some() {
         text += "\n| one body | Thalweg s | before s | before to now | Thalweg MiB above rest | before |\n|---|---|---|---|---|---|\n";

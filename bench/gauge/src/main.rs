@@ -77,25 +77,10 @@ async fn main() -> std::io::Result<()> {
     println!("handlers on http://{}", clients.local_addr()?);
     let mut end = signal(SignalKind::terminate())?;
     tokio::select! {
-        served = serve(clients) => served,
+        served = axum::serve(clients, looked_at(handlers())) => served,
         served = operators(arguments.admin_port) => served,
         _ = end.recv() => Ok(()),
     }
-}
-
-#[cfg(not(feature = "gauge-around"))]
-async fn serve(clients: TcpListener) -> std::io::Result<()> {
-    axum::serve(clients, looked_at(handlers())).await
-}
-
-/// The layer stands around the router, and says itself what its routes are.
-#[cfg(feature = "gauge-around")]
-async fn serve(clients: TcpListener) -> std::io::Result<()> {
-    use axum::{ServiceExt, extract::Request};
-    use tower_layer::Layer;
-
-    let layer = thalweg_gauge::layer().routes(|_, uri, _| (uri.path() == "/").then(|| "GET /".into()));
-    axum::serve(clients, ServiceExt::<Request>::into_make_service(layer.layer(handlers()))).await
 }
 
 async fn listen(port: u16) -> std::io::Result<TcpListener> {
@@ -120,7 +105,6 @@ fn handlers() -> Router {
 }
 
 /// The router within the layer of its variant.
-#[cfg_attr(feature = "gauge-around", allow(dead_code))]
 fn looked_at(router: Router) -> Router {
     #[cfg(feature = "gauge")]
     let router = router.layer(thalweg_gauge::layer());

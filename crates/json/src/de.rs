@@ -38,9 +38,12 @@ pub fn from_reader<R: io::Read, T: DeserializeOwned>(mut reader: R) -> Result<T>
     from_slice(&text)
 }
 
-#[inline]
+// not in line, as `crate::write`
+#[inline(never)]
 fn whole<'de, T: Deserialize<'de>>(mut parser: Parser<'de>) -> Result<T> {
-    let value = T::deserialize(Reading::<Borrow>::of(&mut parser))?;
-    parser.end()?;
-    Ok(value)
+    let value = T::deserialize(Reading::<Borrow>::of(&mut parser));
+    if value.is_ok() {
+        parser.end()?;
+    }
+    value
 }

@@ -15,7 +15,8 @@ use serde::Serialize;
 use std::io;
 
 /// Writes a value as a text.
-#[inline]
+// not in line, as `crate::write`
+#[inline(never)]
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
     let mut text = Vec::with_capacity(TEXT_BYTES_MIN);
     write::append_with(&mut text, |out| value.serialize(Compact { out }))?;
@@ -23,7 +24,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
 }
 
 /// As [`to_vec`], as a string.
-#[inline]
+#[inline(never)]
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     write::append_string(|out| value.serialize(Compact { out }))
 }
