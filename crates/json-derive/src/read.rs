@@ -340,7 +340,7 @@ fn outside(this: &Type<'_>, variants: &[&Variant<'_>]) -> Result<TokenStream> {
                 let mut is_first = true;
                 let name: ::std::borrow::Cow<'de, str> = match parser.key(&mut is_first)? {
                     ::core::option::Option::Some(name) => name.into(),
-                    ::core::option::Option::None => return ::core::result::Result::Err(parser.no_variant()),
+                    ::core::option::Option::None => return ::core::result::Result::Err(parser.no_name()),
                 };
                 let number: usize = { let name = &*name; #number };
                 parser.colon()?;
@@ -464,7 +464,7 @@ fn untagged(this: &Type<'_>, variants: &[&Variant<'_>]) -> Result<TokenStream> {
     let message = format!("data did not match any variant of untagged enum {}", this.name);
     Ok(code! {
         #(#attempts)*
-        ::core::result::Result::Err(parser.message(#message))
+        ::core::result::Result::Err(parser.unmatched(#message))
     })
 }
 

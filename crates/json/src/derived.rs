@@ -160,6 +160,25 @@ impl<'de> Parser<'de> {
         }
     }
 
+    /// An object without a member names no variant.
+    #[cold]
+    pub fn no_name(&self) -> Error {
+        self.wrong(crate::error::Code::NoValue)
+    }
+
+    /// The error of a value that is no variant's: what is wrong with it as JSON, if it is none.
+    #[cold]
+    pub fn unmatched(&mut self, message: &str) -> Error {
+        let start = self.mark();
+        if !self.is_attempted()
+            && let Err(error) = self.skip()
+        {
+            return error;
+        }
+        self.jump(start);
+        self.message(message)
+    }
+
     /// The bracket that closes an array of which all elements have been read.
     #[inline]
     pub fn array_end(&mut self, is_first: &mut bool) -> Result<()> {

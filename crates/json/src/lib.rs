@@ -1,4 +1,4 @@
-//! JSON text at memory speed: a writer that appends to one buffer, and a reader that takes text as it arrives.
+//! JSON text at memory speed: by serde, by derives, and as it arrives. No database.
 //!
 //! ```text
 //!  HTTP bytes
@@ -13,8 +13,6 @@
 //!  ► under encode: json (text at memory speed)
 //! ```
 //!
-//! Strings are copied sixteen bytes at a time and escaped where they must be, as PostgreSQL's
-//! `escape_json` does it; numbers take the digits of PostgreSQL's output functions. No I/O, no database.
 #![doc = include_str!("../README.md")]
 
 mod append;

@@ -235,19 +235,19 @@ const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 fn by_product<const IS_NEAR: bool>(mantissa: u64, exponent: i32) -> Option<f64> {
     let zeros = mantissa.leading_zeros();
     let (high, low) = product(mantissa << zeros, exponent);
-    if !IS_NEAR && low == u64::MAX && !NEAR.contains(&exponent) {
+    if !IS_NEAR && low == u64::MAX {
         return None;
     }
     let upper = (high >> 63) as u32;
     let shift = upper + 64 - STORED_BITS - 3;
     let mut bits = high >> shift;
-    // the binary exponent of ten's power is its logarithm
-    let mut power = ((exponent * (152_170 + 65_536)) >> 16) + 63 + upper as i32 - zeros as i32 + 1023;
+    // 217,706 is log2(10) times 2^16, which tells the whole part of the logarithm of all these powers
+    let mut power = ((exponent * 217_706) >> 16) + 63 + upper as i32 - zeros as i32 + 1023;
     if !IS_NEAR && power <= 0 {
         return Some(subnormal(bits, power));
     }
     // halfway between two doubles, exactly: the even one
-    if low <= 1 && (-4..=23).contains(&exponent) && bits & 3 == 1 && bits << shift == high {
+    if IS_NEAR && low <= 1 && (-4..=23).contains(&exponent) && bits & 3 == 1 && bits << shift == high {
         bits &= !1;
     }
     bits = (bits + (bits & 1)) >> 1;

@@ -59,12 +59,12 @@ pub trait FromJsonKey<'de>: Sized {
 }
 
 /// Reads a text that is one value.
-// not in line, as `write`
+// not in line, as `write`: whoever reads many types would be one function of them all
 #[inline(never)]
 pub fn read<'de, T: FromJson<'de>>(text: &'de [u8]) -> Result<T> {
     let mut parser = Parser::new(text);
     let value = T::from_json(&mut parser);
-    // so that it is not moved
+    // by `?` it would be moved once more
     if value.is_ok() {
         parser.end()?;
     }

@@ -24,7 +24,7 @@ const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 /// The exponents of two of what is written in full, with what is added to them: 1e-5 is more than 2^-17, and 1e16 is less than 2^54.
 const BIASED: RangeInclusive<i32> = 1023 - 17..=1023 + 53;
 
-/// So many bits of the product stand before its fraction beside those of the whole part.
+/// So many bits of the product stand before its fraction beside those of the whole part: with them a mantissa is moved by 3 to 6 bits.
 const EXTRA_BITS: u32 = 6;
 
 /// The digits of a double without its sign. `None` of what is much smaller than 1e-5 or larger than 1e16, and of powers of two, whose
@@ -67,6 +67,7 @@ pub(crate) fn shortest(value: f64) -> Option<Shortest> {
 /// The first 128 bits of a power of ten, cut off.
 #[inline(always)]
 fn power(exponent: i32) -> Option<(u64, u64)> {
+    // each is there: without a panic whoever writes a double has nothing to keep for one
     let (high, low) = *POWERS.get((exponent - EXPONENT_MIN) as usize)?;
     // for reading, these are one more
     Some((high, low - u64::from((-27..0).contains(&exponent))))

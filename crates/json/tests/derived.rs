@@ -227,3 +227,43 @@ fn what_is_read_too_many_times_is_refused() {
     let error = read::<Nested>(nested(100).as_bytes()).unwrap_err().to_string();
     assert!(error.starts_with("the text would have to be read too many times"), "{error}");
 }
+
+/// The stack has room for such an array, but not for two of them.
+#[test]
+fn large_arrays_take_their_place_on_the_stack_once() {
+    let text = format!("[{}]", vec!["7"; 60_000].join(","));
+    let is_read = move || *read::<Box<[u64; 60_000]>>(text.as_bytes()).unwrap() == [7; 60_000];
+    assert!(std::thread::Builder::new().stack_size(8 << 20).spawn(is_read).unwrap().join().unwrap());
+    assert_eq!(read::<[String; 2]>(br#"["a","b"]"#).unwrap(), ["a", "b"]);
+    for text in ["[1]", "[1,2,3]", "[1,]", "[1 2]"] {
+        assert!(read::<[u8; 2]>(text.as_bytes()).is_err(), "{text}");
+        assert!(read::<[[u64; 600]; 2]>(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+/// What is no JSON is told as such, and where.
+#[test]
+fn what_names_no_variant_is_told_as_what_it_is() {
+    #[derive(FromJson, Debug)]
+    #[allow(dead_code)]
+    enum Named {
+        A,
+    }
+    #[derive(FromJson, Debug)]
+    #[allow(dead_code)]
+    #[json(untagged)]
+    enum Either {
+        Number(u8),
+        Text(String),
+    }
+    let error = read::<Named>(b"{}").unwrap_err();
+    assert_eq!((error.is_syntax(), error.to_string()), (true, "expected value at line 1 column 2".into()));
+    for (text, is_eof) in [("", true), ("[1", true), ("nul", true), ("{x}", false)] {
+        let error = read::<Either>(text.as_bytes()).unwrap_err();
+        assert!(if is_eof { error.is_eof() } else { error.is_syntax() }, "{text}: {error}");
+    }
+    assert!(read::<Either>(b"[1]").unwrap_err().is_data());
+    let error = read::<String>(b"1").unwrap_err();
+    assert_eq!(error.to_string(), "invalid type: integer `1`, expected a string at line 1 column 1");
+    assert!(read::<u8>(b"300").unwrap_err().to_string().starts_with("invalid value: integer `300`, expected u8"));
+}

@@ -4,7 +4,9 @@ use super::StreamDeserializer;
 use super::reading::{Borrow, Copy, Reading};
 use crate::error::{Code, Error, Result};
 use crate::read::Parser;
+use crate::stream::ReadError;
 use serde::de::{self, Visitor};
+use std::convert::Infallible;
 use std::io;
 
 /// Reads values from a text, one after the other.
@@ -183,32 +185,11 @@ impl<R: io::Read> IoRead<R> {
         }
     }
 
-    /// Reads up to where the next value ends, if it is one: what is none is seen to be none when it is read.
+    /// Reads up to where the next value ends, or up to what makes it none: that is seen when it is read.
     fn fill(&mut self) -> Result<()> {
         let Some(first) = Source::peek(self)? else { return Ok(()) };
-        let start = self.at;
         match first {
-            b'"' => self.fill_string(),
-            b'{' | b'[' => {
-                let mut levels = 0_usize;
-                let mut at = start;
-                loop {
-                    match self.text.get(at) {
-                        Some(b'{' | b'[') => levels += 1,
-                        Some(b'}' | b']') if levels == 1 => return Ok(()),
-                        Some(b'}' | b']') => levels -= 1,
-                        Some(b'"') => {
-                            self.fill_string()?;
-                            at = self.text.len() - 1;
-                        }
-                        _ => {}
-                    }
-                    at += 1;
-                    if at == self.text.len() && !self.more()? {
-                        return Ok(());
-                    }
-                }
-            }
+            b'"' | b'{' | b'[' => self.fill_watched(),
             // the byte behind a number or a word says that it has ended
             _ => loop {
                 let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
@@ -219,19 +200,42 @@ impl<R: io::Read> IoRead<R> {
         }
     }
 
-    /// Reads up to the end of a string whose first quote is the last byte that is there.
-    fn fill_string(&mut self) -> Result<()> {
-        let mut is_escaped = false;
-        while self.more()? {
-            match self.text.last() {
-                _ if is_escaped => is_escaped = false,
-                Some(b'\\') => is_escaped = true,
-                Some(b'"') => return Ok(()),
-                _ => {}
+    /// As [`Self::fill`], of what a bracket or a quote, which is the last byte that is there, opens.
+    fn fill_watched(&mut self) -> Result<()> {
+        let mut grammar = Some(crate::Reader::document());
+        let (mut levels, mut is_string, mut is_escaped) = (0_usize, false, false);
+        loop {
+            let last = self.text[self.text.len() - 1];
+            // what is in a string is looked at when it is read, which may be as bytes
+            let is_within = is_string && (is_escaped || last != b'"');
+            is_escaped = is_within && !is_escaped && last == b'\\';
+            if !is_within {
+                match last {
+                    b'"' => is_string = !is_string,
+                    b'{' | b'[' => levels += 1,
+                    b'}' | b']' => levels = levels.saturating_sub(1),
+                    _ => {}
+                }
+                match grammar.as_mut().map(|grammar| grammar.feed(&[last], &mut Unseen)) {
+                    // nothing is read on behind what is wrong
+                    Some(Err(ReadError::Syntax(_))) => return Ok(()),
+                    // deeper than it is watched, if that is allowed
+                    Some(Err(_)) => grammar = None,
+                    Some(Ok(())) | None => {}
+                }
+            }
+            if (levels == 0 && !is_string) || !self.more()? {
+                return Ok(());
             }
         }
-        Ok(())
     }
+}
+
+/// Of a text only its grammar is asked.
+struct Unseen;
+
+impl crate::Visitor for Unseen {
+    type Error = Infallible;
 }
 
 impl Before {

@@ -135,6 +135,11 @@ impl<'de> Parser<'de> {
         found
     }
 
+    /// Whether only is asked if what is read succeeds.
+    pub(crate) fn is_attempted(&self) -> bool {
+        self.attempts.get() > 0
+    }
+
     /// How many bytes have been read.
     #[inline]
     pub fn position(&self) -> usize {
@@ -292,7 +297,8 @@ impl<'de> Parser<'de> {
 
     /// Reads a number as the nearest single.
     pub fn float32(&mut self) -> Result<f32> {
-        let start = self.peek().map_or(self.at, |_| self.at);
+        self.peek();
+        let start = self.at;
         let value = self.float()?;
         self.single(value, start)
     }
@@ -722,14 +728,17 @@ impl<'de> Parser<'de> {
             Some(b'[') => Ok("sequence".to_owned()),
             Some(b'{') => Ok("map".to_owned()),
             Some(b'0'..=b'9' | b'-') => {
+                // an integer is of the right type for another one, whose name is short
+                let wrong =
+                    if matches!(expected.as_bytes(), [b'u' | b'i', b'0'..=b'9' | b's', ..]) { "value" } else { "type" };
                 return match self.number() {
                     Ok(Number::Float(value)) => self
                         .message(format_args!("invalid type: floating point `{}`, expected {expected}", shown(value))),
                     Ok(Number::Unsigned(value)) => {
-                        self.message(format_args!("invalid value: integer `{value}`, expected {expected}"))
+                        self.message(format_args!("invalid {wrong}: integer `{value}`, expected {expected}"))
                     }
                     Ok(Number::Signed(value)) => {
-                        self.message(format_args!("invalid value: integer `{value}`, expected {expected}"))
+                        self.message(format_args!("invalid {wrong}: integer `{value}`, expected {expected}"))
                     }
                     Err(error) => error,
                 };

@@ -311,23 +311,35 @@ impl<'de, T: FromJson<'de> + Eq + Hash, S: BuildHasher + Default> FromJson<'de> 
     }
 }
 
+/// Arrays up to this size are read in place, others on the heap first, since the stack has room for them once only.
+const IN_PLACE_BYTES: usize = 4096;
+
 impl<'de, T: FromJson<'de>, const N: usize> FromJson<'de> for [T; N] {
     fn from_json(parser: &mut Parser<'de>) -> Result<Self> {
+        if size_of::<[Option<T>; N]>() > IN_PLACE_BYTES {
+            let mut values = Vec::with_capacity(N);
+            fill(parser, N, |_, value| values.push(value))?;
+            return values.try_into().map_err(|_| parser.message("invalid length"));
+        }
         let mut values = [const { None }; N];
-        parser.array_start()?;
-        let (mut is_first, mut length) = (true, 0);
-        while parser.element(&mut is_first)? {
-            let Some(value) = values.get_mut(length) else {
-                return Err(parser.wrong_next(crate::error::Code::TrailingCharacters));
-            };
-            *value = Some(T::from_json(parser)?);
-            length += 1;
-        }
-        if length < N {
-            return Err(too_short(parser, length, &format!("an array of length {N}")));
-        }
+        fill(parser, N, |at, value| values[at] = Some(value))?;
         Ok(values.map(|value| value.expect("as many have been read")))
     }
+}
+
+/// Reads an array of so many elements, each as it comes.
+#[inline(always)]
+fn fill<'de, T: FromJson<'de>>(parser: &mut Parser<'de>, count: usize, mut keep: impl FnMut(usize, T)) -> Result<()> {
+    parser.array_start()?;
+    let (mut is_first, mut length) = (true, 0);
+    while parser.element(&mut is_first)? {
+        if length == count {
+            return Err(parser.wrong_next(crate::error::Code::TrailingCharacters));
+        }
+        keep(length, T::from_json(parser)?);
+        length += 1;
+    }
+    if length < count { Err(too_short(parser, length, &format!("an array of length {count}"))) } else { Ok(()) }
 }
 
 #[cold]

@@ -51,7 +51,7 @@ pub(super) unsafe fn put_seldom(value: f64, at: *mut u8) -> *mut u8 {
 fn hundred_millionths(value: f64) -> Option<(u32, u32)> {
     const UNIT: u64 = 100_000_000;
     if value < 1e7 {
-        // SAFETY: the product is less than 1e15.
+        // SAFETY: the product is less than 1e15, not below zero and not `NaN`.
         let units = unsafe { (value * UNIT as f64 + 0.5).to_int_unchecked::<i64>() } as u64;
         // what is less than 1e-5 is written with an exponent
         let is_exact = units as i64 as f64 / UNIT as f64 == value && (units >= UNIT / 100_000 || units == 0);
@@ -88,11 +88,12 @@ unsafe fn put_shortest(value: f64, at: *mut u8) -> Option<*mut u8> {
     let shortest = shortest(value)?;
     let digits = Sixteen::of(shortest.sixteen);
     let count = if shortest.last > 0 { 17 } else { digits.count() };
-    // SAFETY: at most seven bytes before seventeen digits, or a point between them.
+    // SAFETY: at most six bytes before seventeen digits, or a point between them.
     unsafe {
         match shortest.exponent {
             point @ 0..=15 => {
-                // where they belong behind the point, and then those before it
+                // Each digit is written one place too far back: those behind the point belong there. Then those before it are
+                // written again, one place further to the front, and the point between them.
                 put_digits(digits, shortest.last, at.add(1));
                 let (before, first) = (point as usize + 1, digits.text() as u64);
                 if before < 8 {

@@ -486,3 +486,36 @@ fn numbers_keep_their_text() {
         assert_eq!(taken.to_string(), "{\"a\":[null]}");
     }
 }
+
+/// Blanks without end, which are counted.
+struct Endless<'a>(&'a [u8], usize);
+
+impl std::io::Read for Endless<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let [first, ..] = into else { return Ok(0) };
+        *first = self.0.get(self.1).copied().unwrap_or(b' ');
+        self.1 += 1;
+        assert!(self.1 < 1000, "it is read on behind {:?}", String::from_utf8_lossy(self.0));
+        Ok(1)
+    }
+}
+
+/// Whoever waits at a socket for more would wait for ever.
+#[test]
+fn nothing_is_read_on_behind_what_is_wrong() {
+    for text in
+        ["[x", "[1 2", "{1", "{\"a\" 1", "{\"a\":]", "[1,]", "[nul ", "[01", "{\"a\":1,}", "[1}", "[\"\\\"\\\\\" x"]
+    {
+        let mut reader = Endless(text.as_bytes(), 0);
+        let mut ours = thalweg_json::Deserializer::from_reader(&mut reader);
+        let error = thalweg_json::Value::deserialize(&mut ours).unwrap_err();
+        assert!(error.is_syntax(), "{text}: {error}");
+    }
+    let deep = format!("{}{}", "[".repeat(6000), "]".repeat(6000));
+    let mut ours = thalweg_json::Deserializer::from_reader(deep.as_bytes());
+    ours.disable_recursion_limit();
+    std::thread::scope(|scope| {
+        let read = move || serde::de::IgnoredAny::deserialize(&mut ours).map(drop);
+        std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, read).unwrap().join().unwrap().unwrap();
+    });
+}
