@@ -440,30 +440,33 @@ impl<T: integer::Digits> Integer for T {}
 #[inline]
 pub(crate) fn append_integer(value: impl Integer, text: &mut Vec<u8>) {
     // SAFETY: no integer has more digits than there is room for.
-    unsafe { append_put(text, |at| value.put(at)) }
+    unsafe { append_put(text, |at| Some(value.put(at))) };
 }
 
 /// Appends a finite float, as [`Writer::float`] writes it.
 #[inline]
 pub(crate) fn append_float(value: f64, text: &mut Vec<u8>) {
     // SAFETY: no float takes more than there is room for.
-    unsafe { append_put(text, |at| float::put(value, at).unwrap_or_else(|| float::put_seldom(value, at))) }
+    if !unsafe { append_put(text, |at| float::put(value, at)) } {
+        text.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    }
 }
 
-/// Appends what is written in place.
+/// Appends what is written in place, if it is.
 ///
 /// # Safety
 ///
 /// At most [`SLACK_BYTES`] may be written, and all that lies before the place that is returned must be.
 #[inline(always)]
-unsafe fn append_put(text: &mut Vec<u8>, put: impl FnOnce(*mut u8) -> *mut u8) {
+unsafe fn append_put(text: &mut Vec<u8>, put: impl FnOnce(*mut u8) -> Option<*mut u8>) -> bool {
     text.reserve(SLACK_BYTES);
     // SAFETY: as the caller promises.
     unsafe {
         let start = text.as_mut_ptr();
-        let end = put(start.add(text.len()));
+        let Some(end) = put(start.add(text.len())) else { return false };
         text.set_len(end.offset_from_unsigned(start));
     }
+    true
 }
 
 #[cfg(test)]

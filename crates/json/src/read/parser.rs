@@ -229,7 +229,7 @@ impl<'de> Parser<'de> {
     #[cold]
     fn no_number(&mut self, (code, at): number::Wrong) -> Error {
         let error = self.wrong_at(code, at);
-        if self.attempts.get() > 0 {
+        if self.is_attempted() {
             let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
             self.at += self.text[self.at..].iter().take_while(is_part).count();
         }
@@ -695,7 +695,7 @@ impl<'de> Parser<'de> {
     /// An error that has no place yet was found here.
     #[cold]
     pub(crate) fn found_here(&self, error: Error) -> Error {
-        if self.attempts.get() > 0 { error } else { error.or_in_text(self.text, self.at) }
+        if self.is_attempted() { error } else { error.or_in_text(self.text, self.at) }
     }
 
     /// What is wrong behind what has been read.
@@ -712,7 +712,7 @@ impl<'de> Parser<'de> {
 
     #[cold]
     pub(super) fn wrong_at(&self, code: Code, at: usize) -> Error {
-        if self.attempts.get() > 0 { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
+        if self.is_attempted() { Error::new(code, 0, 0) } else { Error::in_text(code, self.text, at) }
     }
 
     /// The error of a value that is none of those that were expected: what it is, or that it is none.
