@@ -1,4 +1,4 @@
-//! Eight and sixteen digits at once, a byte each.
+//! Sixteen digits at once, a byte each.
 #![allow(unsafe_code)]
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
@@ -11,50 +11,57 @@ pub(crate) use portable::Sixteen;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::Sixteen;
 
-/// Eight digits of a number below a hundred million, the first in the lowest byte.
-#[inline(always)]
-pub(crate) fn eight(value: u32) -> u64 {
-    // in lanes of 32 bits, of 16 and of 8 each time: quotient below, remainder above. The reciprocals are exact for what is in a lane.
-    let fours = u64::from(value / 10_000) | u64::from(value % 10_000) << 32;
-    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
-    let pairs = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | (pairs - 10 * tens) << 8
-}
-
-/// Eight zeros as characters.
-pub(crate) const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What both ways make of a number: the digits, the digits apart, and how many count.
+    fn made(number: u64, last: u8, before: usize) -> [([u8; 16], [u8; 17], usize); 2] {
+        macro_rules! made {
+            ($sixteen:ty) => {{
+                let digits = <$sixteen>::of(number);
+                let (mut together, mut apart) = ([0; 16], [0; 17]);
+                // SAFETY: the rooms are as large as they must be.
+                unsafe {
+                    digits.put(together.as_mut_ptr());
+                    digits.put_apart(before, apart.as_mut_ptr());
+                }
+                apart[before] = b'.';
+                (together, apart, digits.count(last))
+            }};
+        }
+        [made!(Sixteen), made!(portable::Sixteen)]
+    }
+
+    /// Four digits at each place, and where eight digits are parted into them.
     #[test]
-    fn eight_digits_are_those_of_the_number() {
-        for value in (0..100_000_000).step_by(if cfg!(miri) { 9_999_991 } else { 997 }).chain([99_999_999]) {
-            let digits = (eight(value) | ZEROS).to_le_bytes();
-            assert_eq!(std::str::from_utf8(&digits).unwrap(), format!("{value:08}"));
+    fn each_lane_has_its_digits() {
+        for four in (0..10_000_u64).step_by(if cfg!(miri) { 997 } else { 1 }) {
+            for number in [
+                four * 1_0001_0001_0001,
+                four * 1_0000_0000_0000 + four * 1_0000,
+                four * 1_0000_0000_0000 + 9999_0000_9999,
+            ] {
+                let expected = format!("{number:016}").into_bytes();
+                let made = made(number, 1, 1).map(|(digits, _, count)| (digits.to_vec(), count));
+                assert_eq!(made, [(expected.clone(), 17), (expected, 17)]);
+            }
         }
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 1000 }))]
 
         #[test]
-        fn sixteen_digits_are_those_of_the_number(number in 0..10_u64.pow(16), zeros in 0..16_u32) {
-            for number in [number, number / 10_u64.pow(zeros) * 10_u64.pow(zeros)] {
+        fn sixteen_digits_are_those_of_the_number(
+            number in 1..10_u64.pow(16), zeros in 0..16_u32, last in 0..10_u8, before in 1..=16_usize
+        ) {
+            for number in [number, number - number % 10_u64.pow(number.ilog10().min(zeros))] {
                 let expected = format!("{number:016}");
-                let count = expected.trim_end_matches('0').len();
-                let mut room = [0; 16];
-                let digits = Sixteen::of(number);
-                // SAFETY: the room is sixteen bytes.
-                unsafe { digits.put(room.as_mut_ptr()) };
-                proptest::prop_assert_eq!((std::str::from_utf8(&room).unwrap(), digits.count()), (&*expected, count));
-                proptest::prop_assert_eq!(digits.text().to_le_bytes(), room);
-                let digits = portable::Sixteen::of(number);
-                // SAFETY: the room is sixteen bytes.
-                unsafe { digits.put(room.as_mut_ptr()) };
-                proptest::prop_assert_eq!((digits.text().to_le_bytes(), digits.count()), (room, count));
+                let apart = format!("{}.{}", &expected[..before], &expected[before..]);
+                let count = if last > 0 { 17 } else { expected.trim_end_matches('0').len() };
+                let expected = (expected.as_bytes().try_into().unwrap(), apart.as_bytes().try_into().unwrap(), count);
+                proptest::prop_assert_eq!(made(number, last, before), [expected; 2]);
             }
         }
     }

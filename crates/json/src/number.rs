@@ -1,6 +1,6 @@
 //! Numbers, from their text.
 
-pub(crate) mod powers;
+mod powers;
 
 use crate::error::Code;
 use powers::{EXPONENT_MAX, EXPONENT_MIN, POWERS};

@@ -1,12 +1,10 @@
-//! The shortest digits that read back as the same double, by the powers that reading has a table of.
+//! The shortest digits that read back as the same double, of those doubles that are written in full.
 //!
-//! The way is zmij's (one product, of which the whole part is the shorter candidate and the fraction tells whether it is near enough), which
-//! is Giulietti's ("The Schubfach way to render doubles", 2021) with one product for three. The crate's text would have to be moved to
-//! where it belongs, and its point by a call; what comes seldom is left to it.
+//! One product has all that is needed, as in zmij (whose way is Giulietti's, "The Schubfach way to render doubles", 2021): its whole part and
+//! the next number are the only candidates of fewer digits, and its fraction tells which of them is near enough. For these doubles the product is
+//! exact in 128 bits, so that nothing else must be looked at.
 
-use crate::number::powers::{EXPONENT_MIN, POWERS};
 use std::hint::select_unpredictable;
-use std::ops::RangeInclusive;
 
 /// What a double is written as.
 pub(crate) struct Shortest {
@@ -14,61 +12,65 @@ pub(crate) struct Shortest {
     pub(crate) sixteen: u64,
     /// One more; 0 where there is none.
     pub(crate) last: u8,
-    /// That of ten, of the first digit.
-    pub(crate) exponent: i32,
+    /// How many of them stand before the point; if it is negative, there are so many zeros between the point and them.
+    pub(crate) before: isize,
 }
 
 /// How many bits of a double's mantissa are stored.
 const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-/// The exponents of two of what is written in full, with what is added to them: 1e-5 is more than 2^-17, and 1e16 is less than 2^54.
-const BIASED: RangeInclusive<i32> = 1023 - 17..=1023 + 53;
+/// The mantissa's unit is 2^-69 in the smallest of these doubles, which are at least 2^-17: 1e-5 is more than that. In the largest it is 1/2.
+const UNITS: usize = 69;
+const BIASED_MIN: usize = 1023 - 17;
 
-/// So many bits of the product stand before its fraction beside those of the whole part: with them a mantissa is moved by 3 to 6 bits.
-const EXTRA_BITS: u32 = 6;
+/// What a mantissa is multiplied by.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The mantissa's unit times a power of ten, the largest with which it is less than 1, times 2^64.
+    unit: u64,
+    /// How many of sixteen digits stand before the point then.
+    before: isize,
+}
 
-/// The digits of a double without its sign. `None` of what is much smaller than 1e-5 or larger than 1e16, and of powers of two, whose
-/// neighbours are not equally far away.
+/// By the exponent of two, from that of the smallest unit on.
+static SCALES: [Scale; UNITS] = {
+    let mut scales = [Scale { unit: 0, before: 0 }; UNITS];
+    let mut at = 0;
+    while at < UNITS {
+        let two = (UNITS - at) as u32;
+        let mut ten = 0;
+        while 10_u128.pow(ten + 1) < 1 << two {
+            ten += 1;
+        }
+        scales[at] = Scale { unit: 5_u64.pow(ten) << (64 + ten - two), before: 16 - ten as isize };
+        at += 1;
+    }
+    scales
+};
+
+/// The digits of a double without its sign; `None` if it is less than 2^-17, or not less than 2^52.
 #[inline(always)]
 pub(crate) fn shortest(value: f64) -> Option<Shortest> {
     let bits = value.to_bits();
-    let (stored, biased) = (bits & ((1 << STORED_BITS) - 1), (bits >> STORED_BITS) as i32 & 0x7ff);
-    let (binary, mantissa) = (biased - 1075, stored | 1 << STORED_BITS);
-    // the whole part of the logarithm
-    let decimal = (binary * 1_262_611) >> 22;
-    if stored == 0 || !BIASED.contains(&biased) {
-        return None;
-    }
-    let scale = -decimal - 1;
-    let shift = (binary + ((scale * 1_741_647) >> 19) + 1 + EXTRA_BITS as i32) as u32;
-    let (high, low) = power(scale)?;
-    // the value in tens of its last digit
-    let mantissa = mantissa << shift;
-    let product = u128::from(high) * u128::from(mantissa) + ((u128::from(low) * u128::from(mantissa)) >> 64);
-    let (whole, fraction) = ((product >> 64) as u64 >> EXTRA_BITS, (product >> EXTRA_BITS) as u64);
-    // as far as the middle between it and its neighbours, which itself is read as the even one
-    let half = (high >> (EXTRA_BITS + 1 - shift)) + (1 - (stored & 1));
-    let (is_down, is_up) = (half > fraction, fraction.checked_add(half).is_none());
-    let tens = whole + u64::from(is_up);
-    // the nearest digit; a half, which is one where it is exact, is rounded to the even one
-    let nearest = ((u128::from(fraction) * 10 + (1 << 63) + 6) >> 64) as u8;
-    let nearest = select_unpredictable(fraction == 1 << 62, 2, nearest);
-    let last = select_unpredictable(is_down | is_up, 0, nearest);
+    let scale = SCALES.get(((bits >> STORED_BITS) as usize).wrapping_sub(BIASED_MIN))?;
+    let mantissa = bits & ((1 << STORED_BITS) - 1) | 1 << STORED_BITS;
+    // The value in units of its sixteenth digit, or of its fifteenth: exact, since the mantissa has 53 bits. Those of the fraction that are
+    // below its upper 49 are 0.
+    let product = u128::from(mantissa) * u128::from(scale.unit);
+    let (whole, fraction) = ((product >> 64) as u64, product as u64);
+    // What is less than half a unit of the mantissa away is read as the same double. No whole number is just as far, since half a unit has
+    // binary digits that no power of ten takes away; and a power of two, whose lower neighbour is nearer, is one itself.
+    let (off, is_up) = fraction.overflowing_add(scale.unit / 2);
+    let whole = whole + u64::from(is_up);
+    // the nearest digit; a half is rounded to the even one, which is 2 behind a quarter and 8 behind three quarters
+    let sixteenth = fraction / 16;
+    let nearest = ((5 * sixteenth + (1 << 58) - 1 + (sixteenth >> 59)) >> 59) as u8;
+    let last = select_unpredictable(off < scale.unit, 0, nearest);
     // fifteen digits or sixteen, and that one
-    let is_short = tens < 10_u64.pow(15);
-    let sixteen = select_unpredictable(is_short, tens * 10 + u64::from(last), tens);
+    let is_short = whole < 10_u64.pow(15);
     Some(Shortest {
-        sixteen,
+        sixteen: select_unpredictable(is_short, whole * 10 + u64::from(last), whole),
         last: select_unpredictable(is_short, 0, last),
-        exponent: decimal + 16 - i32::from(is_short),
+        before: scale.before - isize::from(is_short),
     })
-}
-
-/// The first 128 bits of a power of ten, cut off.
-#[inline(always)]
-fn power(exponent: i32) -> Option<(u64, u64)> {
-    // each is there: without a panic whoever writes a double has nothing to keep for one
-    let (high, low) = *POWERS.get((exponent - EXPONENT_MIN) as usize)?;
-    // for reading, these are one more
-    Some((high, low - u64::from((-27..0).contains(&exponent))))
 }

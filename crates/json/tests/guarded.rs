@@ -75,8 +75,8 @@ struct Fenced;
 #[global_allocator]
 static FENCED: Fenced = Fenced;
 
-/// So many buffers of bytes can be there at a time: threads of tests have a few each.
-const FENCES: usize = 256;
+/// So many buffers of bytes can be there at a time; a test has some hundreds.
+const FENCES: usize = 4096;
 /// Where they are; 0 before there is one.
 static START: AtomicUsize = AtomicUsize::new(0);
 static IS_TAKEN: [AtomicBool; FENCES] = [const { AtomicBool::new(false) }; FENCES];

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m128i, _mm_add_epi64, _mm_cmpgt_epi8, _mm_cvtsi128_si64, _mm_movemask_epi8, _mm_mul_epu32, _mm_mulhi_epu16,
-    _mm_mullo_epi16, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi64x, _mm_setzero_si128,
-    _mm_shuffle_epi32, _mm_slli_epi16, _mm_slli_epi32, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128, _mm_sub_epi16,
-    _mm_unpackhi_epi64,
+    __m128i, _mm_add_epi16, _mm_add_epi64, _mm_and_si128, _mm_andnot_si128, _mm_cmpgt_epi8, _mm_loadu_si128,
+    _mm_movemask_epi8, _mm_mul_epu32, _mm_mulhi_epu16, _mm_mullo_epi16, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
+    _mm_set1_epi16, _mm_set1_epi64x, _mm_setzero_si128, _mm_shuffle_epi32, _mm_slli_epi16, _mm_slli_epi32,
+    _mm_slli_si128, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128, _mm_sub_epi16,
 };
 
 /// Sixteen digits, a byte each, the first in the lowest.
@@ -30,26 +30,22 @@ impl Sixteen {
             let rest = _mm_sub_epi16(fours, _mm_mullo_epi16(hundreds, _mm_set1_epi16(100)));
             let pairs = _mm_or_si128(hundreds, _mm_slli_epi32::<16>(rest));
             let tens = _mm_mulhi_epu16(pairs, _mm_set1_epi16(6_554));
-            let rest = _mm_sub_epi16(pairs, _mm_mullo_epi16(tens, _mm_set1_epi16(10)));
-            Self(_mm_or_si128(tens, _mm_slli_epi16::<8>(rest)))
+            // tens + 256 * (pairs - 10 * tens)
+            Self(_mm_add_epi16(_mm_slli_epi16::<8>(pairs), _mm_mullo_epi16(tens, _mm_set1_epi16(1 - 2_560))))
         }
     }
 
-    /// How many there are without the zeros at the end.
+    /// How many there are with one more behind them, without the zeros at the end. Not all may be zeros.
     #[inline(always)]
-    pub(crate) fn count(self) -> usize {
+    pub(crate) fn count(self, last: u8) -> usize {
         // SAFETY: SSE2 is part of x86-64.
-        let digits = unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(self.0, _mm_setzero_si128())) };
-        32 - (digits as u32).leading_zeros() as usize
-    }
-
-    /// As characters, the first in the lowest byte.
-    #[inline(always)]
-    pub(crate) fn text(self) -> u128 {
-        let text = self.characters();
-        // SAFETY: SSE2 is part of x86-64.
-        let (low, high) = unsafe { (_mm_cvtsi128_si64(text), _mm_cvtsi128_si64(_mm_unpackhi_epi64(text, text))) };
-        u128::from(low as u64) | u128::from(high as u64) << 64
+        let sixteen = unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(self.0, _mm_setzero_si128())) };
+        let digits = sixteen | i32::from(last > 0) << 16;
+        if digits >> 15 == 0 {
+            return highest(digits);
+        }
+        // a guess that is seldom wrong: what is written next need not wait for the digits
+        16 + usize::from(last > 0)
     }
 
     /// Writes the characters.
@@ -63,9 +59,34 @@ impl Sixteen {
         unsafe { _mm_storeu_si128(at.cast(), self.characters()) }
     }
 
+    /// Writes the characters with one place between them, behind so many of them; what is written to that place does not count.
+    ///
+    /// # Safety
+    ///
+    /// `at` must be valid for writes of seventeen bytes, and `before` from 1 to 16.
+    #[inline(always)]
+    pub(crate) unsafe fn put_apart(self, before: usize, at: *mut u8) {
+        static BEFORE: [[u8; 16]; 2] = [[0xff; 16], [0; 16]];
+        let text = self.characters();
+        // SAFETY: as the caller promises: a mask begins at one of the first bytes of those. SSE2 is part of x86-64.
+        unsafe {
+            let mask = _mm_loadu_si128(BEFORE.as_ptr().cast::<u8>().add(16 - before).cast());
+            _mm_storeu_si128(at.add(1).cast(), text);
+            let apart = _mm_or_si128(_mm_and_si128(mask, text), _mm_andnot_si128(mask, _mm_slli_si128::<1>(text)));
+            _mm_storeu_si128(at.cast(), apart);
+        }
+    }
+
     #[inline(always)]
     fn characters(self) -> __m128i {
         // SAFETY: SSE2 is part of x86-64.
         unsafe { _mm_or_si128(self.0, _mm_set1_epi8(b'0' as i8)) }
     }
+}
+
+/// The place of the highest bit, from 1 on. It is not in line, or else a select would wait for it each time.
+#[cold]
+#[inline(never)]
+fn highest(bits: i32) -> usize {
+    32 - bits.leading_zeros() as usize
 }

@@ -1,8 +1,8 @@
 //! Doubles, written where they belong.
 #![allow(unsafe_code)]
 
-use crate::digits::{Sixteen, ZEROS, eight};
-use crate::shortest::shortest;
+use crate::digits::Sixteen;
+use crate::shortest::{Shortest, shortest};
 
 /// So many bytes are written at most, whatever the text's length is.
 pub(super) const FLOAT_BYTES: usize = 40;
@@ -19,100 +19,46 @@ pub(super) unsafe fn put(value: f64, at: *mut u8) -> Option<*mut u8> {
     unsafe {
         at.write(b'-');
         let at = at.add(usize::from(value.is_sign_negative()));
-        let value = value.abs();
-        match hundred_millionths(value) {
-            Some((whole, fraction)) => Some(put_decimal(whole, fraction, at)),
-            None => put_shortest(value, at),
+        match shortest(value.abs()) {
+            Some(shortest) => put_shortest(shortest, at),
+            None if value == 0.0 => {
+                at.cast::<[u8; 3]>().write_unaligned(*b"0.0");
+                Some(at.add(3))
+            }
+            None => None,
         }
     }
 }
 
-/// A number of at most fifteen digits, of which at most eight stand behind the point, as these numbers before and behind it. Most are such.
-///
-/// No two numbers of fifteen digits are read as the same double, so that the digits are the shortest ones if they are read as this one.
-#[inline(always)]
-fn hundred_millionths(value: f64) -> Option<(u32, u32)> {
-    const UNIT: u64 = 100_000_000;
-    if value < 1e7 {
-        // SAFETY: the product is less than 1e15, not below zero and not `NaN`.
-        let units = unsafe { (value * UNIT as f64 + 0.5).to_int_unchecked::<i64>() } as u64;
-        // what is less than 1e-5 is written with an exponent
-        let is_exact = units as i64 as f64 / UNIT as f64 == value && (units >= UNIT / 100_000 || units == 0);
-        return is_exact.then_some(((units / UNIT) as u32, (units % UNIT) as u32));
-    }
-    None
-}
-
-/// # Safety
-///
-/// `at` must be valid for writes of seventeen bytes; neither number may have more than eight digits.
-#[inline(always)]
-unsafe fn put_decimal(whole: u32, fraction: u32, at: *mut u8) -> *mut u8 {
-    let (whole, fraction) = (eight(whole), eight(fraction));
-    // the last digit of each is one
-    let (leading, trailing) = ((whole | 1 << 56).trailing_zeros() / 8, (fraction | 1).leading_zeros() / 8);
-    // SAFETY: eight bytes, of which the last digits are moved to the front, a point at one of the next places, and eight bytes behind it.
-    unsafe {
-        at.cast::<u64>().write_unaligned(((whole | ZEROS) >> (8 * leading)).to_le());
-        let at = at.add(8 - leading as usize);
-        at.write(b'.');
-        at.add(1).cast::<u64>().write_unaligned((fraction | ZEROS).to_le());
-        at.add(9 - trailing as usize)
-    }
-}
-
-/// As [`put`], of a double without a sign.
+/// As [`put`], of what stands behind the sign.
 ///
 /// # Safety
 ///
 /// As of [`put`].
 #[inline(always)]
-unsafe fn put_shortest(value: f64, at: *mut u8) -> Option<*mut u8> {
-    let shortest = shortest(value)?;
+unsafe fn put_shortest(shortest: Shortest, at: *mut u8) -> Option<*mut u8> {
     let digits = Sixteen::of(shortest.sixteen);
-    let count = if shortest.last > 0 { 17 } else { digits.count() };
+    let count = digits.count(shortest.last);
     // SAFETY: at most six bytes before seventeen digits, or a point between them.
     unsafe {
-        match shortest.exponent {
-            point @ 0..=15 => {
-                // Each digit is written one place too far back: those behind the point belong there. Then those before it are
-                // written again, one place further to the front, and the point between them.
-                put_digits(digits, shortest.last, at.add(1));
-                let (before, first) = (point as usize + 1, digits.text() as u64);
-                if before < 8 {
-                    let shift = 8 * before as u32;
-                    let (those, others) = ((1 << shift) - 1, !0xff << shift);
-                    let word = first & those | u64::from(b'.') << shift | first << 8 & others;
-                    at.cast::<u64>().write_unaligned(word.to_le());
-                } else {
-                    let others = at.add(before - 7).cast::<u64>().read_unaligned();
-                    at.cast::<u64>().write_unaligned(first.to_le());
-                    at.add(before - 8).cast::<u64>().write_unaligned(others);
-                    at.add(before).write(b'.');
-                }
+        match shortest.before {
+            before @ 1..=16 => {
+                let before = before as usize;
+                digits.put_apart(before, at);
+                at.add(before).write(b'.');
+                at.add(17).write(b'0' + shortest.last);
                 Some(at.add(count.max(before + 1) + 1))
             }
-            zeros @ -5..=-1 => {
+            before @ -4..=0 => {
                 at.cast::<[u8; 8]>().write_unaligned(*b"0.000000");
-                let at = at.add((1 - zeros) as usize);
-                put_digits(digits, shortest.last, at);
+                let at = at.add((2 - before) as usize);
+                digits.put(at);
+                at.add(16).write(b'0' + shortest.last);
                 Some(at.add(count))
             }
             // with an exponent
             _ => None,
         }
-    }
-}
-
-/// # Safety
-///
-/// `at` must be valid for writes of seventeen bytes.
-#[inline(always)]
-unsafe fn put_digits(digits: Sixteen, last: u8, at: *mut u8) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        digits.put(at);
-        at.add(16).write(b'0' + last);
     }
 }
 
