@@ -106,6 +106,9 @@ impl<'a> Type<'a> {
             Kind::Enum(variants, tagged) => variants.iter().try_for_each(|variant| {
                 variant.body.check()?;
                 match (tagged, &variant.body) {
+                    (Tagged::Inside(tag), Body::Named(fields)) if fields.iter().any(|field| field.has_name(tag)) => {
+                        Err(Error::new(variant.name.span(), format!("`{tag}` is the tag, and a field's name too")))
+                    }
                     (Tagged::Inside(_), Body::Tuple(_)) => {
                         Err(Error::new(variant.name.span(), "what has no names cannot stand beside a tag"))
                     }
@@ -127,6 +130,9 @@ impl Tagged {
         match (says.untagged, &says.tag, &says.content) {
             (false, None, None) => Ok(Tagged::Outside),
             (false, Some(tag), None) => Ok(Tagged::Inside(tag.clone())),
+            (false, Some(tag), Some(content)) if tag == content => {
+                Err(Error::new(span, "`tag` and `content` are the same"))
+            }
             (false, Some(tag), Some(content)) => Ok(Tagged::Beside(tag.clone(), content.clone())),
             (true, None, None) => Ok(Tagged::Not),
             (false, None, Some(_)) => Err(Error::new(span, "`content` needs a `tag`")),
@@ -199,6 +205,13 @@ impl<'a> Field<'a> {
         let read = [read].into_iter().chain(says.aliases.iter().cloned()).collect();
         let local = Ident::new(&format!("field_{at}"), Span::mixed_site());
         Ok(Field { member, local, ty: &field.ty, write, read, says })
+    }
+
+    /// Whether it is written or read as the member of that name.
+    fn has_name(&self, name: &str) -> bool {
+        let is_written = !self.says.skip_write && self.write == name;
+        let is_read = !self.says.skip_read && self.read.iter().any(|read| read == name);
+        !self.says.flatten && (is_written || is_read)
     }
 
     /// What stands for it where it is not there, if that is said.

@@ -22,6 +22,12 @@ fn what_is_not_supported_is_an_error() {
         ("struct S { #[serde(getter = \"f\")] a: u8 }", "`getter` is not supported here"),
         ("#[serde(tag = \"t\")] struct S { a: u8 }", "only enums have a tag here"),
         ("#[serde(tag = \"t\")] enum E { A(u8, u8) }", "what has no names cannot stand beside a tag"),
+        ("#[serde(tag = \"t\")] enum E { A { t: u8 } }", "`t` is the tag, and a field's name too"),
+        (
+            "#[serde(tag = \"t\")] enum E { A { #[serde(alias = \"t\")] a: u8 } }",
+            "`t` is the tag, and a field's name too",
+        ),
+        ("#[serde(tag = \"t\", content = \"t\")] enum E { A }", "`tag` and `content` are the same"),
         ("#[serde(content = \"c\")] enum E { A }", "`content` needs a `tag`"),
         ("#[serde(untagged, tag = \"t\")] enum E { A }", "what is untagged has no tag"),
         ("#[json(transparent)] struct S { a: u8, b: u8 }", "what is transparent has exactly one field"),

@@ -274,7 +274,7 @@ impl<T: ToMembers> ToMembers for Option<T> {
     }
 }
 
-fn members_of<'o, 'm, K: ToJsonKey + 'm, V: ToJson + 'm>(
+pub(crate) fn members_of<'o, 'm, K: ToJsonKey + 'm, V: ToJson + 'm>(
     members: impl Iterator<Item = (&'m K, &'m V)>,
     out: Writer<'o>,
     is_first: &mut bool,

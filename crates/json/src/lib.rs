@@ -21,7 +21,7 @@ pub mod de;
 #[doc(hidden)]
 pub mod derived;
 mod digits;
-mod error;
+pub mod error;
 mod float;
 mod number;
 mod read;
@@ -49,6 +49,8 @@ pub use read::{FromJson, FromJsonKey, Parser, Text, read};
 pub use ser::{Serializer, to_string, to_string_pretty, to_vec, to_vec_pretty, to_writer, to_writer_pretty};
 pub use stream::{Container, NESTING_LEVELS_MAX, ReadError, Reader, Scalar, Visitor};
 pub use string::{write_hex, write_inside, write_string};
+#[cfg(feature = "serde")]
+pub use value::map;
 #[cfg(feature = "serde")]
 pub use value::{Map, Number, Value, from_value, to_value};
 pub use write::{Integer, ToJson, ToJsonKey, Writer, write, write_chunks};

@@ -1,18 +1,20 @@
 //! Any value of JSON, with its keys in order and its numbers as they were written.
 
 mod de;
+mod direct;
 mod from;
 mod index;
 mod json;
-mod map;
+pub mod map;
 mod number;
 mod raw;
 mod ser;
 
 pub use index::Index;
-pub use map::{Entry, IntoIter, IntoValues, Iter, IterMut, Keys, Map, OccupiedEntry, VacantEntry, Values, ValuesMut};
+pub use map::Map;
 pub use number::Number;
 pub use raw::{RawValue, to_raw_value};
+pub use ser::Serializer;
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -51,7 +53,7 @@ pub enum Value {
 
 /// What a value becomes that serde can write.
 pub fn to_value<T: Serialize>(value: T) -> Result<Value> {
-    value.serialize(ser::Serializer)
+    value.serialize(Serializer)
 }
 
 /// What serde can read from a value.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use thalweg_json::{FromJson, FromMembers, ToJson, ToMembers, read, write};
+use thalweg_json::value::RawValue;
+use thalweg_json::{FromJson, FromMembers, Map, Number, ToJson, ToMembers, Value, read, write};
 
 #[derive(Serialize, Deserialize, ToJson, FromJson, PartialEq, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -266,4 +267,31 @@ fn what_names_no_variant_is_told_as_what_it_is() {
     let error = read::<String>(b"1").unwrap_err();
     assert_eq!(error.to_string(), "invalid type: integer `1`, expected a string at line 1 column 1");
     assert!(read::<u8>(b"300").unwrap_err().to_string().starts_with("invalid value: integer `300`, expected u8"));
+}
+
+/// What is known only when it is read stands among what is derived.
+#[test]
+fn values_of_any_kind_are_fields() {
+    #[derive(serde::Serialize, serde::Deserialize, ToJson, FromJson, PartialEq, Debug)]
+    struct Flight<'a> {
+        pilot: String,
+        track: Box<RawValue>,
+        #[serde(borrow)]
+        note: Option<&'a RawValue>,
+        best: Number,
+        tags: Value,
+        #[serde(flatten)]
+        rest: Map<String, Value>,
+    }
+    let text = r#"{"pilot":"Ann","track": [1.50, "\u0041"] ,"note":null,"best":1e1000,"tags":{"b":-0,"a":[1.10,"é\n",true,null]},"x":1,"x":2.5}"#;
+    let flight: Flight = read(text.as_bytes()).unwrap();
+    assert_eq!(flight, thalweg_json::from_str(text).unwrap());
+    assert_eq!((flight.track.get(), flight.best.to_string()), (r#"[1.50, "\u0041"]"#, "1e1000".to_owned()));
+    let mut written = Vec::new();
+    write(&flight, &mut written);
+    let expected = r#"{"pilot":"Ann","track":[1.50, "\u0041"],"note":null,"best":1e1000,"tags":{"b":-0,"a":[1.10,"é\n",true,null]},"x":2.5}"#;
+    assert_eq!(String::from_utf8(written).unwrap(), expected);
+    assert_eq!(thalweg_json::to_string(&flight).unwrap(), expected);
+    let error = read::<Number>(br#""1""#).unwrap_err();
+    assert_eq!(error.to_string(), r#"invalid type: string "1", expected a JSON number at line 1 column 3"#);
 }

@@ -541,9 +541,7 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for WithNumbers<'_, 't, L>
         if !matches!(parser.peek(), Some(b'0'..=b'9' | b'-')) {
             return Reading::<L>::of(parser).deserialize_any(visitor);
         }
-        let start = parser.position();
-        let number = parser.number()?;
-        let text = parser.text_since(start);
+        let (number, text) = parser.number_with_text()?;
         let value = match number {
             Number::Unsigned(value) => visitor.visit_u64(value),
             Number::Signed(value) => visitor.visit_i64(value),

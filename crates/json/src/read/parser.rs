@@ -225,6 +225,24 @@ impl<'de> Parser<'de> {
         Ok(number)
     }
 
+    /// Reads a number with its text; what is too large for a float is infinite.
+    #[cfg(feature = "serde")]
+    pub(crate) fn number_with_text(&mut self) -> Result<(Number, &'de str)> {
+        let start = self.at;
+        let number = match number::number(self.text, start) {
+            Ok((number, end)) => {
+                self.at = end;
+                number
+            }
+            Err((Code::NumberRange, _)) => {
+                self.skip_number()?;
+                Number::Float(f64::INFINITY)
+            }
+            Err(wrong) => return Err(self.no_number(wrong)),
+        };
+        Ok((number, self.text_since(start)))
+    }
+
     /// A number that cannot be read. Where it is read again, it counts up to its end, since it may have been looked at up to there.
     #[cold]
     fn no_number(&mut self, (code, at): number::Wrong) -> Error {

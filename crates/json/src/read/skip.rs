@@ -96,7 +96,7 @@ impl<'de> Parser<'de> {
         }
     }
 
-    fn skip_number(&mut self) -> Result<()> {
+    pub(super) fn skip_number(&mut self) -> Result<()> {
         self.at = number::end(self.text, self.at).map_err(|(_, at)| self.wrong_at(Code::Number, at))?;
         Ok(())
     }

@@ -220,15 +220,7 @@ macro_rules! deserializer {
             ) -> Result<V::Value> {
                 match self {
                     Value::String(name) => visitor.visit_enum(Enum { name: Cow::from(name), value: None::<$type> }),
-                    Value::Object(members) => {
-                        let mut members = members.into_iter();
-                        match (members.next(), members.next()) {
-                            (Some((name, value)), None) => {
-                                visitor.visit_enum(Enum { name: Cow::from(name), value: Some(value) })
-                            }
-                            _ => Err(de::Error::invalid_value(Unexpected::Map, &"map with a single key")),
-                        }
-                    }
+                    Value::Object(members) => visit_variant(members, visitor),
                     other => Err(other.invalid_type(&"string or map")),
                 }
             }
@@ -278,6 +270,67 @@ macro_rules! deserializer {
 deserializer!(Value, |visitor, text| visitor.visit_string(text));
 deserializer!(&'de Value, |visitor, text| visitor.visit_borrowed_str(text));
 
+macro_rules! map_deserializer {
+    ($type:ty) => {
+        impl<'de> serde::Deserializer<'de> for $type {
+            type Error = Error;
+
+            fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                visit_object(self, visitor)
+            }
+
+            fn deserialize_enum<V: Visitor<'de>>(
+                self,
+                _: &'static str,
+                _: &'static [&'static str],
+                visitor: V,
+            ) -> Result<V::Value> {
+                visit_variant(self, visitor)
+            }
+
+            fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                visitor.visit_unit()
+            }
+
+            forward_to_deserialize_any! {
+                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+                newtype_struct seq tuple tuple_struct map struct identifier
+            }
+        }
+
+        impl<'de> IntoDeserializer<'de, Error> for $type {
+            type Deserializer = Self;
+
+            fn into_deserializer(self) -> Self {
+                self
+            }
+        }
+    };
+}
+
+map_deserializer!(Map<String, Value>);
+map_deserializer!(&'de Map<String, Value>);
+
+macro_rules! number_deserializer {
+    ($type:ty) => {
+        impl<'de> serde::Deserializer<'de> for $type {
+            type Error = Error;
+
+            fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.visit(visitor)
+            }
+
+            forward_to_deserialize_any! {
+                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+                newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+            }
+        }
+    };
+}
+
+number_deserializer!(Number);
+number_deserializer!(&Number);
+
 fn unit_variant(expected: &dyn Expected) -> Error {
     de::Error::invalid_type(Unexpected::UnitVariant, expected)
 }
@@ -307,6 +360,19 @@ where
     match members.members.len() {
         0 => Ok(value),
         _ => Err(de::Error::invalid_length(len, &"fewer elements in map")),
+    }
+}
+
+/// An enum as an object with the variant's name as its only key.
+fn visit_variant<'de, V: Visitor<'de>, K, T>(members: impl IntoIterator<Item = (K, T)>, visitor: V) -> Result<V::Value>
+where
+    K: Into<Cow<'de, str>>,
+    Content<T>: de::VariantAccess<'de, Error = Error>,
+{
+    let mut members = members.into_iter();
+    match (members.next(), members.next()) {
+        (Some((name, value)), None) => visitor.visit_enum(Enum { name: name.into(), value: Some(value) }),
+        _ => Err(de::Error::invalid_value(Unexpected::Map, &"map with a single key")),
     }
 }
 

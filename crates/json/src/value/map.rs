@@ -101,6 +101,14 @@ impl Map<String, Value> {
         self.members.swap_remove(key)
     }
 
+    /// As [`Map::swap_remove`], with the key.
+    pub fn swap_remove_entry<Q: ?Sized + Key>(&mut self, key: &Q) -> Option<(String, Value)>
+    where
+        String: Borrow<Q>,
+    {
+        self.members.swap_remove_entry(key)
+    }
+
     /// Removes a key; those behind it move.
     pub fn shift_remove<Q: ?Sized + Key>(&mut self, key: &Q) -> Option<Value>
     where
@@ -293,9 +301,24 @@ impl<'a> OccupiedEntry<'a> {
         self.entry.swap_remove_entry()
     }
 
+    /// Removes it; the last one takes its place.
+    pub fn swap_remove(self) -> Value {
+        self.entry.swap_remove()
+    }
+
+    /// The same, with the key.
+    pub fn swap_remove_entry(self) -> (String, Value) {
+        self.entry.swap_remove_entry()
+    }
+
     /// Removes it; those behind it move.
     pub fn shift_remove(self) -> Value {
         self.entry.shift_remove()
+    }
+
+    /// The same, with the key.
+    pub fn shift_remove_entry(self) -> (String, Value) {
+        self.entry.shift_remove_entry()
     }
 }
 

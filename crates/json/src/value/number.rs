@@ -4,6 +4,7 @@ use super::Value;
 use crate::de::{NUMBER, VALUE};
 use crate::error::{Code, Error, Result};
 use crate::number::Number as Read;
+use crate::read::Parser;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -209,24 +210,25 @@ impl std::str::FromStr for Number {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Number> {
-        let wrong = |(code, at)| Error::in_text(code, text.as_bytes(), at);
-        let (number, end) = crate::number::number(text.as_bytes(), 0).map_err(wrong)?;
-        if end < text.len() {
-            return Err(wrong((Code::Number, end + 1)));
+        let mut parser = Parser::of_str(text);
+        let (number, all) = parser.number_with_text()?;
+        if all.len() < text.len() {
+            return Err(Error::in_text(Code::Number, text.as_bytes(), all.len() + 1));
         }
-        Ok(match number {
-            Read::Unsigned(value) => value.into(),
-            Read::Signed(value) => value.into(),
-            Read::Float(value) => Number::of_float(value, text),
-        })
+        Ok(Number::of(number, all))
     }
 }
 
 impl Number {
-    fn of_float(value: f64, text: &str) -> Number {
-        match value.is_finite() && zmij::Buffer::new().format_finite(value) == text {
-            true => Number(Kind::Float(value)),
-            false => Number::of_text(text),
+    /// What has been read, with its text.
+    pub(super) fn of(number: Read, text: &str) -> Number {
+        match number {
+            Read::Unsigned(value) => value.into(),
+            Read::Signed(value) => value.into(),
+            Read::Float(value) if value.is_finite() && zmij::Buffer::new().format_finite(value) == text => {
+                Number(Kind::Float(value))
+            }
+            Read::Float(_) => Number::of_text(text),
         }
     }
 }

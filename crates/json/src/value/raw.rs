@@ -32,7 +32,7 @@ impl RawValue {
     /// `false`
     pub const FALSE: &'static RawValue = RawValue::of("false");
 
-    const fn of(text: &str) -> &RawValue {
+    pub(super) const fn of(text: &str) -> &RawValue {
         // SAFETY: the type is transparent: it has the layout of its text, and keeps its lifetime.
         unsafe { &*(std::ptr::from_ref(text) as *const RawValue) }
     }

@@ -22,22 +22,23 @@ impl Serialize for Value {
     }
 }
 
-/// Makes a value of what it is given.
-pub(super) struct Serializer;
+/// Makes a [`Value`] of what serde writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Serializer;
 
 /// The parts of one, and what it is the variant of.
-pub(super) struct Array {
+pub struct Array {
     elements: Vec<Value>,
     variant: Option<&'static str>,
 }
 
-pub(super) struct Object {
+pub struct Object {
     members: Map<String, Value>,
     key: Option<String>,
     variant: Option<&'static str>,
 }
 
-pub(super) enum Fields {
+pub enum Fields {
     Object(Object),
     /// A number or a text of JSON, which is to be what it says.
     AsIs(Option<Value>),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
+use thalweg_json::Value;
 
 #[track_caller]
 fn same<T: serde::de::DeserializeOwned + PartialEq + Debug>(documents: &[&str]) {
@@ -315,7 +316,7 @@ fn texts_that_are_hardly_texts() {
     ]);
     let mut ours = thalweg_json::Deserializer::from_str(deep[7]);
     ours.disable_recursion_limit();
-    assert!(thalweg_json::Value::deserialize(&mut ours).is_ok());
+    assert!(Value::deserialize(&mut ours).is_ok());
 }
 
 /// Values that follow each other, as far as they are right.
@@ -460,7 +461,7 @@ fn raw_values_in_enums_and_structs() {
 /// Numbers stay as they are written, and go through everything that holds them.
 #[test]
 fn numbers_keep_their_text() {
-    use thalweg_json::{Value, json};
+    use thalweg_json::json;
 
     for text in [
         "1.0e300",
@@ -508,7 +509,7 @@ fn nothing_is_read_on_behind_what_is_wrong() {
     {
         let mut reader = Endless(text.as_bytes(), 0);
         let mut ours = thalweg_json::Deserializer::from_reader(&mut reader);
-        let error = thalweg_json::Value::deserialize(&mut ours).unwrap_err();
+        let error = Value::deserialize(&mut ours).unwrap_err();
         assert!(error.is_syntax(), "{text}: {error}");
     }
     let deep = format!("{}{}", "[".repeat(6000), "]".repeat(6000));
@@ -518,4 +519,59 @@ fn nothing_is_read_on_behind_what_is_wrong() {
         let read = move || serde::de::IgnoredAny::deserialize(&mut ours).map(drop);
         std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, read).unwrap().join().unwrap().unwrap();
     });
+}
+
+/// Members and numbers are read from as values are, and refuse what theirs refuse.
+#[test]
+fn members_and_numbers_are_deserializers() {
+    #[derive(Deserialize, PartialEq, Debug)]
+    struct Named {
+        a: u8,
+        b: Option<f64>,
+    }
+    #[derive(Deserialize, PartialEq, Debug)]
+    enum Variants {
+        A(u8),
+        Unit,
+    }
+    #[track_caller]
+    fn same<T: serde::de::DeserializeOwned + PartialEq + Debug>(text: &str) {
+        let ours: thalweg_json::Map<String, Value> = thalweg_json::from_str(text).unwrap();
+        let theirs: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).unwrap();
+        let expected = T::deserialize(&theirs).map_err(|error| error.to_string());
+        assert_eq!(T::deserialize(&ours).map_err(|error| error.to_string()), expected, "{text}");
+        assert_eq!(T::deserialize(ours).map_err(|error| error.to_string()), expected, "{text}");
+    }
+    for text in
+        [r#"{"a":1,"b":2.5}"#, r#"{"a":1}"#, r#"{"a":"x"}"#, r#"{"A":1}"#, r#"{"A":1,"b":2}"#, r#"{"Unit":null}"#, "{}"]
+    {
+        same::<Named>(text);
+        same::<Variants>(text);
+        same::<BTreeMap<String, serde_json::Value>>(text);
+        same::<Vec<u8>>(text);
+        same::<serde::de::IgnoredAny>(text);
+    }
+    for text in ["1", "-1", "2.5", "300", "18446744073709551615"] {
+        let (ours, theirs): (thalweg_json::Number, serde_json::Number) = (text.parse().unwrap(), text.parse().unwrap());
+        let expected = u8::deserialize(&theirs).map_err(|error| error.to_string());
+        assert_eq!(u8::deserialize(&ours).map_err(|error| error.to_string()), expected);
+        assert_eq!(f64::deserialize(ours).ok(), f64::deserialize(theirs).ok());
+    }
+    assert_eq!([1, 2].serialize(thalweg_json::value::Serializer).unwrap(), thalweg_json::json!([1, 2]));
+}
+
+/// What no float is so large as is kept by a value, and by nothing else.
+#[test]
+fn numbers_beyond_all_floats_are_kept() {
+    let text = r#"{"large":1e1000,"list":[-2.5E+999999999999]}"#;
+    let value: Value = thalweg_json::from_str(text).unwrap();
+    assert_eq!(value.to_string(), text);
+    assert_eq!((value["large"].as_f64(), value["large"].is_number()), (None, true));
+    assert_eq!("1e1000".parse::<thalweg_json::Number>().unwrap().to_string(), "1e1000");
+    for wrong in ["1e1000 ", " 1e1000", "1e1000x", "1e", "-", ""] {
+        assert!(wrong.parse::<thalweg_json::Number>().is_err(), "{wrong:?}");
+    }
+    let error = thalweg_json::from_value::<f64>(value["large"].clone()).unwrap_err();
+    assert_eq!(error.to_string(), "number out of range: 1e1000");
+    assert!(thalweg_json::from_str::<Vec<f64>>("[1e1000]").is_err());
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
+use thalweg_json::Value;
 use types::*;
 
 /// Reads a document as a type by both, and writes what it is by both.
@@ -110,6 +111,30 @@ types! {
     optional_options: Option<Option<Vec<Option<bool>>>>;
     with_functions: With;
     any_value_of_theirs: serde_json::Value;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 3000 }))]
+
+    /// The same value through serde and without it, or the same refusal; and theirs, but that they have no place for what is larger than a float.
+    #[test]
+    fn any_value(document in document()) {
+        let value = thalweg_json::from_str::<Value>(&document);
+        let direct = thalweg_json::read::<Value>(document.as_bytes());
+        let theirs = serde_json::from_str::<serde_json::Value>(&document);
+        match &theirs {
+            Err(error) if error.to_string().starts_with("number out of range") => {}
+            Err(error) => assert_eq!(value.as_ref().unwrap_err().to_string(), error.to_string(), "{document}"),
+            Ok(theirs) => assert_eq!(&serde_json::from_str::<serde_json::Value>(&value.as_ref().unwrap().to_string()).unwrap(), theirs),
+        }
+        let told = |error: &thalweg_json::Error| error.to_string();
+        prop_assert_eq!(value.as_ref().map_err(told), direct.as_ref().map_err(told));
+        if let Ok(value) = value {
+            let mut written = Vec::new();
+            thalweg_json::write(&value, &mut written);
+            prop_assert_eq!(String::from_utf8(written).unwrap(), value.to_string());
+        }
+    }
 }
 
 /// Of a key that is none of `true` and `false` theirs lose the first letter, so that what is wrong is told otherwise.
