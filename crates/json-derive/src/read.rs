@@ -156,10 +156,10 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         (TokenStream::new(), TokenStream::new(), TokenStream::new(), TokenStream::new());
     let mut names: Vec<(&str, usize)> = Vec::new();
     if let Some(tag) = tag {
-        let key = format!("{}:", json_string(tag));
-        expected.extend(code!(if is_open && parser.expect(#key) {
+        let key = format!(",{}:", json_string(tag));
+        expected.extend(code!(if parser.expect_next(#key, &mut is_behind, &mut is_open)? {
             parser.skip()?;
-            is_open = parser.next_member()?;
+            is_behind = true;
         }));
         arms.extend(code!(#TAG => parser.skip()?,));
         names.push((tag, TAG));
@@ -169,7 +169,6 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         let default = default_of(default);
         locals.extend(code!(let default: Self = #default;));
     }
-    let last = fields.iter().rposition(|field| !field.says.skip_read && !field.says.flatten);
     for (number, field) in fields.iter().enumerate() {
         let Field { member, local, ty, .. } = field;
         if field.says.skip_read {
@@ -192,11 +191,10 @@ fn members(this: &Type<'_>, fields: &[Field<'_>], tag: Option<&str>) -> Members 
         let read = read_of(this, field);
         // a key that is not as it is between quotes is found as any other
         if json_string(name).len() == name.len() + 2 {
-            let key = format!("\"{name}\":");
-            let next = if last == Some(number) { code!(last_member) } else { code!(next_member) };
-            expected.extend(code!(if is_open && parser.expect(#key) {
+            let key = format!(",\"{name}\":");
+            expected.extend(code!(if parser.expect_next(#key, &mut is_behind, &mut is_open)? {
                 #local = ::core::option::Option::Some(#read);
-                is_open = parser.#next()?;
+                is_behind = true;
             }));
         }
         let elsewhere = match &field.says.with.read {
@@ -259,7 +257,12 @@ fn object(this: &Type<'_>, fields: &[Field<'_>], constructor: &TokenStream, tag:
         parser.object_start()?;
         let mut is_open = parser.first_member()?;
         #locals
+        // whether a value has been read, behind which nothing has been looked at yet
+        let mut is_behind = false;
         #expected
+        if is_behind {
+            is_open = parser.last_member()?;
+        }
         while is_open {
             let key = parser.key_here()?;
             #number

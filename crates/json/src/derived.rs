@@ -76,6 +76,11 @@ impl<'de> Parser<'de> {
     /// Behind the bracket that opens an object: whether a member comes, up to whose key is read; otherwise the bracket that closes it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn first_member(&mut self) -> Result<bool> {
+        if self.starts_with(b"\"") { Ok(true) } else { self.first_member_behind_blanks() }
+    }
+
+    #[inline(never)]
+    fn first_member_behind_blanks(&mut self) -> Result<bool> {
         self.member(&mut true)
     }
 
@@ -104,12 +109,30 @@ impl<'de> Parser<'de> {
         if self.quote_behind_comma() { Ok(true) } else { self.member(&mut false) }
     }
 
-    /// Reads a member's key with its colon, if it is this one that comes, without white space.
+    /// Reads a member's key with its colon, if it is this one that comes, without white space. It is given with the comma before it, behind
+    /// which all of that is one comparison; what is there otherwise is told by `is_open` as by [`Self::next_member`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub fn expect(&mut self, key: &'static str) -> bool {
-        let is_there = self.starts_with(key.as_bytes());
+    pub fn expect_next(&mut self, key: &'static str, is_behind: &mut bool, is_open: &mut bool) -> Result<bool> {
+        if *is_behind {
+            if self.expect(key) {
+                return Ok(true);
+            }
+            *is_behind = false;
+            *is_open = self.next_member_otherwise()?;
+        }
+        Ok(*is_open && self.expect(&key[1..]))
+    }
+
+    #[inline(never)]
+    fn next_member_otherwise(&mut self) -> Result<bool> {
+        self.next_member()
+    }
+
+    #[inline(always)]
+    fn expect(&mut self, text: &'static str) -> bool {
+        let is_there = self.starts_with(text.as_bytes());
         if is_there {
-            self.advance_by(key.len());
+            self.advance_by(text.len());
         }
         is_there
     }

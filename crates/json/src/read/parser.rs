@@ -338,7 +338,8 @@ impl<'de> Parser<'de> {
     /// Reads a string.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn string(&mut self) -> Result<Text<'de, '_>> {
-        if self.peek() != Some(b'"') {
+        // most often it is there at once
+        if !self.starts_with(b"\"") && self.peek() != Some(b'"') {
             return Err(self.other("a string"));
         }
         self.string_behind_quote()
