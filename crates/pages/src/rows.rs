@@ -8,7 +8,7 @@ use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value};
 use minijinja::{Error, ErrorKind};
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{self, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -515,12 +515,35 @@ fn shortest(float: f32) -> Value {
     Value::from(float.to_string().parse::<f64>().unwrap_or(f64::from(float)))
 }
 
-/// A document; one that is deeper, or has larger numbers, than is read here is its text.
+/// A document; one that is deeper than is read here is its text.
 fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
-    match thalweg_json::from_slice::<thalweg_json::Value>(bytes) {
-        Ok(value) => Ok(Value::from(minijinja::value::Serde(value))),
+    match thalweg_json::from_slice(bytes) {
+        Ok(value) => Ok(of_json(value)),
         Err(_) => text(bytes),
     }
+}
+
+/// What templates see of a document. Its numbers keep their text, which serde's way would show as an object.
+pub fn of_json(value: thalweg_json::Value) -> Value {
+    use thalweg_json::Value as Json;
+    match value {
+        Json::Null => Value::from(()),
+        Json::Bool(value) => Value::from(value),
+        Json::Number(number) => of_number(&number),
+        Json::String(text) => Value::from(text),
+        Json::Array(elements) => Value::from(elements.into_iter().map(of_json).collect::<Vec<_>>()),
+        Json::Object(members) => {
+            Value::from(members.into_iter().map(|(key, value)| (key, of_json(value))).collect::<BTreeMap<_, _>>())
+        }
+    }
+}
+
+/// The number, or its digits where no number holds it.
+fn of_number(number: &thalweg_json::Number) -> Value {
+    let integer = number.as_i64().map(Value::from).or_else(|| number.as_u64().map(Value::from));
+    let large = || number.as_i128().map(Value::from).or_else(|| number.as_u128().map(Value::from));
+    let value = integer.or_else(large).or_else(|| number.as_f64().map(Value::from));
+    value.unwrap_or_else(|| Value::from(number.to_string()))
 }
 
 #[cfg(test)]
@@ -590,5 +613,29 @@ mod tests {
         assert_eq!(number(large.as_bytes()).unwrap(), Value::from(&*large));
         assert_eq!(number(b"-Infinity").unwrap(), Value::from(f64::NEG_INFINITY));
         assert_eq!(number(b"NaN").unwrap().to_string(), "NaN");
+    }
+
+    #[test]
+    fn documents_have_their_numbers() {
+        let shown = |document: &str| {
+            let mut environment = Environment::new();
+            environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
+            environment
+                .add_template("page", "{{ j.n }} {{ j.n is number }} {{ j.n + 1 if j.n is number }} {{ j|tojson }}")
+                .unwrap();
+            let j = json(document.as_bytes()).unwrap();
+            environment.get_template("page").unwrap().render(context! { j }).unwrap()
+        };
+        for (document, text) in [
+            (r#"{"n":1.50}"#, r#"1.5 True 2.5 {"n": 1.5}"#),
+            (r#"{"n":-7,"a":[1.0,2e3,{"b":null}]}"#, r#"-7 True -6 {"a": [1.0, 2000.0, {"b": null}], "n": -7}"#),
+            (
+                r#"{"n":12345678901234567890123}"#,
+                r#"12345678901234567890123 True 12345678901234567890124 {"n": 12345678901234567890123}"#,
+            ),
+            (r#"{"n":1e400}"#, r#"1e400 False  {"n": "1e400"}"#),
+        ] {
+            assert_eq!(shown(document), text);
+        }
     }
 }

@@ -243,7 +243,7 @@ impl Templates {
         let mut values = Values::default();
         if let Value::Object(members) = page {
             for (name, value) in members {
-                values.insert(name, minijinja::Value::from(minijinja::value::Serde(value)));
+                values.insert(name, thalweg_pages::of_json(value));
             }
         }
         let (template, values) = (shown.template.name(), Arc::new(values));

@@ -253,7 +253,7 @@ impl<'a> Making<'a> {
                 self.zone().into(),
                 site::origin(&self.in_force.config, self.asked.headers).into(),
                 minijinja::Value::from_object(Provided::values(&REQUEST, request)),
-                minijinja::Value::from(minijinja::value::Serde(&self.asked.claims)),
+                thalweg_pages::of_json(self.asked.claims.clone()),
                 self.who.role().into(),
                 self.who.has_token().into(),
             ],
