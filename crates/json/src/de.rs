@@ -8,8 +8,7 @@ mod stream;
 pub use source::{Deserializer, IoRead, Read, SliceRead, StrRead};
 pub use stream::StreamDeserializer;
 
-pub(crate) use reading::NUMBER;
-pub(crate) use reading::{RAW, VALUE};
+pub(crate) use reading::{NUMBER, OWN_NUMBER, RAW, VALUE};
 
 use crate::error::{Error, Result};
 use crate::read::Parser;

@@ -1,4 +1,4 @@
-//! The shortest digits that read back as the same double, of those doubles that are written in full.
+//! The shortest digits that read back as the same double, of nearly all doubles that are written in full: those below 2^52.
 //!
 //! One product has all that is needed, as in zmij (whose way is Giulietti's, "The Schubfach way to render doubles", 2021): its whole part and
 //! the next number are the only candidates of fewer digits, and its fraction tells which of them is near enough. For these doubles the product is

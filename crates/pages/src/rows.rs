@@ -515,7 +515,7 @@ fn shortest(float: f32) -> Value {
     Value::from(float.to_string().parse::<f64>().unwrap_or(f64::from(float)))
 }
 
-/// A document; one that is deeper than is read here is its text.
+/// A document; one that is not read here, since it is deeper or has half of a surrogate pair, is its text.
 fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
     match thalweg_json::from_slice(bytes) {
         Ok(value) => Ok(of_json(value)),
@@ -523,7 +523,7 @@ fn json(bytes: &[u8]) -> Result<Value, EncodeError> {
     }
 }
 
-/// What templates see of a document. Its numbers keep their text, which serde's way would show as an object.
+/// What templates see of a document. By serde, a number that keeps its text would be an object.
 pub fn of_json(value: thalweg_json::Value) -> Value {
     use thalweg_json::Value as Json;
     match value {
@@ -538,7 +538,7 @@ pub fn of_json(value: thalweg_json::Value) -> Value {
     }
 }
 
-/// The number, or its digits where no number holds it.
+/// The number: a whole one of up to 128 bits, or the nearest float; its digits where that is infinite.
 fn of_number(number: &thalweg_json::Number) -> Value {
     let integer = number.as_i64().map(Value::from).or_else(|| number.as_u64().map(Value::from));
     let large = || number.as_i128().map(Value::from).or_else(|| number.as_u128().map(Value::from));

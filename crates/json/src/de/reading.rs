@@ -12,6 +12,8 @@ use std::str::FromStr;
 /// By these names a number and a text of JSON ask to be read as they are written. They are `serde_json`'s, so that its own types are understood.
 pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 pub(crate) const RAW: &str = "$serde_json::private::RawValue";
+/// As the only key of an object that is made here, a name is known by where it lies: what stands in a text is a key like any other.
+pub(crate) static OWN_NUMBER: &str = NUMBER;
 /// By this name our own values ask for numbers with their text, where that is not what the number would be written as.
 pub(crate) const VALUE: &str = "$thalweg_json::private::Value";
 
@@ -548,7 +550,7 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for WithNumbers<'_, 't, L>
             Number::Float(value) if value.is_finite() && zmij::Buffer::new().format_finite(value) == text => {
                 visitor.visit_f64(value)
             }
-            Number::Float(_) => visitor.visit_map(AsIs::<L> { name: NUMBER, text: Some(text), lend: PhantomData }),
+            Number::Float(_) => visitor.visit_map(AsIs::<L> { name: OWN_NUMBER, text: Some(text), lend: PhantomData }),
         };
         value.map_err(|error| parser.found_here(error))
     }

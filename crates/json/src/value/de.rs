@@ -2,7 +2,7 @@
 
 use super::number::Digits;
 use super::{Map, Number, Value};
-use crate::de::{NUMBER, RAW, VALUE};
+use crate::de::{OWN_NUMBER, RAW, VALUE};
 use crate::error::{Code, Error, Result};
 use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
@@ -84,11 +84,10 @@ impl<'de> Visitor<'de> for Values {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        let Some(first) = members.next_key::<String>()? else { return Ok(Value::Object(object)) };
-        match first.as_str() {
-            NUMBER => return members.next_value::<Digits>().map(|digits| digits.0.into()),
-            RAW => return members.next_value::<Text>().map(|text| text.0),
-            _ => object.insert(first, members.next_value()?),
+        match members.next_key::<FirstKey>()? {
+            None => return Ok(Value::Object(object)),
+            Some(FirstKey::OwnNumber) => return members.next_value::<Digits>().map(|digits| digits.0.into()),
+            Some(FirstKey::Any(key)) => object.insert(key, members.next_value()?),
         };
         while let Some((key, value)) = members.next_entry()? {
             object.insert(key, value);
@@ -97,13 +96,38 @@ impl<'de> Visitor<'de> for Values {
     }
 }
 
-/// A value as a string in which its text stands.
-struct Text(Value);
+/// The key that comes first, which may be that of a number with its text.
+pub(super) enum FirstKey {
+    OwnNumber,
+    Any(String),
+}
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        crate::from_str(&text).map(Text).map_err(de::Error::custom)
+impl<'de> Deserialize<'de> for FirstKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<FirstKey, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = FirstKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<FirstKey, E> {
+                let is_own = std::ptr::eq(key.as_ptr(), OWN_NUMBER.as_ptr());
+                Ok(if is_own { FirstKey::OwnNumber } else { FirstKey::Any(key.to_owned()) })
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<FirstKey, E> {
+                Ok(FirstKey::Any(key.to_owned()))
+            }
+
+            fn visit_string<E>(self, key: String) -> Result<FirstKey, E> {
+                Ok(FirstKey::Any(key))
+            }
+        }
+
+        deserializer.deserialize_string(Keys)
     }
 }
 
@@ -168,8 +192,6 @@ macro_rules! deserializer {
                 deserialize_u32(): Number;
                 deserialize_u64(): Number;
                 deserialize_u128(): Number;
-                deserialize_f32(): Number;
-                deserialize_f64(): Number;
                 deserialize_char(): String;
                 deserialize_str(): String;
                 deserialize_string(): String;
@@ -181,6 +203,17 @@ macro_rules! deserializer {
                 deserialize_tuple_struct(name: &'static str, len: usize): Array;
                 deserialize_map(): Object;
                 deserialize_struct(name: &'static str, fields: &'static [&'static str]): Array | Object;
+            }
+
+            fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.deserialize_f64(visitor)
+            }
+
+            fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                match self {
+                    Value::Number(number) => number.visit_float(visitor),
+                    other => Err(other.invalid_type(&visitor)),
+                }
             }
 
             fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -206,7 +239,7 @@ macro_rules! deserializer {
                     (RAW, value) => visitor.visit_map(AsIs { name: RAW, text: Some(value.to_string()) }),
                     // its digits stay as they are
                     (VALUE, Value::Number(Number(super::number::Kind::Text(text)))) => {
-                        visitor.visit_map(AsIs { name: NUMBER, text: Some(text.to_string()) })
+                        visitor.visit_map(AsIs { name: OWN_NUMBER, text: Some(text.to_string()) })
                     }
                     (_, value) => visitor.visit_newtype_struct(value),
                 }
@@ -320,9 +353,27 @@ macro_rules! number_deserializer {
                 self.visit(visitor)
             }
 
+            fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.visit_float(visitor)
+            }
+
+            fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.visit_float(visitor)
+            }
+
+            fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
+                match (name, &self.0) {
+                    // its digits stay as they are
+                    (VALUE, super::number::Kind::Text(text)) => {
+                        visitor.visit_map(AsIs { name: OWN_NUMBER, text: Some(text.to_string()) })
+                    }
+                    _ => self.visit(visitor),
+                }
+            }
+
             forward_to_deserialize_any! {
-                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-                newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf option unit unit_struct seq tuple
+                tuple_struct map struct enum identifier ignored_any
             }
         }
     };

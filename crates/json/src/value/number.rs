@@ -1,6 +1,7 @@
 //! Numbers of any size and precision.
 
 use super::Value;
+use super::de::FirstKey;
 use crate::de::{NUMBER, VALUE};
 use crate::error::{Code, Error, Result};
 use crate::number::Number as Read;
@@ -155,12 +156,21 @@ impl Number {
         }
     }
 
+    /// As [`Self::visit`], where a float is asked for: of an integer of more than 64 bits it is the nearest one.
+    pub(super) fn visit_float<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        match (&self.0, self.as_f64()) {
+            (Kind::Text(_), Some(value)) => visitor.visit_f64(value),
+            _ => self.visit(visitor),
+        }
+    }
+
     /// Tells a visitor of serde's what it is, as precisely as that can be.
     pub(super) fn visit<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
         match &self.0 {
             Kind::Unsigned(value) => visitor.visit_u64(*value),
             Kind::Signed(value) => visitor.visit_i64(*value),
             Kind::Float(value) => visitor.visit_f64(*value),
+            Kind::Text(text) if &**text == "-0" => visitor.visit_f64(-0.0),
             Kind::Text(text) => match (self.as_i128(), self.as_u128(), self.as_f64()) {
                 (Some(value), ..) => visitor.visit_i128(value),
                 (_, Some(value), _) => visitor.visit_u128(value),
@@ -286,8 +296,8 @@ impl<'de> Deserialize<'de> for Number {
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, mut members: A) -> Result<Number, A::Error> {
-                match members.next_key::<std::borrow::Cow<'de, str>>()? {
-                    Some(key) if key == NUMBER => members.next_value::<Digits>().map(|digits| digits.0),
+                match members.next_key::<FirstKey>()? {
+                    Some(FirstKey::OwnNumber) => members.next_value::<Digits>().map(|digits| digits.0),
                     _ => Err(de::Error::invalid_type(Unexpected::Map, &self)),
                 }
             }

@@ -575,3 +575,36 @@ fn numbers_beyond_all_floats_are_kept() {
     assert_eq!(error.to_string(), "number out of range: 1e1000");
     assert!(thalweg_json::from_str::<Vec<f64>>("[1e1000]").is_err());
 }
+
+/// By names in a text nobody is made to read a number or a text of JSON out of a string, which could be deeper than is read.
+#[test]
+fn names_of_serde_jsons_own_are_keys_in_a_text() {
+    for text in [
+        r#"{"$serde_json::private::Number":"1.50"}"#,
+        r#"{"a":{"$serde_json::private::Number":"x"}}"#,
+        r#"[{"$serde_json::private::RawValue":"[[[1"}]"#,
+        r#"{"$serde_json::private::RawValue":[1],"b":2}"#,
+    ] {
+        let value: Value = thalweg_json::from_str(text).unwrap();
+        assert_eq!(value.to_string(), text);
+        assert_eq!(thalweg_json::read::<Value>(text.as_bytes()).unwrap(), value);
+        assert_eq!(thalweg_json::from_value::<Value>(value.clone()).unwrap(), value);
+        assert_eq!(thalweg_json::to_value(&value).unwrap(), value);
+        assert_eq!(thalweg_json::from_reader::<_, Value>(text.as_bytes()).unwrap(), value);
+    }
+    assert!(thalweg_json::from_str::<thalweg_json::Number>(r#"{"$serde_json::private::Number":"1.5"}"#).is_err());
+}
+
+/// Numbers that are kept as their text are read from as the text is.
+#[test]
+fn numbers_with_their_text_are_deserializers() {
+    for text in ["-0", "1.50", "12345678901234567890123", "-1e-400", "99999999999999999999999999999999999999999999"] {
+        let number: thalweg_json::Number = text.parse().unwrap();
+        let float: f64 = thalweg_json::from_str(text).unwrap();
+        assert_eq!(f64::deserialize(&number).unwrap().to_bits(), float.to_bits(), "{text}");
+        let value = Value::Number(number.clone());
+        assert_eq!(thalweg_json::from_value::<Option<f64>>(value.clone()).unwrap(), Some(float), "{text}");
+        assert_eq!(thalweg_json::Number::deserialize(&number).unwrap(), number, "{text}");
+        assert_eq!(Value::deserialize(number).unwrap(), value, "{text}");
+    }
+}
