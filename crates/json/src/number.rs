@@ -16,6 +16,12 @@ pub(crate) enum Number {
     Float(f64),
 }
 
+/// Whether a float would be written as the text that it was read from: else that is kept by whoever keeps numbers as they are.
+#[cfg(feature = "serde")]
+pub(crate) fn is_written_as(value: f64, text: &str) -> bool {
+    value.is_finite() && zmij::Buffer::new().format_finite(value) == text
+}
+
 /// What is wrong with a number, and how far it had been looked at.
 pub(crate) type Wrong = (Code, usize);
 

@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use crate::error::{Code, Error, Result};
-use crate::number::Number;
+use crate::number::{Number, is_written_as};
 use crate::read::{Parser, Text};
 use serde::de::{self, DeserializeSeed, Expected, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
@@ -547,9 +547,7 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for WithNumbers<'_, 't, L>
         let value = match number {
             Number::Unsigned(value) => visitor.visit_u64(value),
             Number::Signed(value) => visitor.visit_i64(value),
-            Number::Float(value) if value.is_finite() && zmij::Buffer::new().format_finite(value) == text => {
-                visitor.visit_f64(value)
-            }
+            Number::Float(value) if is_written_as(value, text) => visitor.visit_f64(value),
             Number::Float(_) => visitor.visit_map(AsIs::<L> { name: OWN_NUMBER, text: Some(text), lend: PhantomData }),
         };
         value.map_err(|error| parser.found_here(error))

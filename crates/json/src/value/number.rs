@@ -4,7 +4,7 @@ use super::Value;
 use super::de::FirstKey;
 use crate::de::{NUMBER, VALUE};
 use crate::error::{Code, Error, Result};
-use crate::number::Number as Read;
+use crate::number::{Number as Read, is_written_as};
 use crate::read::Parser;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
@@ -235,9 +235,7 @@ impl Number {
         match number {
             Read::Unsigned(value) => value.into(),
             Read::Signed(value) => value.into(),
-            Read::Float(value) if value.is_finite() && zmij::Buffer::new().format_finite(value) == text => {
-                Number(Kind::Float(value))
-            }
+            Read::Float(value) if is_written_as(value, text) => Number(Kind::Float(value)),
             Read::Float(_) => Number::of_text(text),
         }
     }
