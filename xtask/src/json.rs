@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     };
     let machine = format!("{}, {} rounds of {} ms", computer(), options.rounds, options.millis);
     let mut text = format!(
-        "# JSON by all libraries\n\n`cargo xtask bench-json`, {machine}. MB of text a second, medians. All Rust is compiled with the same flags and has the same allocator, mimalloc where nothing else is said; RapidJSON (C++, for processors with AVX2, SSE4.2 in its own code) reads into values of a pool of its own.\n\n"
+        "# JSON by all libraries\n\n`cargo xtask bench-json`, {machine}. MB of text a second, medians. All Rust is compiled with the same flags and has the same allocator, mimalloc where nothing else is said; RapidJSON (C++, for processors with AVX2, SSE4.2 in its own code) reads into values of a pool of its own. Those rounds count in which additions in registers, timed between all others, were the fastest: in the others another machine had a part of the processor.\n\n"
     );
     let mut raw = serde_json::json!({"machine": machine});
     for (number, (title, flags, features)) in BUILDS.iter().enumerate() {

@@ -1,15 +1,17 @@
 //! Writes and reads documents of all kinds by all libraries, in turns, and tells how fast each is.
 
 mod byhand;
+mod measure;
 mod types;
 
+use measure::{Figure, Job, Measured, Way, measure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, io};
 use thalweg_json::{FromJson, Parser as JsonParser, Reader, ToJson, Visitor};
 use types::{canada::Canada, citm::Catalog, made, twitter::Twitter};
@@ -34,17 +36,6 @@ struct Options {
     raw: PathBuf,
 }
 
-/// One way to do a job: it returns how many bytes of text it wrote or read.
-type Way<'a> = (&'static str, Box<dyn FnMut() -> usize + 'a>);
-
-/// A job on a document, with all ways to do it.
-struct Job<'a> {
-    document: &'static str,
-    job: &'static str,
-    bytes: usize,
-    ways: Vec<Way<'a>>,
-}
-
 fn main() -> io::Result<()> {
     let options = <Options as clap::Parser>::parse();
     let file = |name: &str| fs::read(options.data.join(name));
@@ -52,17 +43,18 @@ fn main() -> io::Result<()> {
     let log = text_of(&made::Log::example());
     let (table, lines, nested) =
         (text_of(&made::rows(10_000)), text_of(&made::lines(5_000)), text_of(&made::nested(500)));
-    let mut figures = Vec::new();
-    figures.extend(measure(jobs_of_log(&log), &options));
-    figures.extend(measure(jobs::<Twitter>("twitter", &twitter), &options));
-    figures.extend(measure(jobs::<Canada>("canada", &canada), &options));
-    figures.extend(measure(jobs::<Catalog>("citm_catalog", &citm), &options));
-    figures.extend(measure(jobs::<Vec<made::Row>>("10,000 rows", &table), &options));
-    figures.extend(measure(jobs::<Vec<made::Line>>("log, 5 % escaped", &lines), &options));
-    figures.extend(measure(jobs::<Vec<made::Node>>("100 levels", &nested), &options));
-    figures.extend(measure(vec![passed_over(&table)], &options));
-    fs::write(&options.raw, serde_json::to_vec_pretty(&figures).unwrap_or_default())?;
-    print!("{}", tables(&figures));
+    let mut all = jobs_of_log(&log);
+    all.extend(jobs::<Twitter>("twitter", &twitter));
+    all.extend(jobs::<Canada>("canada", &canada));
+    all.extend(jobs::<Catalog>("citm_catalog", &citm));
+    all.extend(jobs::<Vec<made::Row>>("10,000 rows", &table));
+    all.extend(jobs::<Vec<made::Line>>("log, 5 % escaped", &lines));
+    all.extend(jobs::<Vec<made::Node>>("100 levels", &nested));
+    all.push(passed_over(&table));
+    let measured = measure(all, options.rounds, Duration::from_millis(options.millis));
+    fs::write(&options.raw, serde_json::to_vec_pretty(&measured.figures).unwrap_or_default())?;
+    let Measured { figures, tried, counted, pace } = measured;
+    println!("{}Of {tried} rounds {counted} count, the slowest at {pace:.2} of the best pace.", tables(&figures));
     Ok(())
 }
 
@@ -208,57 +200,6 @@ fn passed_over(text: &[u8]) -> Job<'static> {
     };
     let ways: Vec<Way<'static>> = vec![("whole", Box::new(whole)), ("as it arrives", Box::new(streamed))];
     Job { document: "10,000 rows", job: "passed over", bytes: text.len(), ways }
-}
-
-/// What was measured of one way: megabytes of text a second, in each round.
-#[derive(Serialize)]
-struct Figure {
-    document: &'static str,
-    job: &'static str,
-    way: &'static str,
-    bytes: usize,
-    rounds: Vec<f64>,
-}
-
-impl Figure {
-    fn median(&self) -> f64 {
-        let mut rounds = self.rounds.clone();
-        rounds.sort_by(f64::total_cmp);
-        rounds[rounds.len() / 2]
-    }
-}
-
-/// All ways in turn, in each round from another on.
-fn measure(jobs: Vec<Job<'static>>, options: &Options) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for Job { document, job, bytes, mut ways } in jobs {
-        let mut rounds = vec![Vec::new(); ways.len()];
-        for round in 0..options.rounds {
-            for step in 0..ways.len() {
-                let at = (round + step) % ways.len();
-                rounds[at].push(megabytes_a_second(&mut ways[at].1, Duration::from_millis(options.millis)));
-            }
-        }
-        for ((way, _), rounds) in ways.iter().zip(rounds) {
-            figures.push(Figure { document, job, way, bytes, rounds });
-        }
-        eprintln!("{document} {job}");
-    }
-    figures
-}
-
-fn megabytes_a_second(way: &mut dyn FnMut() -> usize, at_least: Duration) -> f64 {
-    let (start, mut bytes, mut times) = (Instant::now(), 0_usize, 1);
-    loop {
-        for _ in 0..times {
-            bytes += way();
-        }
-        let taken = start.elapsed();
-        if taken >= at_least {
-            return bytes as f64 / taken.as_secs_f64() / 1e6;
-        }
-        times *= 2;
-    }
 }
 
 const PEERS: [&str; 4] = ["serde_json", "simd-json", "sonic-rs", "RapidJSON, values"];

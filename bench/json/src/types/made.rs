@@ -101,7 +101,7 @@ pub fn rows(count: u64) -> Vec<Row> {
         score: (chance.next() % 1_000_000) as f64 / 1000.0,
         balance: chance.next() as i64 >> (chance.next() % 60),
         tags: (0..chance.next() % 4).map(|at| format!("tag{at}")).collect(),
-        note: (chance.next() % 2 == 0).then(|| "landed in a field beside the river".to_owned()),
+        note: (chance.next().is_multiple_of(2)).then(|| "landed in a field beside the river".to_owned()),
         created: format!(
             "2026-{:02}-{:02}T{:02}:15:30+00:00",
             chance.next() % 12 + 1,
