@@ -186,12 +186,10 @@ macro_rules! deserializer {
                 deserialize_i16(): Number;
                 deserialize_i32(): Number;
                 deserialize_i64(): Number;
-                deserialize_i128(): Number;
                 deserialize_u8(): Number;
                 deserialize_u16(): Number;
                 deserialize_u32(): Number;
                 deserialize_u64(): Number;
-                deserialize_u128(): Number;
                 deserialize_char(): String;
                 deserialize_str(): String;
                 deserialize_string(): String;
@@ -203,6 +201,17 @@ macro_rules! deserializer {
                 deserialize_tuple_struct(name: &'static str, len: usize): Array;
                 deserialize_map(): Object;
                 deserialize_struct(name: &'static str, fields: &'static [&'static str]): Array | Object;
+            }
+
+            fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                match self {
+                    Value::Number(number) => number.visit_wide(visitor),
+                    other => Err(other.invalid_type(&visitor)),
+                }
+            }
+
+            fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.deserialize_i128(visitor)
             }
 
             fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -353,6 +362,14 @@ macro_rules! number_deserializer {
                 self.visit(visitor)
             }
 
+            fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.visit_wide(visitor)
+            }
+
+            fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+                self.visit_wide(visitor)
+            }
+
             fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 self.visit_float(visitor)
             }
@@ -372,7 +389,7 @@ macro_rules! number_deserializer {
             }
 
             forward_to_deserialize_any! {
-                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf option unit unit_struct seq tuple
+                bool i8 i16 i32 i64 u8 u16 u32 u64 char str string bytes byte_buf option unit unit_struct seq tuple
                 tuple_struct map struct enum identifier ignored_any
             }
         }
@@ -495,7 +512,7 @@ macro_rules! numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
             match self.0.parse::<Number>() {
-                Ok(number) => number.visit(visitor),
+                Ok(number) => number.visit_wide(visitor),
                 Err(_) => Err(Error::new(Code::KeyNumber, 0, 0)),
             }
         }

@@ -171,12 +171,20 @@ impl Number {
             Kind::Signed(value) => visitor.visit_i64(*value),
             Kind::Float(value) => visitor.visit_f64(*value),
             Kind::Text(text) if &**text == "-0" => visitor.visit_f64(-0.0),
-            Kind::Text(text) => match (self.as_i128(), self.as_u128(), self.as_f64()) {
-                (Some(value), ..) => visitor.visit_i128(value),
-                (_, Some(value), _) => visitor.visit_u128(value),
-                (.., Some(value)) => visitor.visit_f64(value),
-                _ => Err(Error::message(format_args!("{}: {text}", Code::NumberRange))),
+            Kind::Text(text) => match self.as_f64() {
+                Some(value) => visitor.visit_f64(value),
+                None => Err(Error::message(format_args!("{}: {text}", Code::NumberRange))),
             },
+        }
+    }
+
+    /// As [`Self::visit`], for who asks for an integer of 128 bits. Others are not told of one: what serde keeps until it knows the type (what is
+    /// flattened, what has no tag) cannot hold it.
+    pub(super) fn visit_wide<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        match (&self.0, self.as_i128(), self.as_u128()) {
+            (Kind::Text(_), Some(value), _) if value != 0 => visitor.visit_i128(value),
+            (Kind::Text(_), _, Some(value)) if value != 0 => visitor.visit_u128(value),
+            _ => self.visit(visitor),
         }
     }
 }

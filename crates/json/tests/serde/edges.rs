@@ -608,3 +608,37 @@ fn numbers_with_their_text_are_deserializers() {
         assert_eq!(Value::deserialize(number).unwrap(), value, "{text}");
     }
 }
+
+/// What serde keeps until it knows the type cannot hold an integer of 128 bits: it is a float there, from a value as from its text.
+#[test]
+fn large_numbers_of_values_may_be_flattened_and_untagged() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Flat {
+        #[serde(flatten)]
+        rest: BTreeMap<String, Value>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Flat(BTreeMap<String, f64>),
+        Any(Value),
+    }
+
+    for number in ["918446744073709551615", "-918446744073709551615", "1234567890123456789012345678901234567890123"] {
+        let text = format!("{{\"y\":{number}}}");
+        let value: Value = thalweg_json::from_str(&text).unwrap();
+        let float: f64 = number.parse().unwrap();
+        let flat: Flat = thalweg_json::from_str(&text).unwrap();
+        assert_eq!(flat.rest["y"].as_f64(), Some(float));
+        assert_eq!(Flat::deserialize(&value).unwrap(), flat);
+        assert_eq!(thalweg_json::from_value::<Flat>(value.clone()).unwrap(), flat);
+        let untagged = Untagged::Flat(BTreeMap::from([("y".to_owned(), float)]));
+        assert_eq!(thalweg_json::from_str::<Untagged>(&text).unwrap(), untagged);
+        assert_eq!(thalweg_json::from_value::<Untagged>(value).unwrap(), untagged);
+    }
+    let wide: Value =
+        thalweg_json::from_str("[340282366920938463463374607431768211455,-170141183460469231731687303715884105728]")
+            .unwrap();
+    assert_eq!(thalweg_json::from_value::<(u128, i128)>(wide).unwrap(), (u128::MAX, i128::MIN));
+}
