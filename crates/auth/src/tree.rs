@@ -72,6 +72,15 @@ impl Value {
         }
     }
 
+    /// Returns a string that is not empty, or the text of a number.
+    pub(crate) fn as_name(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text).filter(|text| !text.is_empty()).map(String::as_str),
+            Self::Number(number) => Some(number.text()),
+            Self::Null | Self::Bool(_) | Self::Array(_) | Self::Object(_) => None,
+        }
+    }
+
     /// The value of an object's member.
     pub(crate) fn member(&self, name: &str) -> Option<&Value> {
         self.members()?.iter().find(|member| member.name == name).map(|member| &member.value)

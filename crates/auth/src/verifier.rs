@@ -6,6 +6,7 @@ use crate::claims::{Claims, Members, Registered};
 use crate::keys::Keys;
 use crate::path::RolePath;
 use crate::refusal::{ClaimError, Refusal};
+use crate::tree::Value;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -22,6 +23,7 @@ pub struct Verifier {
 #[derive(Clone)]
 pub struct Identity {
     role: Option<Box<str>>,
+    subject: Option<Box<str>>,
     members: Members,
     /// The members with the role, if there is one: what is asked for most.
     as_role: Box<str>,
@@ -82,7 +84,13 @@ impl Identity {
     /// Who sends no token: no role, no claims.
     pub fn anonymous() -> Self {
         let nothing = Claims::default();
-        Self { role: None, members: nothing.members, as_role: Box::default(), registered: nothing.registered }
+        Self {
+            role: None,
+            subject: None,
+            members: nothing.members,
+            as_role: Box::default(),
+            registered: nothing.registered,
+        }
     }
 
     /// Whose claims these are, whether they were signed or not.
@@ -92,14 +100,20 @@ impl Identity {
     /// As [`RolePath::role`].
     pub fn of(role_path: &RolePath, claims: Claims) -> Result<Self, ClaimError> {
         let role = role_path.role(&claims)?;
+        let subject = claims.tree.present("sub").and_then(Value::as_name).map(Into::into);
         let Claims { tree: _, members, registered } = claims;
         let as_role = role.as_deref().map(|role| members.with_role(role)).unwrap_or_default();
-        Ok(Self { role: role.map(Into::into), members, as_role: as_role.into(), registered })
+        Ok(Self { role: role.map(Into::into), subject, members, as_role: as_role.into(), registered })
     }
 
     /// The role that the token asks for. `None` if its claims name none: then it is nobody's, and keeps its claims.
     pub fn role(&self) -> Option<&str> {
         self.role.as_deref()
+    }
+
+    /// Returns the account that the token is of: its claim `sub`, if that is a string or a number, and not empty.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
     }
 
     /// When the token ends to hold but for the skew, in seconds since 1970.
@@ -117,6 +131,7 @@ impl Identity {
     pub(crate) fn size_bytes(&self) -> usize {
         size_of::<Self>()
             + self.role.as_deref().map_or(0, str::len)
+            + self.subject.as_deref().map_or(0, str::len)
             + self.members.size_bytes()
             + self.as_role.len()
             + self.registered.size_bytes()

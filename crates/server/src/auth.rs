@@ -7,6 +7,7 @@ mod site;
 
 pub(crate) use issuer::{Issuer, keep_fetched};
 
+use crate::callers::{Caller, Network};
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::state::State;
@@ -131,6 +132,23 @@ impl<'a> Who<'a> {
             None => Cow::Owned(claims_of(self.role())),
         }
     }
+}
+
+/// Returns the caller of a request by the token that it carries, or else by its network. No issuer of tokens is waited for: a
+/// token whose key is not known yet does not count.
+pub(crate) fn caller(state: &State, in_force: &InForce, parts: &Parts, network: Network) -> Caller {
+    let of_token = || {
+        let header = parts.headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        let in_cookie = || {
+            let name = in_force.config.session_cookie.as_deref()?;
+            let token = Cookie::find(name, &parts.headers).token?;
+            cookie::check(parts).is_ok().then_some(token)
+        };
+        let token = header.or_else(in_cookie)?;
+        let identity = state.tokens.identify(&*in_force.verifier()?, token, now_s()).ok()?;
+        Some(Caller::of_token(token, &identity))
+    };
+    of_token().unwrap_or(Caller::Network(network))
 }
 
 /// Whose a token is.

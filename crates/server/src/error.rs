@@ -4,6 +4,7 @@ mod database;
 mod request;
 
 use crate::answer::Body;
+use crate::callers::ShareError;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
 use hyper::header::{
@@ -404,6 +405,13 @@ impl ApiError {
             "" => Self::new(400, "TWG13", "The page has forms with names only").hint("The address says which: ?form=…"),
             name => Self::new(400, "TWG13", format!("The page has no form {name}")),
         }
+    }
+
+    /// A caller that has used its own share, or has to wait for the shares of others.
+    pub(crate) fn of_share(error: ShareError) -> Self {
+        let mut api = Self::new(error.status().as_u16(), error.code(), error.to_string());
+        api.headers.push((RETRY_AFTER, HeaderValue::from(error.retry_after_s())));
+        api
     }
 
     /// A handler that has failed; why is in the log.

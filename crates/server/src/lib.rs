@@ -22,6 +22,7 @@ mod admin;
 mod answer;
 mod api;
 mod auth;
+mod callers;
 mod config;
 mod error;
 mod explain;
@@ -44,6 +45,7 @@ mod turns;
 mod upload;
 
 pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse, percent_encoded};
+pub use callers::{Attempts, Caller, Network, Permit, ShareError, Shares, TrustedProxy, TrustedProxyError};
 pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret,
     Sources,

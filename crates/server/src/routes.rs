@@ -13,7 +13,7 @@ pub use sent::ClientBody;
 
 use crate::answer::{Body, cors};
 use crate::api::Api;
-use crate::auth::{Who, cookie::Cookie};
+use crate::auth::{self, Who, cookie::Cookie};
 use crate::config::{Config, InForce};
 use crate::error::ApiError;
 use crate::flow::{self, Answer};
@@ -34,7 +34,8 @@ use std::task::Poll;
 use thalweg_gauge::Laps;
 use tower_service::Service;
 
-/// Who sends a request, in its extensions: the address that it comes from, or `-` on a Unix socket. Behind a proxy that is the proxy's.
+/// The address of the connection that a request comes through, in the extensions of a handler's request; `-` on a Unix socket. Behind a
+/// proxy it is the proxy's: the client is the [`Network`](crate::Network) or the [`Caller`](crate::Caller) there.
 #[derive(Debug, Clone)]
 pub struct Peer(pub Box<str>);
 
@@ -136,6 +137,9 @@ impl Mount {
         asked.uri = self.within(&parts.uri);
         asked.extensions.insert(api.clone());
         asked.extensions.insert(Peer(peer.into()));
+        let network = state.callers.network(&in_force.config, peer, &parts.headers);
+        asked.extensions.insert(network);
+        asked.extensions.insert(auth::caller(state, in_force, parts, network));
         flow::route::of_handler(&parts.method, &self.prefix);
         let request = Request::from_parts(asked, ClientBody::new(body, is_verbose));
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {

@@ -4,6 +4,7 @@ use crate::admin::{self, Admin, LastLoad, Vitals};
 use crate::answer::Outlet;
 use crate::api::Api;
 use crate::auth::{Issuer, keep_fetched};
+use crate::callers::Callers;
 use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
@@ -396,6 +397,7 @@ impl ServerBuilder {
             held_bytes: Arc::default(),
             outlet: Outlet::new(spool.clone()),
             spool,
+            callers: Callers::default(),
             turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
             descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
             port: OnceLock::new(),

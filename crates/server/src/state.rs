@@ -3,6 +3,7 @@
 use crate::admin::Vitals;
 use crate::answer::Outlet;
 use crate::auth::Issuer;
+use crate::callers::Callers;
 use crate::config::{Config, DatabaseSettings, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
@@ -54,6 +55,8 @@ pub(crate) struct State {
     pub(crate) spool: Spool,
     /// What large answers share.
     pub(crate) outlet: Outlet,
+    /// The callers of requests, and their shares.
+    pub(crate) callers: Callers,
     /// Turns of requests that keep a connection while a client sends or reads.
     pub(crate) turns: Turns,
     /// Turns of descriptions of a schema, each of which takes a hundred times the memory that the schema does.

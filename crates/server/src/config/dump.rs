@@ -2,6 +2,7 @@
 
 use super::keys::{KEYS, Key};
 use super::{Config, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
+use crate::callers::TrustedProxy;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
@@ -187,6 +188,12 @@ impl Show for PathBuf {
 impl Show for Vec<String> {
     fn show(&self) -> Shown {
         Shown::Text(self.join(","))
+    }
+}
+
+impl Show for Vec<TrustedProxy> {
+    fn show(&self) -> Shown {
+        Shown::Text(self.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     }
 }
 

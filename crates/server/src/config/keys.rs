@@ -5,9 +5,10 @@
 use super::dump::{Show, Shown};
 use super::values::{
     Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, language, list, number, optional,
-    origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header,
+    origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header, trusted_proxies,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
+use crate::callers::TrustedProxy;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,6 +88,8 @@ config_of_keys! {
     "server-unix-socket": "", at_start => server_unix_socket: Option<PathBuf> = optional(path);
     /// who may connect there.
     "server-unix-socket-mode": "660", at_start => server_unix_socket_mode: u32 = socket_mode;
+    /// a key of Thalweg's own: addresses and networks, besides this machine's own, of proxies whose X-Forwarded-For is believed.
+    "server-trusted-proxies": "" => server_trusted_proxies: Vec<TrustedProxy> = trusted_proxies;
     /// whether several processes may listen on the port; then it is opened once the schema cache has been loaded.
     "server-reuseport": "false", at_start => server_reuseport: bool = boolean;
     /// where the admin server listens, if not at `server-host`.

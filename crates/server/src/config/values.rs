@@ -2,6 +2,7 @@
 
 use super::keys::{KEYS, Key, NOT_YET, REQUEST_SETTINGS_NEVER};
 use super::{ConfigError, JwksUri, JwksUriError, Secret, value_file};
+use crate::callers::{TrustedProxy, TrustedProxyError};
 use hyper::header::HeaderName;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -249,6 +250,12 @@ pub(super) fn proxy(given: &str) -> Result<String, String> {
         Some(_) => text(given),
         None => Err("Malformed proxy uri, a correct example: https://example.com:8443/basePath".to_owned()),
     }
+}
+
+/// Addresses and networks between commas.
+pub(super) fn trusted_proxies(given: &str) -> Result<Vec<TrustedProxy>, String> {
+    let proxies = list(given)?.into_iter().map(|proxy| proxy.parse());
+    proxies.collect::<Result<_, _>>().map_err(|needed: TrustedProxyError| needed.to_string())
 }
 
 pub(super) fn jwks_uri(given: &str) -> Result<JwksUri, String> {

@@ -21,6 +21,7 @@ mod request_settings;
 mod requests_again;
 mod seen;
 mod sequences;
+mod shares;
 mod smuggling;
 mod stale;
 mod state;
