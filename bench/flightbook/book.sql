@@ -22,7 +22,10 @@ insert into flightbook.flights (pilot_id, number, date, glider_id, launch_site_i
   join lateral (select array_agg(id) as ids from flightbook.sites where pilot_id = pilot.id) site on true
   cross join lateral generate_series(1, pilot.flights) n;
 -- everybody has flown the first pilot's track ten times
-insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
-  select flights.id, flights.pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms
+insert into flightbook.track_files (pilot_id, igc)
+  select pilots.id, igc from flightbook.pilots, (select igc from flightbook.track_files limit 1) file
+  on conflict do nothing;
+insert into flightbook.tracks (flight_id, pilot_id, igc_sha256, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+  select flights.id, flights.pilot_id, igc_sha256, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms
   from flightbook.flights, (select * from flightbook.tracks limit 1) track where number between 1001 and 1010
   on conflict do nothing;

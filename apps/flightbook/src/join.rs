@@ -3,11 +3,12 @@
 //! ```text
 //!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs ─ accounts.rs: the database's functions
 //!  /do/sign_in_sample ─ click.rs, in the demo alone
-//!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs: files of a ZIP ─ reading.rs: figures ─ the API, as the pilot
+//!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs, archive.rs: files of a ZIP ─ reading.rs: figures ─ tracks.rs: the database's functions
 //!  /do/export.zip  ─ export.rs ─ the API, as the pilot
 //! ```
 
 mod accounts;
+mod archive;
 mod attempts;
 mod click;
 mod export;
@@ -17,6 +18,7 @@ pub(crate) mod reading;
 mod respond;
 mod season;
 mod sign_in;
+mod tracks;
 mod turn;
 mod upload;
 
@@ -34,6 +36,7 @@ use passwords::Passwords;
 use std::fmt;
 use std::sync::Arc;
 use thalweg_server::{Config, ServerBuilder};
+use tracks::Tracks;
 use upload::Uploads;
 
 /// How large a form without files is.
@@ -45,6 +48,7 @@ struct Book(Arc<Shared>);
 
 struct Shared {
     accounts: Accounts,
+    tracks: Tracks,
     passwords: Passwords,
     attempts: Attempts,
     uploads: Uploads,
@@ -73,8 +77,10 @@ fn join_with(server: ServerBuilder, config: &Config, samples: Samples) -> Result
     if config.jwt_secret.is_none() || config.session_cookie.is_none() {
         return Err(JoinError::NobodySignsIn);
     }
+    let uri = config.db_uri.as_deref().unwrap_or("postgresql://");
     let shared = Shared {
-        accounts: Accounts::new(config.db_uri.as_deref().unwrap_or("postgresql://")).map_err(JoinError::Database)?,
+        accounts: Accounts::new(uri).map_err(JoinError::Database)?,
+        tracks: Tracks::new(uri).map_err(JoinError::Database)?,
         passwords: Passwords::new().map_err(JoinError::Password)?,
         attempts: Attempts::default(),
         uploads: Uploads::default(),

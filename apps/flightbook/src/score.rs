@@ -44,6 +44,8 @@ pub struct Scores {
     pub free_triangle: Option<Score>,
     /// The best triangle whose shortest side is 28 % of its perimeter or more, if one is worth as much.
     pub fai_triangle: Option<Score>,
+    /// Whether all three searches have come to their end. If not, a better score of some kind may exist.
+    pub are_proven: bool,
 }
 
 impl Scores {
@@ -92,13 +94,19 @@ pub enum Kind {
 
 /// Scores a flight's fixes, of which only the valid ones count; none if there is no valid one.
 pub fn score(fixes: &[Fix]) -> Option<Scores> {
+    score_within(fixes, &mut Budget::new(u64::MAX))
+}
+
+/// Scores a flight's fixes as [`score`] does, with what is left of a budget that several flights share. Once that is spent, a score is the
+/// best that takes no search, and is not proven.
+pub fn score_within(fixes: &[Fix], budget: &mut Budget) -> Option<Scores> {
     let numbers: Vec<usize> = (0..fixes.len()).filter(|at| fixes[*at].is_valid).collect();
     let points = sphere::points(numbers.iter().map(|at| (fixes[*at].latitude, fixes[*at].longitude)));
     if points.is_empty() {
         return None;
     }
     let tree = Tree::new(&points);
-    let way = free_flight::longest(&tree, &mut Budget::new(SEARCH_STEPS_MAX));
+    let way = budget.search(|search| free_flight::longest(&tree, search));
     let [start, a, b, c, finish] = way.fixes.map(|fix| numbers[fix]);
     let free_flight = Score {
         kind: Kind::FreeFlight,
@@ -110,9 +118,11 @@ pub fn score(fixes: &[Fix]) -> Option<Scores> {
         points: way.distance_m * FREE_FLIGHT_FACTOR / 1000.0,
         is_proven: way.is_proven,
     };
-    let triangle = |shape: &Shape, kinds: [Kind; 2]| {
-        let (found, is_proven) =
-            triangle::best(&tree, shape, way.distance_m * TRIANGLE_PART_MIN, &mut Budget::new(SEARCH_STEPS_MAX));
+    let mut are_proven = way.is_proven;
+    let mut triangle = |shape: &Shape, kinds: [Kind; 2]| {
+        let more_than = way.distance_m * TRIANGLE_PART_MIN;
+        let (found, is_proven) = budget.search(|search| triangle::best(&tree, shape, more_than, search));
+        are_proven &= is_proven;
         let found = found?;
         let is_closed = found.closing.distance_m <= shape.closings[0].0 * found.perimeter_m;
         Some(Score {
@@ -128,17 +138,33 @@ pub fn score(fixes: &[Fix]) -> Option<Scores> {
     };
     let free_triangle = triangle(&FREE_TRIANGLE, [Kind::ClosedFreeTriangle, Kind::FreeTriangle]);
     let fai_triangle = triangle(&FAI_TRIANGLE, [Kind::ClosedFaiTriangle, Kind::FaiTriangle]);
-    Some(Scores { free_flight, free_triangle, fai_triangle })
+    Some(Scores { free_flight, free_triangle, fai_triangle, are_proven })
 }
 
-/// How much work a search may still do, so that no track holds a worker.
-struct Budget {
+/// Work that searches may still do, in steps: comparisons of two boxes of a track, or what costs as much.
+#[derive(Debug)]
+pub struct Budget {
     left: u64,
 }
 
 impl Budget {
-    fn new(steps: u64) -> Self {
+    /// A budget of so many steps.
+    pub fn new(steps: u64) -> Self {
         Self { left: steps }
+    }
+
+    /// The steps that are left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Runs one search with as much as one may spend, or with what is left.
+    fn search<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
+        let granted = self.left.min(SEARCH_STEPS_MAX);
+        let mut part = Self::new(granted);
+        let found = search(&mut part);
+        self.left -= granted - part.left;
+        found
     }
 
     fn spend(&mut self, steps: usize) {

@@ -1,6 +1,7 @@
 //! The flight book's database: who reaches what, what its statistics come to, what a CSV file becomes.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 use thalweg_testkit::{Database, query_at};
 
@@ -12,23 +13,47 @@ insert into flightbook.gliders (pilot_id, manufacturer, model) values (1, 'Aster
 insert into flightbook.sites (pilot_id, name) values (1, 'Alp'), (2, 'Berg');
 insert into flightbook.flights (pilot_id, date, glider_id, launch_site_id, landing_site_id)
   select n, day, n, n, n from generate_series(1, 2) n, unnest(array['2025-05-01', '2026-05-01']::date[]) day order by n, day;
-insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
-  values (1, 1, 'A', 'a.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}'), (3, 2, 'B', 'b.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}');
+insert into flightbook.track_files (pilot_id, igc) values (1, 'A'), (2, 'B');
+insert into flightbook.tracks (flight_id, pilot_id, igc_sha256, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+  values (1, 1, sha256('A'), 'a.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}'),
+    (3, 2, sha256('B'), 'b.igc', '2025-05-01', '{0}', '{46}', '{7}', '{900}', '{0}');
 insert into flightbook.shares (flight_id, pilot_id, token) values (1, 1, 'of-ann');
 ";
 const TABLES: [&str; 5] = ["gliders", "sites", "flights", "tracks", "shares"];
+/// Columns of flights that only the program writes, each with a value.
+const COMPUTED: [(&str, &str); 10] = [
+    ("duration", "'1 hour'"),
+    ("altitude_max_m", "9000"),
+    ("height_gain_m", "9000"),
+    ("free_flight_km", "999"),
+    ("free_flight_points", "999"),
+    ("free_triangle_km", "999"),
+    ("free_triangle_points", "999"),
+    ("fai_triangle_km", "999"),
+    ("fai_triangle_points", "999"),
+    ("scores_are_proven", "true"),
+];
 
 struct Book(Database);
 
 impl Book {
     fn new(script: &str) -> Self {
+        let book = Self(Database::new(""));
+        book.migrate(|_| true);
+        book.0.execute(script);
+        book
+    }
+
+    /// Applies the migrations whose numbers are meant, in their order.
+    fn migrate(&self, is_meant: impl Fn(u32) -> bool) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schema");
         let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
-        let book = Self(Database::new(""));
-        files.iter().for_each(|file| book.0.execute(&fs::read_to_string(file).unwrap()));
-        book.0.execute(script);
-        book
+        let number = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap()[..3].parse().unwrap();
+        for file in files.iter().filter(|file| is_meant(number(file))) {
+            // A file is one transaction, as it is when the program applies it.
+            self.0.execute(&format!("begin; {}; commit", fs::read_to_string(file).unwrap()));
+        }
     }
 
     /// The one value of a query that a pilot makes, as the server would for their token.
@@ -107,22 +132,168 @@ fn pilots_reach_nothing_of_each_other() {
 #[test]
 fn no_flight_refers_to_what_is_anothers() {
     let book = Book::new(PILOTS);
-    let track = "insert into flightbook.tracks (flight_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
-      values (2, 'x', 'x.igc', now(), '{0}', '{0}', '{0}', '{0}', '{0}')";
     for refused in [
         "insert into flightbook.flights (date, pilot_id) values ('2026-06-01', 1)",
         "insert into flightbook.flights (date, glider_id) values ('2026-06-01', 1)",
         "insert into flightbook.flights (date, launch_site_id) values ('2026-06-01', 1)",
         "update flightbook.flights set landing_site_id = 1 where id = 3",
         "insert into flightbook.shares (flight_id) values (2)",
-        track,
     ] {
         assert!(!book.lets(2, refused), "{refused}");
     }
-    assert!(book.lets(1, track));
     assert!(
         book.lets(1, "insert into flightbook.flights (date, glider_id, launch_site_id) values ('2026-06-01', 1, 1)")
     );
+}
+
+/// A file was stored with each of its flights. The books that were filled so keep all that is in them.
+#[test]
+fn files_that_were_stored_with_each_flight_are_moved_without_losing_a_byte() {
+    let book = Book(Database::new(""));
+    book.migrate(|number| number < 12);
+    book.0.execute(
+        "select flightbook_private.register('Ann', 'ann@club.example', '$x$'), flightbook_private.register('Bob', 'bob@club.example', '$x$');
+         create table public.files (name text, igc bytea);
+         insert into public.files select name, (select string_agg(sha256((name || n)::bytea), '') from generate_series(1, 8192) n)
+           from unnest(array['many.igc', 'two.igc', 'one.igc', 'of_bob.igc']) name;
+         insert into public.files values ('text.igc', convert_to(repeat('B1001014630000N00700001EA0123401230', 20000), 'UTF8')), ('byte.igc', '\\x00');
+         insert into flightbook.flights (pilot_id, date, comment)
+           select case when n > 104 then 2 else 1 end, date '2024-01-01' + n, 'flight ' || n from generate_series(1, 108) n;
+         insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+           select f.id, f.pilot_id, igc, f.id || name, f.date, '{0}', array[46 + f.id / 1000.0], '{7}', '{900}', '{0}'
+           from flightbook.flights f join public.files on name = case when f.id <= 100 then 'many.igc' when f.id <= 102 then 'two.igc'
+             when f.id = 103 then 'one.igc' when f.id = 104 then 'text.igc' when f.id = 105 then 'many.igc' when f.id = 106 then 'byte.igc'
+             else 'of_bob.igc' end;
+         insert into flightbook.uploads (pilot_id, place, file, flight_id, number) values (1, 1, 'many.igc', 1, 1);",
+    );
+    let contents = |file: &str| {
+        format!(
+            "select string_agg(concat_ws(' ', t.pilot_id, t.flight_id, t.igc_name, t.starts_at, t.latitudes, t.line_latitudes, f.comment,
+               encode(sha256({file}), 'hex'), octet_length({file})), ', ' order by t.flight_id)
+             from flightbook.tracks t join flightbook.flights f on f.id = t.flight_id"
+        )
+    };
+    let stored = |tables: &str| -> u64 {
+        let sizes =
+            format!("select sum(pg_total_relation_size(t::regclass)) from unnest(string_to_array('{tables}', ' ')) t");
+        book.0.value(&sizes).parse().unwrap()
+    };
+    let (before, bytes_before) = (book.0.value(&contents("t.igc")), stored("flightbook.tracks"));
+    book.migrate(|number| number >= 12);
+    assert_eq!(book.0.value(&contents("flightbook.igc(t)")), before);
+    let files =
+        "select string_agg(pilot_id || ' ' || bytes, ', ' order by pilot_id, bytes) from flightbook.track_files";
+    assert_eq!(book.0.value(files), "1 262144, 1 262144, 1 262144, 1 700000, 2 1, 2 262144, 2 262144");
+    let bytes_after = stored("flightbook.tracks flightbook.track_files");
+    eprintln!("{bytes_before} bytes of tracks are {bytes_after} now");
+    assert!(bytes_before > 100 * 262_144 && bytes_after < 10 * 262_144, "{bytes_before} bytes are {bytes_after}");
+    let lasting = "select count(*) from flightbook.track_files where pilot_id = 1";
+    assert!(book.lets(1, "delete from flightbook.flights where id < 100"));
+    assert_eq!(book.0.value(lasting), "4");
+    assert!(book.lets(1, "delete from flightbook.flights where id = 100"));
+    assert_eq!(book.0.value(lasting), "3");
+    assert!(book.lets(1, "delete from flightbook.tracks where flight_id = 101"));
+    assert_eq!(book.0.value(lasting), "3");
+    assert!(book.lets(1, "select flightbook.delete_account('ann@club.example')"));
+    assert_eq!(book.0.value(lasting), "0");
+    assert_eq!(book.0.value("select count(*) from flightbook.track_files"), "3");
+}
+
+/// Two deletions that each see the other's track would leave the file behind, and one could delete it under an upload.
+#[test]
+fn a_file_is_deleted_by_the_later_of_two_deletions_and_not_under_an_upload() {
+    let book = Book::new(PILOTS);
+    let add = |days: &str| {
+        format!(
+            "reset role; select flightbook_private.add_track(1, 'X', 'x.igc', (select json_agg(json_build_object('date', '2026-01-01',
+               'starts_at', day, 'seconds', '{{0}}'::int[], 'latitudes', '{{46}}'::int[], 'longitudes', '{{7}}'::int[],
+               'altitudes_m', '{{0}}'::int[], 'climbs_dms', '{{0}}'::int[], 'score_latitudes', '{{}}'::int[],
+               'score_longitudes', '{{}}'::int[])) from unnest('{days}'::date[]) day)::jsonb)"
+        )
+    };
+    let delete = |day: &str| {
+        format!(
+            "delete from flightbook.flights f using flightbook.tracks t where t.flight_id = f.id and t.starts_at = '{day}'"
+        )
+    };
+    let file = "flightbook.track_files where igc = 'X'";
+    let files = &format!("select count(*) from {file}");
+    assert!(book.lets(1, &add("{2026-01-01,2026-01-02}")));
+    assert!(book.lets_at_once(1, file, [&delete("2026-01-01"), &delete("2026-01-02")]));
+    assert_eq!(book.0.value(files), "0");
+    assert!(book.lets(1, &add("{2026-01-01}")));
+    assert!(book.lets_at_once(1, file, [&delete("2026-01-01"), &add("{2026-01-03}")]));
+    assert_eq!(book.0.value(files), "1");
+    assert_eq!(book.0.value("select count(*) from flightbook.tracks where igc_sha256 = sha256('X')"), "1");
+    assert!(book.lets_at_once(1, file, [&add("{2026-01-04}"), &delete("2026-01-03")]));
+    assert_eq!(book.0.value(files), "1");
+}
+
+#[test]
+fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes() {
+    let book = Book::new(PILOTS);
+    for (column, value) in COMPUTED {
+        assert!(!book.lets(1, &format!("update flightbook.flights set {column} = {value} where id = 1")), "{column}");
+        let insert = format!("insert into flightbook.flights (date, {column}) values ('2026-06-01', {value})");
+        assert!(!book.lets(1, &insert), "{column}");
+    }
+    for refused in [
+        "insert into flightbook.track_files (igc) values ('x')",
+        "update flightbook.track_files set igc = 'x'",
+        "delete from flightbook.track_files",
+        "insert into flightbook.tracks (flight_id, igc_sha256, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+           values (2, sha256('A'), 'x.igc', now(), '{0}', '{0}', '{0}', '{0}', '{0}')",
+        "update flightbook.tracks set scored_as = 'fai_triangle'",
+        "insert into flightbook.uploads (place, file) values (1, 'x')",
+        "update flightbook.uploads set problem = 'x'",
+        "insert into flightbook.import_rows (line, date, problems) values (2, '2026-01-01', '{}')",
+        "update flightbook.import_rows set problems = '{}'",
+        "update flightbook_private.quotas set flights = 1000000",
+        "select flightbook_private.add_track(1, 'x', 'x.igc', '[]')",
+        "select flightbook_private.note_uploads(1, '[]')",
+        "select flightbook_private.glider_of(2, 'Mine')",
+        "select flightbook_private.nearest_site(2, 0, 0)",
+        "select flightbook_private.enter_import()",
+    ] {
+        assert!(!book.lets(1, refused), "{refused}");
+    }
+    // Every function of the served schema with who may call it: a new one is decided on here.
+    let granted = "select string_agg(p.proname || ' ' || concat_ws('+',
+        case when has_function_privilege('flightbook_anon', p.oid, 'execute') then 'anon' end,
+        case when has_function_privilege('flightbook_pilot', p.oid, 'execute') then 'pilot' end), ', ' order by p.proname)
+      from pg_proc p where p.pronamespace = 'flightbook'::regnamespace";
+    assert_eq!(
+        book.0.value(granted),
+        "choose_language anon+pilot, delete_account pilot, finish_import pilot, igc pilot, shared_flight anon+pilot, \
+         shared_track anon+pilot, sign_out anon+pilot, start_import pilot"
+    );
+    // Every column that a pilot writes.
+    let written = "select string_agg(table_name || ' ' || columns, ', ' order by table_name) from (
+        select table_name, string_agg(distinct column_name, '+' order by column_name) as columns
+        from information_schema.column_privileges
+        where grantee in ('flightbook_pilot', 'PUBLIC') and table_schema like 'flightbook%' and privilege_type in ('INSERT', 'UPDATE')
+        group by table_name) written";
+    assert_eq!(
+        book.0.value(written),
+        "flights comment+date+glider_id+hike_and_fly+landing_site_id+landing_time+launch_site_id+launch_time+number+track_distance+\
+         video_url+xcontest_scored_distance+xcontest_tracktype+xcontest_url, gliders comment+manufacturer+model+since+until, \
+         pilots email+name, shares flight_id, sites comment+country+elevation_m+latitude+longitude+name"
+    );
+}
+
+/// A cell is read back as the text that it was made of, and begins with nothing that a spreadsheet runs.
+#[test]
+fn texts_survive_being_cells() {
+    let book = Book::new("");
+    let texts = "with pieces as (
+        select unnest(array['=', '+', '-', '@', '''', '\"', ' ', ';', E'\\t', E'\\r', E'\\n', 'a', '1', '.', U&'\\FF1D']) piece),
+      texts as (select concat(a.piece, b.piece, c.piece, d.piece) as value from pieces a, pieces b, pieces c, pieces d),
+      cells as (select value, flightbook_private.csv_cell(value) as cell from texts)
+      select count(*) filter (where flightbook_private.csv_value(cell) <> value) || ' ' ||
+        count(*) filter (where left(cell, 1) in ('=', '+', '-', '@', E'\\t', E'\\r', E'\\n', U&'\\FF1D') and value !~ '^[-+][0-9]+([.][0-9]+)?$')
+        || ' ' || count(*)
+      from cells";
+    assert_eq!(book.0.value(texts), "0 0 50625");
 }
 
 #[test]
@@ -171,7 +342,7 @@ fn whoever_has_a_link_sees_one_flight_until_it_is_withdrawn() {
 fn a_flight_is_numbered_and_its_airtime_is_the_tracks_or_the_clocks() {
     let book = Book::new(PILOTS);
     assert!(book.lets(1, "insert into flightbook.flights (date, number, launch_time, landing_time) values ('2026-06-01', 10, '23:30', '01:15')"));
-    assert!(book.lets(1, "insert into flightbook.flights (date, launch_time, landing_time, duration) values ('2026-06-02', '9:00', '10:00', '0:55')"));
+    book.0.execute("insert into flightbook.flights (pilot_id, date, launch_time, landing_time, duration) values (1, '2026-06-02', '9:00', '10:00', '0:55')");
     assert!(!book.lets(1, "insert into flightbook.flights (date, number) values ('2026-06-03', 10)"));
     assert!(book.lets(2, "insert into flightbook.flights (date, number) values ('2026-06-03', 10)"));
     let told = "select string_agg(concat_ws(' ', number, airtime), ', ' order by number) from flightbook.flights where number > 2";
@@ -332,7 +503,8 @@ fn what_a_pilot_does_at_once_waits_for_each_other_one_way() {
     book.0.execute(
         "insert into flightbook.uploads (pilot_id, place, file, flight_id, number) values (1, 1, 'a.igc', 1, 1), (1, 2, 'b.igc', 2, 2)",
     );
-    let note = r#"select flightbook.note_uploads('[{"place": 1, "file": "a.igc", "flight_id": 1, "number": 1}]')"#;
+    // As the program does it, which is nobody's pilot.
+    let note = r#"reset role; select flightbook_private.note_uploads(1, '[{"place": 1, "file": "a.igc", "flight_id": 1, "number": 1}]')"#;
     let delete = "delete from flightbook.flights where id = 1";
     assert!(book.lets_at_once(1, "flightbook.uploads where place = 2", [note, delete]));
     assert_eq!(book.0.value("select count(*) from flightbook.uploads"), "0");

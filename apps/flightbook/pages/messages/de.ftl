@@ -88,6 +88,7 @@ points = Punkte
 distance = Strecke
 score = Wertung
 scores = Wertung nach den Regeln von XContest
+scores-unproven = Die Suche nach der besten Wertung wurde vorzeitig beendet; es kann eine bessere geben.
 free-flight = Freie Strecke
 free-triangle = Flaches Dreieck
 closed-free-triangle = Geschlossenes flaches Dreieck
@@ -125,7 +126,13 @@ track-no-file = Wähle zuerst eine Datei.
 track-upload-too-large = Sende höchstens 128 MiB auf einmal.
 track-zip-empty = In diesem Archiv sind keine IGC-Dateien.
 track-zip-unreadable = Dieses Archiv ist beschädigt oder verschlüsselt. Entpacke es, und wähle die IGC-Dateien daraus.
-track-zip-too-much = Ein Archiv hat höchstens 2.000 Dateien, die zusammen höchstens 1 GiB haben. Sende den Rest in einem anderen.
+track-zip-overlapping = In diesem Archiv überlappen sich Dateien, oder sie heißen gleich. Entpacke es, und wähle die IGC-Dateien daraus.
+track-too-many = Eine Sendung hat höchstens 2.000 Dateien. Sende diese mit einer weiteren.
+track-quota-tracks = Für diese Datei ist unter deinen Tracks kein Platz mehr. Wie viel Platz es gibt, steht auf der Seite deines Kontos. Lösche Flüge mit Tracks, die du nicht mehr brauchst.
+track-quota-flights = Dein Buch hätte mehr Flüge, als es haben darf. Wie viele das sind, steht auf der Seite deines Kontos. Lösche Flüge, die du nicht mehr brauchst.
+track-not-proven = Der Flug steht in deinem Buch. Diese Sendung war zu groß, um seine beste Wertung sicher zu finden: Sende die Datei noch einmal für sich allein.
+track-scored = Dieser Flug stand schon in deinem Buch. Seine beste Wertung ist jetzt gefunden.
+track-zip-too-much = Die Archive einer Sendung haben höchstens 2.000 Dateien mit zusammen höchstens 1 GiB, und keine Datei ist auf weniger als ein Hundertstel ihrer Größe gepackt. Sende den Rest mit einer weiteren.
 uploaded = Was gesendet wurde
 file = Datei
 upload-more = Weitere senden
@@ -228,6 +235,9 @@ month-11 = November
 month-12 = Dezember
 
 # Import und Export
+storage = Speicher
+storage-of = { $used } von { $most }
+tracks = Tracks
 export = Export
 export-about = Alles, was du eingegeben hast, in Formaten, die andere Programme lesen.
 export-csv = Flüge als CSV
@@ -304,6 +314,9 @@ refused-csv_quotes = In der Datei sind Anführungszeichen, die nicht enden oder 
 refused-csv_head = Die erste Zeile muss die Spalten nennen, darunter date.
 refused-csv_rows = Eine CSV-Datei hat 1 bis 20.000 Zeilen unter ihrem Kopf.
 refused-language_is_known = Diese Sprache gibt es hier nicht.
+refused-flights_quota = Dein Buch hat so viele Flüge, wie es haben darf. Lösche welche, die du nicht mehr brauchst.
+refused-gliders_quota = Dein Buch hat so viele Schirme, wie es haben darf. Lösche welche, die du nicht mehr brauchst.
+refused-sites_quota = Dein Buch hat so viele Orte, wie es haben darf. Lösche welche, die du nicht mehr brauchst.
 
 # Überall
 yes = Ja

@@ -88,6 +88,7 @@ points = Points
 distance = Distance
 score = Score
 scores = Scores by the rules of XContest
+scores-unproven = The search for the best scores was ended early, so that better ones may exist.
 free-flight = Free flight
 free-triangle = Free triangle
 closed-free-triangle = Closed free triangle
@@ -125,7 +126,13 @@ track-no-file = Choose a file first.
 track-upload-too-large = Send at most 128 MiB at a time.
 track-zip-empty = There are no IGC files in this archive.
 track-zip-unreadable = This archive is damaged or encrypted. Unpack it, and choose the IGC files in it.
-track-zip-too-much = An archive has at most 2,000 files, which have at most 1 GiB together. Send the rest in another.
+track-zip-overlapping = Files in this archive overlap or have the same name. Unpack it, and choose the IGC files in it.
+track-too-many = One upload has at most 2,000 files. Send this one in another upload.
+track-quota-tracks = There is no room left for this file among your tracks. Your account page shows how much there is. Delete flights with tracks that you no longer need.
+track-quota-flights = Your book would have more flights than it may have. Your account page shows how many that is. Delete some that you no longer need.
+track-not-proven = The flight is in your book. This upload was too large to find its best scores for certain: send the file again by itself.
+track-scored = This flight was in your book already. Its best scores have been found now.
+track-zip-too-much = The archives of one upload have at most 2,000 files, which have at most 1 GiB together, and no file is packed to less than a hundredth of its size. Send the rest in another upload.
 uploaded = What was sent
 file = File
 upload-more = Send more
@@ -228,6 +235,9 @@ month-11 = November
 month-12 = December
 
 # Import and export
+storage = Storage
+storage-of = { $used } of { $most }
+tracks = Tracks
 export = Export
 export-about = All that you have entered, in formats that other programs read.
 export-csv = Flights as CSV
@@ -304,6 +314,9 @@ refused-csv_quotes = There are quotes in the file that do not end, or that stand
 refused-csv_head = The first row must name the columns, and date among them.
 refused-csv_rows = A CSV file has 1 to 20,000 rows below its head.
 refused-language_is_known = There is no such language here.
+refused-flights_quota = Your book has as many flights as it may have. Delete some that you no longer need.
+refused-gliders_quota = Your book has as many gliders as it may have. Delete some that you no longer need.
+refused-sites_quota = Your book has as many sites as it may have. Delete some that you no longer need.
 
 # Everywhere
 yes = Yes

@@ -2,6 +2,7 @@
 
 use crate::join::reading;
 use crate::sample::{Flight, FlightBook, NO_PASSWORD, PILOTS, Pilot};
+use crate::score::Budget;
 use std::fmt;
 use thalweg_json::{Value, json};
 use thalweg_wire::{Bytes, Config, Connection, Error, Format, Param, Query, Texts};
@@ -26,7 +27,7 @@ const ADD_FLIGHTS: &str = "insert into flightbook.flights
   join flightbook.gliders g on g.name = f.glider
   join flightbook.sites l on l.name = f.launch
   join flightbook.sites d on d.name = f.landing";
-const ADD_TRACK: &str = "select * from flightbook.add_track($1, $2, $3)";
+const ADD_TRACK: &str = "select * from flightbook_private.add_track($1::int, $2, $3, $4)";
 const NOTE: &str = "update flightbook.flights f set hike_and_fly = n.is_on_foot, comment = n.comment
   from jsonb_to_recordset($1) as n (number int, is_on_foot boolean, comment text) where f.number = n.number";
 const SHARE_BEST: &str = "insert into flightbook.shares (flight_id) select id from flightbook.flights order by points desc nulls last, id limit 1";
@@ -86,12 +87,19 @@ async fn add(connection: &mut Connection, pilot: Pilot, flights: u32) -> Result<
     .await?;
     ask(connection, ADD_SITES, &[list(book.sites().map(|site| json!(site)))]).await?;
     ask(connection, ADD_FLIGHTS, &[list(noted.iter().map(Flight::noted))]).await?;
+    // Tracks are added as the program adds those that are sent.
+    connection.simple("reset role").await?;
     for (flight, found) in tracked.iter().zip(read(tracked)) {
         let igc = [Bytes::copy_from_slice(flight.igc.as_bytes())];
         let found = thalweg_json::to_string(&found).unwrap_or_default();
-        ask(connection, ADD_TRACK, &[Param::Chunks(Format::Binary, &igc), text(&flight.file_name), text(&found)])
-            .await?;
+        ask(
+            connection,
+            ADD_TRACK,
+            &[text(&id), Param::Chunks(Format::Binary, &igc), text(&flight.file_name), text(&found)],
+        )
+        .await?;
     }
+    ask(connection, ACT_AS, &[text(&id)]).await?;
     ask(connection, NOTE, &[list(tracked.iter().map(Flight::noted))]).await?;
     ask(connection, SHARE_BEST, &[]).await?;
     connection.simple("reset role").await?;
@@ -100,7 +108,9 @@ async fn add(connection: &mut Connection, pilot: Pilot, flights: u32) -> Result<
 
 /// Reads tracks, by all of the machine's cores.
 fn read(flights: &[Flight]) -> Vec<Vec<reading::Flight>> {
-    let read = |flight: &Flight| reading::read(flight.igc.as_bytes(), ANY_TIME_S).unwrap_or_default();
+    let read = |flight: &Flight| {
+        reading::read(flight.igc.as_bytes(), ANY_TIME_S, &mut Budget::new(u64::MAX)).unwrap_or_default()
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let parts = flights.chunks(flights.len().div_ceil(cores).max(1));

@@ -6,8 +6,8 @@ use thalweg_wire::{Config, Connection, Error, Param, Pool, PoolError, PoolLimits
 
 /// Connections for accounts, besides the server's own.
 const ACCOUNT_CONNECTIONS_MAX: usize = 2;
-/// As whom these functions are called.
-const ROLE: &str = "set local role flightbook_accounts";
+/// The role that may call the functions of the program, for the transaction that it begins.
+pub(super) const ROLE: &str = "set local role flightbook_accounts";
 
 /// The accounts of a database.
 pub(super) struct Accounts {

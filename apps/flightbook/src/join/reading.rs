@@ -1,7 +1,7 @@
 //! What is kept of a track: of each of its flights the figures, the scores, and what is drawn.
 
 use crate::igc::{self, Refusal};
-use crate::score::{self, Kind, Score};
+use crate::score::{self, Budget, Kind, Score};
 use crate::track::{self, Barogram, Figures, Fix};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-/// A flight as `flightbook.add_track` takes it.
+/// A flight as `flightbook_private.add_track` takes it.
 #[derive(Serialize)]
 pub(crate) struct Flight {
     date: String,
@@ -72,6 +72,7 @@ pub(crate) struct Flight {
     free_triangle_points: Option<f64>,
     fai_triangle_km: Option<f64>,
     fai_triangle_points: Option<f64>,
+    scores_are_proven: Option<bool>,
     starts_at: String,
     seconds: Vec<i64>,
     latitudes: Vec<f64>,
@@ -84,8 +85,9 @@ pub(crate) struct Flight {
     score_longitudes: Vec<f64>,
 }
 
-/// Reads the flights of a file that is sent at `now_s`, in seconds since 1970. It takes a core for a while.
-pub(crate) fn read(file: &[u8], now_s: i64) -> Result<Vec<Flight>, Problem> {
+/// Reads the flights of a file that is sent at `now_s`, in seconds since 1970, and scores them with what is left of the budget. It takes a
+/// core for a while.
+pub(crate) fn read(file: &[u8], now_s: i64, budget: &mut Budget) -> Result<Vec<Flight>, Problem> {
     let track = igc::read(file).map_err(Problem::Refused)?;
     let flights = track::flights(&track.fixes);
     if flights.len() > FLIGHTS_MAX {
@@ -94,13 +96,19 @@ pub(crate) fn read(file: &[u8], now_s: i64) -> Result<Vec<Flight>, Problem> {
     if flights.iter().any(|flight| track.fixes[flight.landing].time_s > now_s + CLOCK_S_MAX) {
         return Err(Problem::Date);
     }
-    let read = |flight: &track::Flight| Flight::new(flight.of(&track.fixes), track.glider_type.as_deref());
+    let glider = track.glider_type.as_deref();
+    let read = |flight: &track::Flight| Flight::new(flight.of(&track.fixes), glider, budget);
     let read: Vec<Flight> = flights.iter().map(read).collect::<Result<_, _>>()?;
     if read.is_empty() { Err(Problem::NoFlight) } else { Ok(read) }
 }
 
 impl Flight {
-    fn new(fixes: &[Fix], glider: Option<&str>) -> Result<Self, Problem> {
+    /// Whether a search for better scores was given up.
+    pub(super) fn is_unproven(&self) -> bool {
+        self.scores_are_proven == Some(false)
+    }
+
+    fn new(fixes: &[Fix], glider: Option<&str>, budget: &mut Budget) -> Result<Self, Problem> {
         let (Some(launch), Some(landing), Some(figures)) = (fixes.first(), fixes.last(), Figures::new(fixes)) else {
             return Err(Problem::NoFlight);
         };
@@ -109,7 +117,7 @@ impl Flight {
         }
         let [date, launch_time, starts_at] =
             ["%Y-%m-%d", "%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"].map(|format| written(launch.time_s, format));
-        let scores = score::score(fixes);
+        let scores = score::score_within(fixes, budget);
         let score = |of: fn(&score::Scores) -> Option<&Score>| {
             let score = scores.as_ref().and_then(of);
             (score.map(|score| kilometres(score.distance_m)), score.map(|score| hundredths(score.points)))
@@ -142,6 +150,7 @@ impl Flight {
             free_triangle_points,
             fai_triangle_km,
             fai_triangle_points,
+            scores_are_proven: scores.as_ref().map(|scores| scores.are_proven),
             starts_at: starts_at?,
             seconds,
             latitudes,

@@ -1,6 +1,7 @@
 //! What handlers answer: mostly, where to go on.
 
 use super::accounts::AccountError;
+use super::tracks::TrackError;
 use super::turn::Busy;
 use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, StatusCode};
@@ -31,6 +32,8 @@ pub(super) enum Failure {
     Api(ApiFailure),
     /// Of the accounts.
     Account(AccountError),
+    /// Of the tracks.
+    Track(TrackError),
     /// Too many want the same.
     Busy,
     /// What was sent is nothing that a form sends.
@@ -49,6 +52,12 @@ impl From<AccountError> for Failure {
     }
 }
 
+impl From<TrackError> for Failure {
+    fn from(error: TrackError) -> Self {
+        Self::Track(error)
+    }
+}
+
 impl From<Busy> for Failure {
     fn from(Busy: Busy) -> Self {
         Self::Busy
@@ -63,9 +72,16 @@ impl IntoResponse for Failure {
         };
         match self {
             Self::Api(failure) => failure.into_response(),
-            Self::Busy | Self::Account(AccountError::Unavailable(_)) => busy(),
+            Self::Busy
+            | Self::Account(AccountError::Unavailable(_))
+            | Self::Track(TrackError::Unavailable | TrackError::Conflict) => busy(),
+            Self::Track(TrackError::NoPilot) => see_other("/sign_in"),
             // a client learns nothing of the database
             Self::Account(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Accounts cannot be reached.\n").into_response(),
+            Self::Track(error) => {
+                tracing::error!(?error, "a track cannot be stored");
+                (StatusCode::INTERNAL_SERVER_ERROR, "The track cannot be stored.\n").into_response()
+            }
             Self::Request(words) => (StatusCode::BAD_REQUEST, words).into_response(),
         }
     }

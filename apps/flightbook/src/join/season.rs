@@ -1,79 +1,53 @@
-//! The tracks of a ZIP archive, one after the other: a season, as XContest and others give it out.
+//! The tracks of a ZIP archive, one after the other: a season, as XContest and others export it.
 
-use crate::igc::TRACK_BYTES_MAX;
+use super::archive::{self, Entry, LOCAL, PACKED_RATIO_MAX, Refusal};
 use bytes::Bytes;
-use memchr::memmem;
-use std::io::{Cursor, Read};
-use zip::ZipArchive;
 
-/// How many files an archive has.
-const ARCHIVE_FILES_MAX: usize = 2_000;
-/// How large they are together.
-const ARCHIVE_UNPACKED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// What each file's entry in the directory of an archive begins with.
-const ENTRY: &[u8] = b"PK\x01\x02";
 const EXTENSION: &str = ".igc";
 
 /// An archive whose tracks are read.
 pub(super) struct Season {
-    archive: ZipArchive<Cursor<Bytes>>,
-    next: usize,
-    left_bytes: u64,
+    archive: Bytes,
+    tracks: std::vec::IntoIter<(String, Entry)>,
 }
 
-/// Why an archive, or what is next in it, is not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unpacked {
-    /// It is damaged, encrypted, or packed in a way of its own.
-    Unreadable,
-    /// It has too many files, or they are too large together.
-    TooMuch,
+/// What an upload may still unpack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Files, of parts and archives together.
+    pub(super) files: u64,
+    /// Bytes of all files of archives.
+    pub(super) unpacked_bytes: u64,
 }
 
-/// Whether it is an archive.
+/// Whether a file is an archive.
 pub(super) fn is_archive(file: &[Bytes]) -> bool {
     let start: Vec<u8> = file.iter().flat_map(|chunk| chunk.iter().copied().take(4)).take(4).collect();
-    start == b"PK\x03\x04"
+    start == LOCAL
 }
 
 impl Season {
-    /// Opens an archive. Of what it says, only what lies in it takes memory.
-    pub(super) fn open(file: Bytes) -> Result<Self, Unpacked> {
-        if memmem::find_iter(&file, ENTRY).take(ARCHIVE_FILES_MAX + 1).count() > ARCHIVE_FILES_MAX {
-            return Err(Unpacked::TooMuch);
-        }
-        let archive = ZipArchive::new(Cursor::new(file)).map_err(|_| Unpacked::Unreadable)?;
-        Ok(Self { archive, next: 0, left_bytes: ARCHIVE_UNPACKED_BYTES_MAX })
+    /// Opens an archive whose tracks are within the allowance, which becomes less. Nothing is decompressed yet.
+    pub(super) fn open(archive: Bytes, allowance: &mut Allowance) -> Result<Self, Refusal> {
+        let entries = archive::entries(&archive, allowance.files)?;
+        allowance.files -= entries.len() as u64;
+        let tracks: Vec<_> = entries.into_iter().filter_map(|entry| Some((track_name(&entry.name)?, entry))).collect();
+        let is_packed = |entry: &Entry| entry.bytes / PACKED_RATIO_MAX <= entry.packed_bytes;
+        let bytes = tracks.iter().try_fold(0_u64, |sum, (_, entry)| sum.checked_add(entry.bytes));
+        let left = bytes.and_then(|bytes| allowance.unpacked_bytes.checked_sub(bytes));
+        let left = left.filter(|_| tracks.iter().all(|(_, entry)| is_packed(entry)));
+        allowance.unpacked_bytes = left.ok_or(Refusal::TooMuch)?;
+        Ok(Self { archive, tracks: tracks.into_iter() })
     }
 
-    /// The next track with its name, as far as it can be read.
-    pub(super) fn next(&mut self) -> Option<(String, Result<Bytes, Unpacked>)> {
-        while self.next < self.archive.len() {
-            let at = self.next;
-            self.next += 1;
-            let name = self.archive.name_for_index(at).and_then(Result::ok);
-            let Some(name) = name.and_then(|path| track_name(&path)) else { continue };
-            let track = self.unpack(at);
-            if track == Err(Unpacked::TooMuch) {
-                self.next = self.archive.len();
-            }
-            return Some((name, track));
-        }
-        None
-    }
-
-    /// A longer file than a track is cut behind its bound, where it will be found to be too long.
-    fn unpack(&mut self, at: usize) -> Result<Bytes, Unpacked> {
-        let file = self.archive.by_index(at).map_err(|_| Unpacked::Unreadable)?;
-        let mut track = Vec::new();
-        let bytes_max = self.left_bytes.min(TRACK_BYTES_MAX as u64 + 1);
-        file.take(bytes_max).read_to_end(&mut track).map_err(|_| Unpacked::Unreadable)?;
-        self.left_bytes -= track.len() as u64;
-        if self.left_bytes == 0 { Err(Unpacked::TooMuch) } else { Ok(track.into()) }
+    /// The next track with its name.
+    pub(super) fn next(&mut self) -> Option<(String, Result<Bytes, Refusal>)> {
+        let (name, entry) = self.tracks.next()?;
+        Some((name, entry.unpack(&self.archive)))
     }
 }
 
-/// What a file in an archive is called without its folders, if it is a track. Nothing is ever written under it.
+/// The name of a file in an archive without its folders, if it is a track.
 fn track_name(path: &str) -> Option<String> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_track = name.len() > EXTENSION.len() && name.is_char_boundary(name.len() - EXTENSION.len());
@@ -104,5 +78,50 @@ mod tests {
         ] {
             assert_eq!(track_name(path).as_deref(), expected, "{path}");
         }
+    }
+
+    /// An archive of files of so many packed bytes, with the sizes that they are said to have.
+    fn packed(files: &[(usize, u32)]) -> Bytes {
+        let (mut archive, mut directory) = (Vec::new(), Vec::new());
+        for (at, (packed, size)) in files.iter().enumerate() {
+            let name = format!("{at:05}.igc");
+            let offset = archive.len() as u32;
+            let mut numbers = vec![20, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            numbers.extend((*packed as u32).to_le_bytes());
+            numbers.extend(size.to_le_bytes());
+            numbers.extend([name.len() as u8, 0, 0, 0]);
+            archive.extend([&LOCAL[..], &numbers, name.as_bytes(), &vec![0; *packed]].concat());
+            directory.extend(
+                [&b"PK\x01\x02\x14\x00"[..], &numbers, &[0; 10], &offset.to_le_bytes(), name.as_bytes()].concat(),
+            );
+        }
+        let count = (files.len() as u16).to_le_bytes();
+        let (start, bytes) = ((archive.len() as u32).to_le_bytes(), (directory.len() as u32).to_le_bytes());
+        archive.extend([&directory[..], b"PK\x05\x06\0\0\0\0", &count, &count, &bytes, &start, &[0, 0]].concat());
+        archive.into()
+    }
+
+    fn opened(files: &[(usize, u32)], allowance: &mut Allowance) -> Option<Refusal> {
+        Season::open(packed(files), allowance).err()
+    }
+
+    #[test]
+    fn a_season_is_within_what_its_upload_may_still_unpack() {
+        let mut allowance = Allowance { files: 5, unpacked_bytes: 1000 };
+        assert_eq!(opened(&[(10, 400), (10, 600)], &mut allowance), None);
+        assert_eq!((allowance.files, allowance.unpacked_bytes), (3, 0));
+        assert_eq!(opened(&[(10, 1)], &mut allowance), Some(Refusal::TooMuch));
+        let mut allowance = Allowance { files: 2, unpacked_bytes: 1000 };
+        assert_eq!(opened(&[(10, 400), (10, 601)], &mut allowance), Some(Refusal::TooMuch));
+        let mut allowance = Allowance { files: 1, unpacked_bytes: 1000 };
+        assert_eq!(opened(&[(10, 4), (10, 6)], &mut allowance), Some(Refusal::TooMuch));
+        assert_eq!(opened(&[(10, 4)], &mut allowance), None);
+    }
+
+    #[test]
+    fn a_file_is_packed_to_a_hundredth_of_its_size_at_most() {
+        let allowance = Allowance { files: 5, unpacked_bytes: u64::MAX };
+        assert_eq!(opened(&[(10, 1_099)], &mut { allowance }), None);
+        assert_eq!(opened(&[(10, 1_100)], &mut { allowance }), Some(Refusal::TooMuch));
     }
 }

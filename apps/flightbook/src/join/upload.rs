@@ -1,26 +1,23 @@
-//! Tracks that a pilot sends: read, scored, and taken over, each file by itself.
+//! Tracks that a pilot sends: read, scored, and added, each file by itself.
 
-use super::Book;
+use super::archive::Refusal;
 use super::form::{Received, Room, Unread};
 use super::reading::{self, Flight};
 use super::respond::{Failure, problem, see_other};
-use super::season::{Season, Unpacked, is_archive};
+use super::season::{Allowance, Season, is_archive};
 use super::sign_in::pilot;
+use super::tracks::{self, Added, TrackError, Tracks};
 use super::turn::in_turn;
+use super::{Book, Shared};
+use crate::score::Budget;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
-use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
+use serde::Serialize;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use thalweg_files::Part;
-use thalweg_server::{Api, ApiFailure, ApiResponse};
+use thalweg_server::Api;
 use thalweg_wire::Slots;
 
 /// How many tracks are read at once: each takes a core.
@@ -28,6 +25,12 @@ const READINGS_MAX: usize = 2;
 /// How many files may wait for that, and how long each.
 const READINGS_WAITING_MAX: usize = 64;
 const READING_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Files of one upload, those in its archives included.
+const UPLOAD_FILES_MAX: u64 = 2_000;
+/// Bytes that the archives of one upload may unpack to.
+const UPLOAD_UNPACKED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Steps that all flights of one upload may be scored with: those of five hundred flights, or some twenty seconds of a core.
+const UPLOAD_STEPS_MAX: u64 = 200_000_000;
 /// How long a file's name may be, in characters.
 const FILE_NAME_CHARS_MAX: usize = 255;
 const FORM: &str = "/flights/new";
@@ -55,22 +58,22 @@ pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Re
         Err(Unread::TooLarge) => return Ok(problem(FORM, "upload-too-large", &[])),
         Err(Unread::Failed(failure)) => return Err(failure),
     };
-    let mut taking = Taking { api: &api, uploads: &book.uploads, outcomes: Vec::new() };
+    let mut upload = Upload::new(pilot, &book);
     for part in parts.into_iter().filter(|part| part.name == "igc") {
-        taking.part(part).await?;
+        upload.part(part).await?;
     }
-    match taking.outcomes.as_slice() {
+    match upload.outcomes.as_slice() {
         [] => Ok(problem(FORM, "no-file", &[])),
         [Outcome { problem: Some(word), flight_id: None, .. }] => Ok(problem(FORM, word, &[])),
         [Outcome { flight_id: Some(id), problem: None, .. }] => Ok(see_other(&format!("/flights/{id}"))),
         outcomes => {
-            api.post("/rpc/note_uploads").json(&thalweg_json::json!({ "outcomes": outcomes })).await?;
+            book.tracks.note(pilot, &thalweg_json::to_string(outcomes).unwrap_or_default()).await?;
             Ok(see_other("/flights/uploaded"))
         }
     }
 }
 
-/// What has come of a file, or of one of its flights.
+/// The outcome of a file, or of one of its flights.
 #[derive(Serialize)]
 struct Outcome {
     place: usize,
@@ -83,67 +86,102 @@ struct Outcome {
     number: Option<i32>,
 }
 
-/// A flight as `flightbook.add_track` names it.
-#[derive(Deserialize)]
-struct Added {
-    flight_id: i32,
-    number: i32,
-    is_new: bool,
-}
-
-/// The files of a form as they are taken over.
-struct Taking<'a> {
-    api: &'a Api,
-    uploads: &'a Uploads,
+/// The files of one form while they are added one after the other, and what all of them together may still cost.
+struct Upload<'a> {
+    pilot: i32,
+    tracks: &'a Tracks,
+    readings: &'a Slots,
+    allowance: Allowance,
+    /// Handed to whoever scores, and back.
+    budget: Budget,
     outcomes: Vec<Outcome>,
 }
 
-impl Taking<'_> {
-    async fn part(&mut self, part: Part) -> Result<(), Failure> {
-        let Some(name) = part.file_name.filter(|name| !name.is_empty()) else { return Ok(()) };
-        if is_archive(&part.content) {
-            return self.archive(&file_name(&name), part.content).await;
+impl<'a> Upload<'a> {
+    fn new(pilot: i32, book: &'a Shared) -> Self {
+        Self {
+            pilot,
+            tracks: &book.tracks,
+            readings: &book.uploads.readings,
+            allowance: Allowance { files: UPLOAD_FILES_MAX, unpacked_bytes: UPLOAD_UNPACKED_BYTES_MAX },
+            budget: Budget::new(UPLOAD_STEPS_MAX),
+            outcomes: Vec::new(),
         }
-        let (content, readings) = (part.content, &self.uploads.readings);
-        let read = read(readings, move || {
-            let file = Bytes::from(content.concat());
-            let flights = reading::read(&file, now_s());
-            (file, flights)
-        });
-        let (file, flights) = read.await?;
-        self.track(file_name(&name), file, flights).await
     }
 
-    /// Takes over the tracks of an archive. What came before one that cannot be read stays.
-    async fn archive(&mut self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
-        let opened = read(&self.uploads.readings, move || Season::open(content.concat().into())).await?;
+    async fn part(&mut self, part: Part) -> Result<(), Failure> {
+        let Some(name) = part.file_name.filter(|name| !name.is_empty()) else { return Ok(()) };
+        let (name, content) = (file_name(&name), part.content);
+        if is_archive(&content) {
+            return self.archive(name, content).await;
+        }
+        let Some(files) = self.allowance.files.checked_sub(1) else {
+            self.refuse(name, "too-many");
+            return Ok(());
+        };
+        self.allowance.files = files;
+        let (file, flights) = self
+            .scored(move |budget| {
+                let file = Bytes::from(content.concat());
+                let flights = reading::read(&file, now_s(), budget);
+                (file, flights)
+            })
+            .await?;
+        self.track(name, file, flights).await
+    }
+
+    /// Adds the tracks of an archive.
+    async fn archive(&mut self, name: String, content: Vec<Bytes>) -> Result<(), Failure> {
+        let mut allowance = self.allowance;
+        let opened = read(self.readings, move || {
+            let season = Season::open(content.concat().into(), &mut allowance);
+            (season, allowance)
+        });
+        let (opened, left) = opened.await?;
         let mut season = match opened {
             Ok(season) => season,
-            Err(unpacked) => {
-                self.refuse(name.to_owned(), word(unpacked));
+            Err(refusal) => {
+                self.refuse(name, word(refusal));
                 return Ok(());
             }
         };
+        self.allowance = left;
         let before = self.outcomes.len();
         loop {
-            let (after, next) = read(&self.uploads.readings, move || {
-                let next = season.next();
-                let read = |file: Bytes| (reading::read(&file, now_s()), file);
-                let next = next.map(|(name, file)| (name, file.map(read)));
-                (season, next)
-            })
-            .await?;
+            let (after, next) = self
+                .scored(move |budget| {
+                    let next = season.next();
+                    let read = |file: Bytes| (reading::read(&file, now_s(), budget), file);
+                    let next = next.map(|(name, file)| (name, file.map(read)));
+                    (season, next)
+                })
+                .await?;
             season = after;
             match next {
                 None => break,
                 Some((name, Ok((flights, file)))) => self.track(file_name(&name), file, flights).await?,
-                Some((name, Err(unpacked))) => self.refuse(file_name(&name), word(unpacked)),
+                Some((name, Err(refusal))) => self.refuse(file_name(&name), word(refusal)),
             }
         }
         if self.outcomes.len() == before {
-            self.refuse(name.to_owned(), "zip-empty");
+            self.refuse(name, "zip-empty");
         }
         Ok(())
+    }
+
+    /// Does what scores flights, in its turn and with what is left of the budget.
+    async fn scored<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Budget) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let mut budget = std::mem::replace(&mut self.budget, Budget::new(0));
+        let scored = read(self.readings, move || {
+            let done = work(&mut budget);
+            (done, budget)
+        });
+        let (done, budget) = scored.await?;
+        self.budget = budget;
+        Ok(done)
     }
 
     async fn track(
@@ -159,23 +197,26 @@ impl Taking<'_> {
                 return Ok(());
             }
         };
-        match add(self.api, &name, &file, &flights).await {
+        match self.tracks.add(self.pilot, file, &name, &flights).await {
             Ok(added) => {
-                let added: Vec<Added> = added.json().await?;
-                for Added { flight_id, number, is_new } in added {
+                for (Added { flight_id, number, outcome }, flight) in added.into_iter().zip(&flights) {
+                    let problem = match outcome {
+                        tracks::Outcome::New if flight.is_unproven() => Some("not-proven"),
+                        tracks::Outcome::New => None,
+                        tracks::Outcome::Known => Some("known"),
+                        tracks::Outcome::Scored => Some("scored"),
+                    };
                     let (flight_id, number) = (Some(flight_id), Some(number));
-                    let problem = (!is_new).then_some("known");
                     self.note(Outcome { place: 0, file: name.clone(), problem, flight_id, number });
                 }
-                Ok(())
             }
-            // what the schema does not take of one file keeps no other away
-            Err(failure) if failure.status().is_client_error() && failure.status() != StatusCode::UNAUTHORIZED => {
-                self.refuse(name, "not-kept");
-                Ok(())
-            }
-            Err(failure) => Err(failure.into()),
+            // What the schema refuses of one file keeps no other away.
+            Err(TrackError::TracksQuota) => self.refuse(name, "quota-tracks"),
+            Err(TrackError::FlightsQuota) => self.refuse(name, "quota-flights"),
+            Err(TrackError::Refused) => self.refuse(name, "not-kept"),
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 
     fn refuse(&mut self, file: String, problem: &'static str) {
@@ -187,10 +228,11 @@ impl Taking<'_> {
     }
 }
 
-fn word(unpacked: Unpacked) -> &'static str {
-    match unpacked {
-        Unpacked::Unreadable => "zip-unreadable",
-        Unpacked::TooMuch => "zip-too-much",
+fn word(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Unreadable => "zip-unreadable",
+        Refusal::Overlapping => "zip-overlapping",
+        Refusal::TooMuch => "zip-too-much",
     }
 }
 
@@ -201,45 +243,6 @@ fn now_s() -> i64 {
 /// Reads a file in its turn.
 async fn read<T: Send + 'static>(turns: &Slots, read: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     in_turn(turns, read).await?.ok_or(Failure::Request("The file cannot be read.\n"))
-}
-
-/// Takes a file's flights over in one transaction, as the pilot.
-async fn add(api: &Api, name: &str, file: &Bytes, flights: &[Flight]) -> Result<ApiResponse, ApiFailure> {
-    let boundary = format!("flightbook-{:032x}", rand::random::<u128>());
-    let flights = thalweg_json::to_string(flights).unwrap_or_default();
-    api.post("/rpc/add_track")
-        .header("content-type", &format!("multipart/form-data; boundary={boundary}"))
-        .stream(Pieces::form(&boundary, &[("flights", &flights), ("igc_name", name)], file))
-        .await
-}
-
-/// A body in pieces, of which the file is the one that was received.
-struct Pieces(VecDeque<Bytes>);
-
-impl Pieces {
-    fn form(boundary: &str, texts: &[(&str, &str)], file: &Bytes) -> Self {
-        let part = |(name, text): &(&str, &str)| {
-            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
-        };
-        let head: String = texts.iter().map(part).collect();
-        let head = format!(
-            "{head}--{boundary}\r\nContent-Disposition: form-data; name=\"igc\"; filename=\"track.igc\"\r\n\r\n"
-        );
-        Self([head.into(), file.clone(), format!("\r\n--{boundary}--\r\n").into()].into())
-    }
-}
-
-impl http_body::Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
-    }
 }
 
 /// A name as the schema keeps it: without folders and what cannot be shown.

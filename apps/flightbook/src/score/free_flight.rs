@@ -40,11 +40,15 @@ pub(crate) fn longest(tree: &Tree<'_>, budget: &mut Budget) -> Way {
         for stops in &mut stages {
             stops.retain(|stop| stop.through() > best.distance_m + TOLERANCE_M);
         }
-        // of single fixes the bounds are no more than the distances themselves, so that the best of them has been found
+        // Without a budget nothing has been bounded, so that nothing is proven.
+        if budget.is_spent() {
+            return best;
+        }
+        // The bounds of single fixes are no more than the distances themselves, so that the best of them has been found.
         if stages.iter().any(Vec::is_empty) || !halve(tree, &mut stages) {
             return Way { is_proven: true, ..best };
         }
-        if budget.is_spent() || stages.iter().any(|stops| stops.len() > STAGE_PARTS_MAX) {
+        if stages.iter().any(|stops| stops.len() > STAGE_PARTS_MAX) {
             return best;
         }
     }

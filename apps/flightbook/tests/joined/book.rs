@@ -25,14 +25,19 @@ impl Book {
     }
 
     pub(crate) fn start_on(database: Database) -> Self {
+        Self::start_as(database, |config| config)
+    }
+
+    /// A server whose configuration differs.
+    pub(crate) fn start_as(database: Database, configure: fn(Config) -> Config) -> Self {
         let file = format!("{FOLDER}/thalweg.conf");
-        let config = Config {
+        let config = configure(Config {
             db_uri: Some(database.uri()),
             jwt_secret: Some(thalweg_server::Secret::new(SECRET)),
             pages_dir: Some(format!("{FOLDER}/pages").into()),
             server_port: 0,
             ..Config::load(Some(file.as_ref())).unwrap()
-        };
+        });
         let (stop, stopped) = oneshot::channel::<()>();
         let (told, address) = std::sync::mpsc::channel();
         let serving = std::thread::spawn(move || {

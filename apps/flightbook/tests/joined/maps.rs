@@ -30,9 +30,10 @@ fn a_line_over_the_180th_meridian_goes_on_beyond_it() {
     let mut ann = book.pilot("Ann");
     book.database.execute(
         "insert into flightbook.flights (pilot_id, number, date) values (1, 1, '2020-05-02'), (1, 2, '2020-05-01');
-         insert into flightbook.tracks (flight_id, pilot_id, igc, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
-         values (1, 1, 'E', 'east.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{179.95,179.99,-179.99,-179.85}', '{0,0,0,0}', '{0,0,0,0}'),
-           (2, 1, 'W', 'west.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{-179.95,-179.99,179.99,179.85}', '{0,0,0,0}', '{0,0,0,0}')",
+         insert into flightbook.track_files (pilot_id, igc) values (1, 'E'), (1, 'W');
+         insert into flightbook.tracks (flight_id, pilot_id, igc_sha256, igc_name, starts_at, seconds, latitudes, longitudes, altitudes_m, climbs_dms)
+         values (1, 1, sha256('E'), 'east.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{179.95,179.99,-179.99,-179.85}', '{0,0,0,0}', '{0,0,0,0}'),
+           (2, 1, sha256('W'), 'west.igc', now(), '{0,1,2,3}', '{-17,-17,-17,-17}', '{-179.95,-179.99,179.99,179.85}', '{0,0,0,0}', '{0,0,0,0}')",
     );
     let flights: Value = serde_json::from_str(&ann.page("/map.json?year=")).unwrap();
     assert_eq!(flights[0]["longitudes"], json!([179.95, 179.99, 180.01, 180.15]));

@@ -1,0 +1,264 @@
+//! Archives that are as they should be, and archives that were made to cost much or to be read in two ways.
+
+use super::*;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::{Cursor, Write};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+/// A local header without its name.
+const LOCAL_BYTES: usize = 30;
+
+/// A file of an archive that is put together by hand, field by field.
+#[derive(Clone)]
+struct Forged {
+    name: &'static str,
+    data: Vec<u8>,
+    flags: u16,
+    method: u16,
+    crc32: u32,
+    /// Sizes in the directory and in the local header: packed, unpacked.
+    sizes: [u32; 2],
+    local_sizes: [u32; 2],
+    /// Where the directory says that the local header is, if not where it is.
+    offset: Option<u32>,
+    extra: Vec<u8>,
+    is_after_data: bool,
+}
+
+fn stored(name: &'static str, content: &[u8]) -> Forged {
+    let mut crc = Crc::new();
+    crc.update(content);
+    let sizes = [content.len() as u32; 2];
+    Forged {
+        name,
+        data: content.to_vec(),
+        flags: 0,
+        method: 0,
+        crc32: crc.sum(),
+        sizes,
+        local_sizes: sizes,
+        offset: None,
+        extra: Vec::new(),
+        is_after_data: false,
+    }
+}
+
+fn deflated(name: &'static str, content: &[u8]) -> Forged {
+    let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(content).unwrap();
+    let data = packed.finish().unwrap();
+    let sizes = [data.len() as u32, content.len() as u32];
+    Forged { data, method: 8, sizes, local_sizes: sizes, ..stored(name, content) }
+}
+
+/// An archive of these files, with a comment and with more or fewer entries than it has.
+fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for file in files {
+        let offset = file.offset.unwrap_or(archive.len() as u32);
+        archive.extend(LOCAL);
+        archive.extend(header(file, file.local_sizes));
+        archive.extend([(file.name.len() as u16).to_le_bytes(), [0; 2]].concat());
+        archive.extend(file.name.as_bytes());
+        archive.extend(&file.data);
+        if file.is_after_data {
+            archive.extend(
+                [
+                    [b'P', b'K', 7, 8],
+                    file.crc32.to_le_bytes(),
+                    file.sizes[0].to_le_bytes(),
+                    file.sizes[1].to_le_bytes(),
+                ]
+                .concat(),
+            );
+        }
+        directory.extend(ENTRY);
+        directory.extend([20, 0]);
+        directory.extend(header(file, file.sizes));
+        directory.extend((file.name.len() as u16).to_le_bytes());
+        directory.extend((file.extra.len() as u16).to_le_bytes());
+        directory.extend([0; 10]);
+        directory.extend(offset.to_le_bytes());
+        directory.extend(file.name.as_bytes());
+        directory.extend(&file.extra);
+    }
+    let count = (files.len() as i32 + more_entries) as u16;
+    let start = archive.len() as u32;
+    archive.extend(&directory);
+    archive.extend(END);
+    archive.extend([0; 4]);
+    archive.extend([count.to_le_bytes(), count.to_le_bytes()].concat());
+    archive.extend([(directory.len() as u32).to_le_bytes(), start.to_le_bytes()].concat());
+    archive.extend((comment.len() as u16).to_le_bytes());
+    archive.extend(comment);
+    archive
+}
+
+/// The version, the flags, the method, no time, the checksum and the sizes.
+fn header(file: &Forged, sizes: [u32; 2]) -> Vec<u8> {
+    let numbers = [20, file.flags, file.method, 0, 0].map(u16::to_le_bytes).concat();
+    let crc32 = if file.flags & SIZES_FOLLOW != 0 && sizes == [0, 0] { 0 } else { file.crc32 };
+    [numbers, [crc32, sizes[0], sizes[1]].map(u32::to_le_bytes).concat()].concat()
+}
+
+/// The files with their names, or why the archive or a file of it is refused.
+fn unpacked(archive: Vec<u8>) -> Result<Vec<(String, Vec<u8>)>, Refusal> {
+    let archive = Bytes::from(archive);
+    let entries = entries(&archive, 2_000)?;
+    entries.into_iter().map(|entry| Ok((entry.name.clone(), entry.unpack(&archive)?.to_vec()))).collect()
+}
+
+fn refused(archive: Vec<u8>) -> Refusal {
+    unpacked(archive).unwrap_err()
+}
+
+#[test]
+fn files_are_unpacked_however_they_are_packed() {
+    let text = b"a track\n".repeat(1000);
+    let followed = |file: Forged| Forged { flags: SIZES_FOLLOW, local_sizes: [0, 0], is_after_data: true, ..file };
+    let plain = [stored("a.igc", b"first"), deflated("b.igc", &text), stored("empty/", b"")];
+    let expected = [("a.igc", &b"first"[..]), ("b.igc", &text), ("empty/", b"")];
+    let expected: Vec<_> = expected.map(|(name, content)| (name.to_owned(), content.to_vec())).into();
+    assert_eq!(unpacked(archive(&plain, b"", 0)).as_ref(), Ok(&expected));
+    assert_eq!(unpacked(archive(&plain, b"made with love", 0)).as_ref(), Ok(&expected));
+    assert_eq!(unpacked(archive(&plain.map(followed), b"", 0)).as_ref(), Ok(&expected));
+    let mut written = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in &expected {
+        // With sizes of 64 bits, as programs write them that do not know the size in advance.
+        written.start_file(name.as_str(), SimpleFileOptions::default().large_file(true)).unwrap();
+        written.write_all(content).unwrap();
+    }
+    assert_eq!(unpacked(written.finish().unwrap().into_inner()).as_ref(), Ok(&expected));
+    let mut streamed = ZipWriter::new_stream(Vec::new());
+    for (name, content) in &expected {
+        streamed.start_file(name.as_str(), SimpleFileOptions::default()).unwrap();
+        streamed.write_all(content).unwrap();
+    }
+    assert_eq!(unpacked(streamed.finish().unwrap().into_inner()).as_ref(), Ok(&expected));
+    assert_eq!(unpacked(archive(&[], b"", 0)), Ok(Vec::new()));
+}
+
+#[test]
+fn entries_that_share_a_byte_or_a_name_are_refused() {
+    let (a, b) = (deflated("a.igc", &b"a track\n".repeat(100)), deflated("b.igc", &b"another\n".repeat(100)));
+    assert!(unpacked(archive(&[a.clone(), b.clone()], b"", 0)).is_ok());
+    // Two entries of the directory with one local header.
+    let twice = Forged { offset: Some(0), name: "a.igc", ..a.clone() };
+    assert_eq!(refused(archive(&[a.clone(), twice], b"", 0)), Refusal::Overlapping);
+    // The directory points into the data of another entry.
+    let local = LOCAL_BYTES + a.name.len();
+    let whole = archive(&[b.clone()], b"", 0);
+    let second = &whole[..LOCAL_BYTES + b.name.len() + b.data.len()];
+    let nested = stored("c.igc", second);
+    let inner = Forged { offset: Some(local as u32), data: Vec::new(), ..b.clone() };
+    assert_eq!(refused(archive(&[nested, inner], b"", 0)), Refusal::Overlapping);
+    assert_eq!(refused(archive(&[a.clone(), Forged { name: "a.igc", ..b }], b"", 0)), Refusal::Overlapping);
+    // A comment that holds another directory's end.
+    let inner = archive(&[], b"", 0);
+    assert_eq!(refused(archive(&[a], &inner, 0)), Refusal::Overlapping);
+}
+
+#[test]
+fn one_byte_more_or_less_between_two_entries_decides() {
+    let a = stored("a.igc", b"0123456789");
+    let first_bytes = (LOCAL_BYTES + a.name.len() + a.data.len()) as u32;
+    let mut whole = archive(&[a, stored("b.igc", b"x")], b"", 0);
+    assert!(unpacked(whole.clone()).is_ok());
+    // The first is declared one byte longer, here and in its header: it ends within the second.
+    let directory = whole.windows(4).position(|bytes| bytes == ENTRY).unwrap();
+    for at in [18, 22, directory + 20, directory + 24] {
+        whole[at] += 1;
+    }
+    assert_eq!(whole[first_bytes as usize..][..4], LOCAL);
+    assert_eq!(refused(whole), Refusal::Overlapping);
+}
+
+#[test]
+fn sizes_that_lie_are_found_out() {
+    let text = b"a track\n".repeat(1000);
+    let file = deflated("a.igc", &text);
+    let sized = |sizes: [u32; 2]| archive(&[Forged { sizes, local_sizes: sizes, ..file.clone() }], b"", 0);
+    let [packed, size] = file.sizes;
+    assert!(unpacked(sized([packed, size])).is_ok());
+    for lie in [[packed, size - 1], [packed, size + 1], [packed, 0], [packed - 1, size], [packed + 1, size]] {
+        assert_eq!(refused(sized(lie)), Refusal::Unreadable, "{lie:?}");
+    }
+    // A header that says something other than the directory.
+    for local in [[packed, size - 1], [packed + 1, size], [0, 0]] {
+        let lie = Forged { local_sizes: local, ..file.clone() };
+        assert_eq!(refused(archive(&[lie], b"", 0)), Refusal::Unreadable, "{local:?}");
+    }
+    assert_eq!(refused(archive(&[Forged { crc32: 1, ..file.clone() }], b"", 0)), Refusal::Unreadable);
+    for more_entries in [-1, 1] {
+        assert_eq!(refused(archive(&[file.clone()], b"", more_entries)), Refusal::Unreadable);
+    }
+    let stored_otherwise = Forged { sizes: [5, 6], local_sizes: [5, 6], ..stored("a.igc", b"12345") };
+    assert_eq!(refused(archive(&[stored_otherwise], b"", 0)), Refusal::Unreadable);
+}
+
+#[test]
+fn places_outside_of_the_archive_are_refused() {
+    let file = stored("a.igc", b"x");
+    for offset in [1, 0x7fff_ffff, 0xffff_fffe, 0xffff_ffff] {
+        let away = Forged { offset: Some(offset), ..file.clone() };
+        assert_eq!(refused(archive(&[away], b"", 0)), Refusal::Unreadable, "{offset}");
+    }
+    // Sizes of 64 bits that no file has.
+    for wide in [[u64::MAX, u64::MAX, 0], [1, u64::MAX, 0], [1, 1, u64::MAX]] {
+        let extra = [vec![1, 0, 24, 0], wide.map(u64::to_le_bytes).concat()].concat();
+        let wide_file =
+            Forged { sizes: [u32::MAX; 2], local_sizes: [u32::MAX; 2], offset: Some(u32::MAX), extra, ..file.clone() };
+        assert_eq!(refused(archive(&[wide_file], b"", 0)), Refusal::Unreadable, "{wide:?}");
+    }
+    let whole = archive(&[file.clone()], b"", 0);
+    for end in 0..whole.len() {
+        assert_eq!(refused(whole[..end].to_vec()), Refusal::Unreadable, "cut at {end}");
+    }
+    // A byte that differs does not make the reader panic.
+    for at in 0..whole.len() {
+        let mut other = whole.clone();
+        other[at] ^= 0xff;
+        _ = unpacked(other);
+    }
+}
+
+#[test]
+fn encrypted_and_otherwise_packed_files_are_refused_one_by_one() {
+    let file = stored("a.igc", b"x");
+    for flags in [ENCRYPTED, PATCHED, STRONGLY_ENCRYPTED, MASKED] {
+        assert_eq!(refused(archive(&[Forged { flags, ..file.clone() }], b"", 0)), Refusal::Unreadable);
+    }
+    for method in [1, 6, 9, 12, 14, 93, 99] {
+        assert_eq!(refused(archive(&[Forged { method, ..file.clone() }], b"", 0)), Refusal::Unreadable);
+    }
+    let mixed = archive(&[Forged { flags: ENCRYPTED, ..file }, stored("b.igc", b"y")], b"", 0);
+    let mixed = Bytes::from(mixed);
+    let entries = entries(&mixed, 2).unwrap();
+    assert_eq!(entries[0].unpack(&mixed), Err(Refusal::Unreadable));
+    assert_eq!(entries[1].unpack(&mixed).as_deref(), Ok(&b"y"[..]));
+}
+
+#[test]
+fn so_many_entries_and_no_more() {
+    const NAMES: [&str; 3] = ["a.igc", "b.igc", "c.igc"];
+    let whole = archive(&NAMES.map(|name| stored(name, b"")), b"", 0);
+    assert_eq!(entries(&whole, 3).unwrap().len(), 3);
+    assert_eq!(entries(&whole, 2).unwrap_err(), Refusal::TooMuch);
+}
+
+#[test]
+fn a_long_file_is_cut_behind_the_length_of_a_track() {
+    let long = deflated("a.igc", &vec![b'\n'; TRACK_BYTES_MAX + 10]);
+    assert_eq!(unpacked(archive(&[long], b"", 0)).unwrap()[0].1.len(), TRACK_BYTES_MAX + 1);
+    let whole = deflated("a.igc", &vec![b'\n'; TRACK_BYTES_MAX]);
+    assert_eq!(unpacked(archive(&[whole], b"", 0)).unwrap()[0].1.len(), TRACK_BYTES_MAX);
+}
+
+#[test]
+fn names_are_in_utf_8_or_of_the_first_character_set() {
+    assert_eq!(decoded("Zürich.igc".as_bytes(), true), "Zürich.igc");
+    assert_eq!(decoded(b"Z\x81rich \xe1.igc", false), "Zürich ß.igc");
+    assert_eq!(CODE_PAGE_437.chars().count(), 128);
+}

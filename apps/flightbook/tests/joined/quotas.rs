@@ -1,0 +1,175 @@
+//! What a pilot may store, and that others are served while a pilot sends tracks.
+
+use crate::book::{Book, Visitor};
+use crate::uploads::{flight_on, flights, location, outcomes, refused, zipped};
+use std::time::Duration;
+use thalweg_server::Config;
+use thalweg_testkit::Database;
+
+/// A file with so many flights, one a day.
+fn days(count: u32) -> Vec<u8> {
+    let day = |at: u32| flight_on(&format!("{:02}{:02}23", at % 28 + 1, at / 28 + 1), 46.5, 8.0);
+    (0..count).map(day).collect::<String>().into_bytes()
+}
+
+/// A file of 100 flights was stored 100 times: 46 MB that were sent became 4.4 GB.
+#[test]
+fn a_file_of_a_hundred_flights_is_stored_once() {
+    let book = Book::start();
+    let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let file = days(100);
+    assert_eq!(location(&ann.upload(&[("days.igc", &file)])), "/flights/uploaded");
+    assert_eq!(flights(&book), "100 100");
+    let stored = "select count(*) || ' ' || coalesce(sum(octet_length(igc)), 0) from flightbook.track_files";
+    assert_eq!(book.database.value(stored), format!("1 {}", file.len()));
+    for flight in [1, 57, 100] {
+        let sent = ann.get(&format!("/api/tracks?flight_id=eq.{flight}&select=igc&:as=raw"));
+        assert!(sent.status == 200 && sent.body == file, "{flight}: {}", sent.status);
+    }
+    assert_eq!(refused(&mut ann, &days(101)), "too-much");
+    // Each pilot has the file for themselves, as long as one of their flights is of it.
+    assert_eq!(location(&bob.upload(&[("days.igc", &file)])), "/flights/uploaded");
+    assert_eq!(book.database.value(stored), format!("2 {}", 2 * file.len()));
+    let gone = ann.ask("DELETE", "/api/flights?id=lt.100", &[("origin", "http://test")], b"");
+    assert_eq!(gone.status, 204, "{}", gone.text());
+    assert_eq!(book.database.value(stored), format!("2 {}", 2 * file.len()));
+    assert_eq!(location(&ann.submit("/flights/100/delete", &[])), "/flights");
+    assert_eq!(book.database.value(stored), format!("1 {}", file.len()));
+    assert_eq!(bob.submit("/account?form=delete", &[("email", "bob@club.example")]).status, 303);
+    assert_eq!(book.database.value(stored), "0 0");
+}
+
+#[test]
+fn the_files_of_a_pilot_are_within_a_quota_to_the_byte() {
+    let book = Book::start();
+    let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let (first, second) = (flight_on("010723", 46.5, 8.0), flight_on("020723", 46.5, 8.0));
+    let both = first.len() + second.len();
+    let allow =
+        |bytes: usize| book.database.execute(&format!("update flightbook_private.quotas set track_bytes = {bytes}"));
+    allow(both - 1);
+    assert_eq!(location(&ann.upload(&[("a.igc", first.as_bytes())])), "/flights/1");
+    assert_eq!(refused(&mut ann, second.as_bytes()), "quota-tracks");
+    assert_eq!(flights(&book), "1 1");
+    // A file that is there already takes no more, and other pilots have quotas of their own.
+    assert_eq!(location(&ann.upload(&[("a.igc", first.as_bytes())])), "/flights/uploaded");
+    assert_eq!(outcomes(&book), "a.igc known flight 1");
+    assert_eq!(location(&bob.upload(&[("b.igc", second.as_bytes())])).split('/').count(), 3);
+    allow(both);
+    let season = zipped(&[("c.igc", second.as_bytes()), ("d.igc", flight_on("030723", 46.5, 8.0).as_bytes())]);
+    assert_eq!(location(&ann.upload(&[("season.zip", &season)])), "/flights/uploaded");
+    assert!(outcomes(&book).ends_with("c.igc flight 2, d.igc quota-tracks"), "{}", outcomes(&book));
+    let page = ann.page("/account");
+    assert!(page.contains("2 of 20,000") && page.contains("0.0 of 0 MiB"), "{page}");
+}
+
+#[test]
+fn a_book_has_so_many_flights_gliders_and_sites_and_no_more() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    book.database.execute("update flightbook_private.quotas set flights = 3, gliders = 1, sites = 1");
+    assert_eq!(refused(&mut ann, &days(4)), "quota-flights");
+    assert_eq!(flights(&book), "0 0");
+    assert_eq!(location(&ann.upload(&[("days.igc", &days(2))])), "/flights/uploaded");
+    assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-01")]).status, 303);
+    for (path, fields, words) in [
+        (
+            "/flights/new",
+            [("date", "2024-07-02"), ("comment", "")],
+            ["as many flights as it may have", "so viele Flüge, wie es haben darf"],
+        ),
+        (
+            "/gliders/new",
+            [("manufacturer", "Two"), ("model", "")],
+            ["as many gliders as it may have", "so viele Schirme, wie es haben darf"],
+        ),
+        (
+            "/sites/new",
+            [("name", "Two"), ("comment", "")],
+            ["as many sites as it may have", "so viele Orte, wie es haben darf"],
+        ),
+    ] {
+        if path != "/flights/new" {
+            let first =
+                [("manufacturer", "One"), ("name", "One")].into_iter().find(|(name, _)| fields[0].0 == *name).unwrap();
+            assert_eq!(ann.submit(path, &[first]).status, 303, "{path}");
+        }
+        for (language, words) in ["en", "de"].into_iter().zip(words) {
+            ann.language = language;
+            let refused = ann.submit(path, &fields);
+            assert!(
+                refused.status == 422 && refused.text().contains(words),
+                "{path}: {} {}",
+                refused.status,
+                refused.text()
+            );
+        }
+        ann.language = "en";
+    }
+    let json = [("content-type", "application/json"), ("origin", "http://test")];
+    let refused = ann.ask("POST", "/api/flights", &json, br#"{"date": "2024-07-02"}"#);
+    assert!(refused.status == 400 && refused.text().contains("A pilot has at most 3 flights."), "{}", refused.text());
+    let file = b"date,launch_site\n2024-07-01,One\n2024-07-02,One\n";
+    assert_eq!(location(&ann.send_files("/import", "file", &[("a.csv", file)])), "/import/preview");
+    let refused = ann.submit("/import/preview", &[]);
+    assert!(refused.status == 422 && refused.text().contains("as many flights"), "{}", refused.text());
+    assert_eq!(flights(&book), "3 2");
+    let deleted = ann.ask("DELETE", "/api/flights?number=eq.3", &[("origin", "http://test")], b"");
+    assert_eq!(deleted.status, 204);
+    assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-02")]).status, 303);
+}
+
+/// Flights that are added at once each see as many as there are before the others: together they are no more.
+#[test]
+fn a_quota_holds_for_what_is_added_at_once() {
+    let book = Book::start();
+    let ann = book.pilot("Ann");
+    book.database.execute("update flightbook_private.quotas set flights = 5");
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..8)
+            .map(|at| {
+                let mut visitor: Visitor = book.again(&ann);
+                scope.spawn(move || {
+                    visitor.submit("/flights/new", &[("date", "2024-07-01"), ("number", &(at + 1).to_string())]).status
+                })
+            })
+            .collect();
+        senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 303).count(), 5, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 422).count(), 3, "{statuses:?}");
+    assert_eq!(flights(&book), "5 0");
+}
+
+/// An upload waited in the database with a connection of the pool, and so did all pages.
+#[test]
+fn pages_are_served_while_uploads_wait_in_the_database() {
+    let book = Book::start_as(Database::new(""), |config| Config { db_pool: 1, ..config });
+    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    book.database.execute("create table public.released (at int)");
+    let hold = "do $$ begin
+        perform from flightbook.pilots where id = 1 for update;
+        perform pg_advisory_xact_lock(1);
+        while not exists (select from public.released) loop perform pg_sleep(0.01); end loop;
+      end $$";
+    let is_held = "select exists (select from pg_locks where locktype = 'advisory' and granted
+        and database = (select oid from pg_database where datname = current_database()))";
+    let waits =
+        "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())";
+    let until = |sql: &str| {
+        while book.database.value(sql) != "t" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| book.database.execute(hold));
+        until(is_held);
+        let mut visitor = book.again(&ann);
+        let sent = scope.spawn(move || visitor.upload(&[("a.igc", flight_on("010723", 46.5, 8.0).as_bytes())]));
+        until(waits);
+        let served = bob.get("/flights").status;
+        book.database.execute("insert into public.released values (1)");
+        assert_eq!(served, 200);
+        assert_eq!(location(&sent.join().unwrap()), "/flights/1");
+    });
+}

@@ -1,0 +1,161 @@
+//! What a pilot cannot write: columns that the program computes, and rows that only checked files become.
+
+use crate::book::{Book, Visitor};
+use crate::uploads::{flights, location, sample};
+use std::time::Duration;
+
+/// Columns of a flight that the program computes, each with a value.
+const COMPUTED: [(&str, &str); 14] = [
+    ("duration", "\"5 hours\""),
+    ("altitude_max_m", "9000"),
+    ("height_gain_m", "9000"),
+    ("free_flight_km", "999"),
+    ("free_flight_points", "999"),
+    ("free_triangle_km", "999"),
+    ("free_triangle_points", "999"),
+    ("fai_triangle_km", "999"),
+    ("fai_triangle_points", "999"),
+    ("scores_are_proven", "true"),
+    ("points", "999"),
+    ("airtime", "\"5 hours\""),
+    ("year", "1999"),
+    ("pilot_id", "1"),
+];
+
+fn ask(pilot: &mut Visitor, method: &str, path: &str, body: &str) -> (u16, String) {
+    let json = [("content-type", "application/json"), ("origin", "http://test")];
+    let answer = pilot.ask(method, path, &json, body.as_bytes());
+    let code = answer.text().split("\"code\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    (answer.status, code.unwrap_or_default().to_owned())
+}
+
+/// 999 points were a PATCH away, and stood on the link that the pilot shared.
+#[test]
+fn no_pilot_writes_what_the_program_computes() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let (name, igc) = sample(0);
+    assert_eq!(location(&ann.upload(&[(&name, &igc)])), "/flights/1");
+    let all = "select f::text || t::text from flightbook.flights f join flightbook.tracks t on t.flight_id = f.id";
+    let before = book.database.value(all);
+    let refused = |answer: (u16, String), of: &str| {
+        assert!(matches!((answer.0, answer.1.as_str()), (403, "42501") | (400, "428C9")), "{of}: {answer:?}");
+    };
+    for (column, value) in COMPUTED {
+        let body = format!("{{\"{column}\": {value}}}");
+        refused(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", &body), column);
+        let body = format!("{{\"date\": \"2024-01-01\", \"{column}\": {value}}}");
+        refused(ask(&mut ann, "POST", "/api/flights", &body), column);
+        refused(ask(&mut ann, "POST", "/api/flights?on_conflict=id", &body), column);
+    }
+    let track = r#"{"flight_id": 1, "igc_name": "x", "starts_at": "2024-01-01", "seconds": [0], "latitudes": [0], "longitudes": [0],
+        "altitudes_m": [0], "climbs_dms": [0], "igc_sha256": "\\x00"}"#;
+    refused(ask(&mut ann, "POST", "/api/tracks", track), "tracks");
+    for (path, body) in [
+        ("/api/tracks?flight_id=eq.1", r#"{"scored_as": "closed_fai_triangle"}"#),
+        ("/api/tracks?flight_id=eq.1", r#"{"latitudes": [0]}"#),
+        ("/api/tracks?flight_id=eq.1", r#"{"igc_sha256": "\\x00"}"#),
+        ("/api/tracks?flight_id=eq.1", r#"{"line_latitudes": [0]}"#),
+        ("/api/track_files", r#"{"igc": "\\x41"}"#),
+        ("/api/shares?flight_id=eq.1", r#"{"token": "mine"}"#),
+        ("/api/uploads?place=eq.1", r#"{"problem": "mine"}"#),
+        ("/api/import_rows?line=eq.1", r#"{"problems": []}"#),
+        ("/api/storage", r#"{"flights_max": 1000000}"#),
+        ("/api/pilots?id=eq.1", r#"{"registered_at": "1999-01-01"}"#),
+    ] {
+        let answer = ask(&mut ann, "PATCH", path, body);
+        assert!(answer.0 >= 400, "{path} {body}: {answer:?}");
+    }
+    for (path, body) in [
+        ("/api/track_files", r#"{"igc": "\\x41"}"#),
+        ("/api/uploads", r#"{"place": 1, "file": "x"}"#),
+        ("/api/import_rows", r#"{"line": 1, "date": "2024-01-01", "problems": []}"#),
+        ("/api/shares", r#"{"flight_id": 1, "token": "mine"}"#),
+    ] {
+        refused(ask(&mut ann, "POST", path, body), path);
+    }
+    for (function, body) in [
+        ("add_track", r#"{"owner": 1, "igc": "\\x41", "igc_name": "x", "flights": []}"#),
+        ("add_track", r#"{"igc": "\\x41", "igc_name": "x", "flights": []}"#),
+        ("note_uploads", r#"{"owner": 1, "outcomes": []}"#),
+        ("note_uploads", r#"{"outcomes": []}"#),
+        ("glider_of", r#"{"owner": 1, "name": "x"}"#),
+        ("csv_rows", r#"{"csv": "x", "separator": ","}"#),
+        ("enter_import", "{}"),
+        ("pilot_id", "{}"),
+        ("register", r#"{"name": "x", "email": "x@x.x", "hash": "x"}"#),
+    ] {
+        assert_eq!(ask(&mut ann, "POST", &format!("/api/rpc/{function}"), body).0, 404, "{function}");
+    }
+    assert_eq!((book.database.value(all), flights(&book)), (before, "1 1".to_owned()));
+    // What a pilot enters is still theirs to write.
+    let mine = r#"{"comment": "mine", "track_distance": 12.5, "launch_time": "10:00", "xcontest_scored_distance": 10}"#;
+    assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", mine).0, 204);
+}
+
+/// Rows of an import were taken over as they were written into the table, with any problems left out.
+#[test]
+fn an_import_has_passed_all_checks_whoever_calls_it() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let long = format!("date,comment\n2024-07-01,{}", "x".repeat(10_001));
+    let file = format!("{long}\n2024-07-02,fine\n2024-13-01,none\n");
+    let form = [("content-type", "text/csv"), ("origin", "http://test")];
+    let bytes = [("content-type", "application/octet-stream"), ("origin", "http://test")];
+    let started = ann.ask("POST", "/api/rpc/start_import", &bytes, file.as_bytes());
+    assert_eq!((started.status, started.text()), (200, "3"));
+    let problems = "select string_agg(array_to_string(problems, '+'), ',' order by line) from flightbook.import_rows";
+    assert_eq!(book.database.value(problems), "comment,,date");
+    for (method, path) in
+        [("POST", "/api/import_rows"), ("PUT", "/api/import_rows?line=eq.2"), ("PATCH", "/api/import_rows?line=eq.2")]
+    {
+        let forced = ann.ask(method, path, &form, b"line,date,problems\n2,2024-13-01,{}\n");
+        assert!(forced.status >= 400, "{method}: {} {}", forced.status, forced.text());
+    }
+    assert_eq!(ask(&mut ann, "POST", "/api/rpc/finish_import", "{}").0, 200);
+    assert_eq!(book.database.value("select string_agg(comment, ',') from flightbook.flights"), "fine");
+    let large = format!("date\n{}", "x".repeat(2 * 1024 * 1024));
+    let refused = ann.ask("POST", "/api/rpc/start_import", &bytes, large.as_bytes());
+    assert!(refused.status == 400 && refused.text().contains("at most 2 MiB"), "{}", refused.text());
+}
+
+/// Each import that waits for another of its pilot held a connection: ten of them held all that there are.
+#[test]
+fn three_imports_of_a_pilot_wait_and_the_fourth_is_refused() {
+    let book = Book::start();
+    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    book.database.execute("create table public.released (at int)");
+    let hold = "do $$ begin
+        perform from flightbook.pilots where id = 1 for update;
+        perform pg_advisory_xact_lock(1);
+        while not exists (select from public.released) loop perform pg_sleep(0.01); end loop;
+      end $$";
+    let until = |sql: &str| {
+        while book.database.value(sql) != "t" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let import = |visitor: &mut Visitor| visitor.send_files("/import", "file", &[("a.csv", b"date\n2024-07-01\n")]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| book.database.execute(hold));
+        until(
+            "select exists (select from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database()))",
+        );
+        let waiting: Vec<_> = (1..=3)
+            .map(|count| {
+                let mut visitor = book.again(&ann);
+                let sent = scope.spawn(move || import(&mut visitor).status);
+                until(&format!(
+                    "select count(*) = {count} from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+                ));
+                sent
+            })
+            .collect();
+        let fourth = import(&mut book.again(&ann));
+        let other = import(&mut bob).status;
+        book.database.execute("insert into public.released values (1)");
+        assert_eq!((fourth.status, other), (503, 303), "{}", fourth.text());
+        assert_eq!(waiting.into_iter().map(|sent| sent.join().unwrap()).collect::<Vec<_>>(), [303; 3]);
+    });
+}
