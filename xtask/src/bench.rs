@@ -196,13 +196,19 @@ pub(crate) fn tools() -> Outcome<PathBuf> {
             return Err(format!("npm cannot install {POSTGREST}").into());
         }
     }
+    install_wrk()?;
+    Ok(postgrest)
+}
+
+/// Installs wrk from the distribution, if it is missing.
+pub(crate) fn install_wrk() -> Outcome {
     if Command::new("wrk").arg("-v").output().is_err() {
         let installed = Command::new("apt-get").args(["install", "--yes", "wrk"]).status();
         if !installed.is_ok_and(|status| status.success()) {
             return Err("wrk is missing, and apt-get cannot install it".into());
         }
     }
-    Ok(postgrest)
+    Ok(())
 }
 
 /// The music store.

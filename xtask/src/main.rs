@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod crowd;
 mod fast;
 mod flightbook;
 mod gauge;
@@ -38,6 +39,8 @@ enum Chore {
     BenchPages(pages::Options),
     /// Measure the flight book as its pilots use it, and write the run to bench/runs
     BenchFlightbook(flightbook::Options),
+    /// Measure crowds of up to 9,000 clients, and write the run to bench/runs
+    BenchCrowd(crowd::Options),
     /// Measure what the gauge costs, beside hotpath and beside nothing, and write the run to bench/runs
     BenchGauge(gauge::Options),
     /// Measure what it takes to find every word of a text, and write the run to bench/runs
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Chore::BenchWriting(options) => writing::run(&options),
         Chore::BenchPages(options) => pages::run(&options),
         Chore::BenchFlightbook(options) => flightbook::run(&options),
+        Chore::BenchCrowd(options) => crowd::run(&options),
         Chore::BenchGauge(options) => gauge::run(&options),
         Chore::BenchGloss(options) => gloss::run(&options),
         Chore::BenchJson(options) => json::run(&options),

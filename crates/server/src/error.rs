@@ -81,6 +81,8 @@ enum Details {
 
 /// Below are statuses after which another must follow.
 pub(crate) const FINAL_STATUS_MIN: u16 = 200;
+/// The code of a request that is refused for want of room: connections, bodies, answers.
+pub(crate) const NO_ROOM: &str = "PGRST003";
 const CLIENT_ERROR: &str = "Database client error. Retrying the connection.";
 
 impl ApiError {
@@ -276,7 +278,7 @@ impl ApiError {
 
     /// What was kept of the body on disk cannot be read.
     pub(crate) fn body_lost() -> Self {
-        Self::unavailable("PGRST003", "The body was kept on disk, and cannot be read.")
+        Self::unavailable(NO_ROOM, "The body was kept on disk, and cannot be read.")
     }
 
     /// Something is wrong with a row of a body too large to be looked through for it: its place is told in any case.
@@ -288,12 +290,12 @@ impl ApiError {
 
     /// Other requests' bodies take all the room there is.
     pub(crate) fn too_many_bodies() -> Self {
-        Self::unavailable("PGRST003", "Too many large bodies are being received.")
+        Self::unavailable(NO_ROOM, "Too many large bodies are being received.")
     }
 
     /// Other clients do not read what they asked for, and it takes all the room there is.
     pub(crate) fn too_many_answers() -> Self {
-        Self::unavailable("PGRST003", "Too many large responses wait for their clients.")
+        Self::unavailable(NO_ROOM, "Too many large responses wait for their clients.")
     }
 
     /// The body is no form with parts.

@@ -16,9 +16,10 @@ pub(crate) use text::RequestText;
 use crate::answer::{Body, cors};
 use crate::auth::{Identified, Who, cookie::Cookie};
 use crate::config::InForce;
-use crate::error::{ApiError, Retry};
-use crate::http::SERVER_TIMING;
+use crate::error::{ApiError, NO_ROOM, Retry};
+use crate::http::{SERVER_NAME, SERVER_TIMING};
 use crate::log;
+use crate::overload::Refusal;
 use crate::site::Site;
 use crate::state::State;
 use crate::upload::RequestBody;
@@ -26,7 +27,8 @@ use bytes::Bytes;
 use going::{Going, Ready};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response};
+use hyper::{Method, Response, StatusCode};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 use thalweg_gauge::{Lap, Laps};
 use thalweg_plan::{Media, plan};
@@ -37,10 +39,17 @@ use wanted::Wanted;
 pub(crate) struct Answer<'a> {
     pub(crate) response: Response<Body>,
     pub(crate) bill: Laps,
-    pub(crate) code: Option<String>,
+    pub(crate) code: Option<Cow<'static, str>>,
     pub(crate) rows: Option<u64>,
     /// Who asked, where that was found out.
     pub(crate) who: Option<Who<'a>>,
+}
+
+impl Answer<'_> {
+    /// Reports whether the request was refused for want of room, so that its client is to come back later.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.response.status() == StatusCode::SERVICE_UNAVAILABLE && self.code.as_deref() == Some(NO_ROOM)
+    }
 }
 
 /// Answers a request, whatever it is: one for a page, if it is a site's.
@@ -53,6 +62,10 @@ pub(crate) async fn answer<'a>(
 ) -> Answer<'a> {
     let mut bill = Laps::start();
     let is_browsed = site.is_none() && browse::is_asked(state, in_force, parts);
+    // Pages look at that themselves, since not all of them need a connection, and refuse in HTML.
+    if site.is_none() && !is_browsed && parts.method != Method::OPTIONS && state.pool.is_full() {
+        return refuse(in_force, parts, bill);
+    }
     let mut given = Given { site, is_browsed, ..Given::of(in_force, parts) };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
@@ -64,11 +77,25 @@ pub(crate) async fn answer<'a>(
             };
             // boxed: few requests come here, and all would have room for it
             let response = Box::pin(refusal((state, in_force), parts, &error, &mut given)).await;
-            (response, Some(error.code.into_owned()), None)
+            (response, Some(error.code), None)
         }
     };
     mark(in_force, parts, &given, &bill, response.headers_mut());
     Answer { response, bill, code, rows, who: given.who }
+}
+
+/// Refuses a request to the API before it is read, since too many others wait for a connection.
+fn refuse<'a>(in_force: &'a InForce, parts: &'a Parts, bill: Laps) -> Answer<'a> {
+    let refusal = Refusal::of(in_force.config.client_errors_are_verbose);
+    log::failure(&refusal.error);
+    let mut response = refusal.response(&parts.method);
+    mark(in_force, parts, &Given::of(in_force, parts), &bill, response.headers_mut());
+    Answer { response, bill, code: Some(Cow::Borrowed(NO_ROOM)), rows: None, who: None }
+}
+
+/// Refuses a request early that needs a connection, if too many others wait for one.
+fn check_room(state: &State) -> Result<(), ApiError> {
+    if state.pool.is_full() { Err(thalweg_wire::PoolError::QueueFull.into()) } else { Ok(()) }
 }
 
 /// Answers a request to the API of code in the same process, to which an error is one; and whose token it had.
@@ -80,7 +107,10 @@ pub(crate) async fn call(
 ) -> (Result<Response<Body>, ApiError>, Option<Identified>) {
     let mut bill = Laps::start();
     let mut given = Given { is_called: true, ..Given::of(in_force, parts) };
-    let answered = attempts((state, in_force), parts, body, &mut bill, &mut given).await;
+    let answered = match check_room(state) {
+        Ok(()) => attempts((state, in_force), parts, body, &mut bill, &mut given).await,
+        Err(error) => Err(error),
+    };
     if let Err(error) = &answered {
         log::failure(error);
         load_if_due(state, error);
@@ -145,7 +175,7 @@ fn timing(bill: &Laps) -> Vec<u8> {
 
 /// Says what that of a handler says, too.
 pub(crate) fn sign(in_force: &InForce, parts: &Parts, cookie: Option<Cookie<'_>>, headers: &mut HeaderMap) {
-    headers.insert(header::SERVER, HeaderValue::from_static(concat!("thalweg/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER_NAME));
     if let Some(name) = &in_force.trace_header {
         let traced = parts.headers.get(name).cloned().unwrap_or(HeaderValue::from_static(""));
         headers.insert(name, traced);

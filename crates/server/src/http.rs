@@ -34,5 +34,8 @@ pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
+/// The value of `Server`.
+pub(crate) const SERVER_NAME: &str = concat!("thalweg/", env!("CARGO_PKG_VERSION"));
+
 /// The longest head of a request, in bytes. It is also how much of what a client sends is read at a time.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;

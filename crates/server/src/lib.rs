@@ -32,6 +32,7 @@ mod http;
 mod inspect;
 mod log;
 mod opened_file;
+mod overload;
 mod pace;
 mod prepared;
 mod routes;

@@ -147,7 +147,7 @@ impl Mount {
             Err(cause) => {
                 tracing::error!(cause, path = parts.uri.path(), "a handler failed");
                 let error = ApiError::of_handler();
-                (error.response(is_verbose), Some(error.code.into_owned()))
+                (error.response(is_verbose), Some(error.code))
             }
         };
         if response.extensions_mut().remove::<CrossOrigin>().is_some() {

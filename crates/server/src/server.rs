@@ -8,6 +8,7 @@ use crate::callers::Callers;
 use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
+use crate::overload::RefusalPace;
 use crate::prepared::KnownReads;
 use crate::routes::{ClientBody, Routes};
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
@@ -381,11 +382,12 @@ impl ServerBuilder {
         let wire = config.wire().map_err(|error| ServerError::Database(error.to_string()))?;
         let limits = PoolLimits {
             connections_max: config.db_pool,
+            waiting_max: config.server_clients_max,
             wait: config.db_pool_acquisition_timeout,
             idle: config.db_pool_max_idletime,
             lifetime: config.db_pool_max_lifetime,
-            ..PoolLimits::default()
         };
+        let (waiting_max, wait) = (limits.waiting_max, limits.wait);
         let site = Site::of(&config, self.is_development, Some(self.additions))
             .map_err(|error| ServerError::Pages(error.with_lines(&config)))?
             .map(Arc::new);
@@ -398,8 +400,8 @@ impl ServerBuilder {
             outlet: Outlet::new(spool.clone()),
             spool,
             callers: Callers::default(),
-            turns: Turns::of_pool(config.db_pool, config.db_pool_acquisition_timeout),
-            descriptions: Turns::new(DESCRIPTIONS_MAX, config.db_pool_acquisition_timeout),
+            turns: Turns::of_pool(config.db_pool, waiting_max, wait),
+            descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),
             port: OnceLock::new(),
             start: config,
             sources: self.sources,
@@ -414,6 +416,7 @@ impl ServerBuilder {
             site,
             routes: self.routes,
             vitals: Vitals::new(),
+            refusals: RefusalPace::new(),
             bills: thalweg_gauge::layer(),
         });
         // whoever reads that it listens may send a signal, which would otherwise end the process

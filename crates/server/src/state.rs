@@ -7,6 +7,7 @@ use crate::callers::Callers;
 use crate::config::{Config, DatabaseSettings, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
+use crate::overload::RefusalPace;
 use crate::prepared::KnownReads;
 use crate::routes::Routes;
 use crate::schema::{Reloader, Snapshot};
@@ -43,6 +44,8 @@ pub(crate) struct State {
     pub(crate) routes: Routes,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
+    /// The rate at which refused requests are answered.
+    pub(crate) refusals: RefusalPace,
     /// What makes out the bills of requests.
     pub(crate) bills: BillLayer,
     /// Who publishes the keys of tokens.

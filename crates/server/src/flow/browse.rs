@@ -59,6 +59,7 @@ pub(super) async fn attempt<'a>(
     bill: &mut Laps,
     given: &mut Given<'a>,
 ) -> Answered {
+    super::check_room(state)?;
     let address = address(state, parts)?;
     let is_post = parts.method == Method::POST;
     if let Some(written) = address.of_form().filter(|_| !is_post) {

@@ -101,6 +101,9 @@ pub(super) async fn attempt<'a>(
     } else if !matches!(parts.method, Method::GET | Method::HEAD) {
         return Err(ApiError::method_of_page(&parts.method, has_forms));
     }
+    if is_sent || !found.page.front.queries.is_empty() {
+        super::check_room(state)?;
+    }
     let who = match (given.who((state, in_force), parts, bill).await, &found.page.front.sign_in) {
         (Ok(who), Some(sign_in)) if !who.has_token() => return Ok((sign_in::send(sign_in, parts), None)),
         // their session has ended

@@ -9,6 +9,7 @@ use crate::config::InForce;
 use crate::error::ApiError;
 use crate::flow::{self, Answer};
 use crate::log;
+use crate::overload::StayAway;
 use crate::routes::Mount;
 use crate::site::Route;
 use crate::state::{State, body_limits};
@@ -41,10 +42,11 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     mut closed: watch::Receiver<bool>,
 ) {
     let asked = Notify::new();
+    let client = Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS };
     let service = service_fn(|request: Request<HttpBody>| {
-        let (state, peer) = (&state, &peer);
+        let (state, client) = (&state, &client);
         asked.notify_one();
-        state.bills.bill(request, |request| exchange(state, peer, request, S::SHOWS_CUTS))
+        state.bills.bill(request, |request| exchange(state, client, request))
     });
     let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
     let mut connection = http1::Builder::new()
@@ -81,19 +83,47 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     }
 }
 
+/// The facts that all requests of a connection share.
+struct Client {
+    peer: String,
+    stay_away: StayAway,
+    /// Whether the client can tell a connection that was cut from one that ended in order.
+    shows_cuts: bool,
+}
+
+impl Client {
+    /// Lets a request wait that has come too early after a refusal, while it would be refused again.
+    async fn wait_after_refusal(&self, state: &State, parts: &Parts) {
+        let is_file = || state.site.is_some() && parts.uri.path().starts_with("/static/");
+        if let Some(until) = self.stay_away.rest()
+            && state.pool.is_full()
+            && !is_file()
+        {
+            // Boxed: few requests wait here, and the future of every client would have room for a timer.
+            Box::pin(tokio::time::sleep_until(until)).await;
+        }
+    }
+
+    /// Holds a refusal back for as long as the server has sent too many.
+    async fn hold_back(&self, state: &State) {
+        self.stay_away.begin();
+        Box::pin(state.refusals.hold_back()).await;
+    }
+}
+
 async fn exchange(
     state: &Arc<State>,
-    peer: &str,
+    client: &Client,
     request: Request<HttpBody>,
-    shows_cuts: bool,
 ) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
     let in_force = state.in_force();
     if let Some(mount) = state.routes.find(parts.uri.path()) {
         // boxed: pages and API would have room for it
-        return Ok(Box::pin(by_handler(state, mount, peer, (&parts, body), shows_cuts)).await);
+        return Ok(Box::pin(by_handler(state, mount, client, (&parts, body))).await);
     }
+    client.wait_after_refusal(state, &parts).await;
     let asked = state.site.as_ref().map(|_| parts.uri.clone());
     let site = state.site.as_deref().filter(|site| site.route(&mut parts.uri) == Route::Page);
     let limits = body_limits(&in_force.config);
@@ -104,8 +134,11 @@ async fn exchange(
         let answering = pin!(flow::answer(state, &in_force, &parts, &mut body, site));
         log::noting_queries(in_force.config.log_query, answering).await
     };
+    if answer.is_refusal() {
+        client.hold_back(state).await;
+    }
     let asked = asked.as_ref().unwrap_or(&parts.uri);
-    let response = tell(state, &in_force, peer, (&parts, asked), (answer, queries), shows_cuts);
+    let response = tell(state, &in_force, client, (&parts, asked), (answer, queries));
     let incoming = body.into_incoming();
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());
@@ -117,35 +150,33 @@ async fn exchange(
 async fn by_handler(
     state: &Arc<State>,
     mount: &Mount,
-    peer: &str,
+    client: &Client,
     (parts, body): (&Parts, HttpBody),
-    shows_cuts: bool,
 ) -> Response<Body> {
     let in_force = state.in_force();
     let incoming = Incoming::new(body, &parts.headers, body_limits(&in_force.config));
-    let answering = mount.answer(state, &in_force, peer, parts, incoming);
+    let answering = mount.answer(state, &in_force, &client.peer, parts, incoming);
     let answered = log::noting_queries(in_force.config.log_query, answering).await;
-    tell(state, &in_force, peer, (parts, &parts.uri), answered, shows_cuts)
+    tell(state, &in_force, client, (parts, &parts.uri), answered)
 }
 
 /// Notes how a request was answered, and gives its response.
 fn tell(
     state: &State,
     in_force: &InForce,
-    peer: &str,
+    client: &Client,
     (parts, asked): (&Parts, &Uri),
     (mut answer, queries): (Answer<'_>, Vec<String>),
-    shows_cuts: bool,
 ) -> Response<Body> {
-    if !shows_cuts && answer.response.body().ends_with_connection(parts.version) {
+    if !client.shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
         answer.response = error.response(in_force.config.client_errors_are_verbose);
-        (answer.code, answer.rows) = (Some(error.code.into_owned()), None);
+        (answer.code, answer.rows) = (Some(error.code), None);
     }
-    state.vitals.answered(answer.response.status());
+    state.vitals.answered(answer.response.status(), answer.is_refusal());
     answer.bill.charge();
-    log::access(peer, (parts, asked), &answer, &queries);
+    log::access(&client.peer, (parts, asked), &answer, &queries);
     if let Some(bytes) = answer.response.body().piece_bytes()
         && log::sends_body(&parts.method, answer.response.status())
     {

@@ -1,12 +1,11 @@
 //! The line of an error that is not the client's.
 
 use super::Failures;
-use crate::error::ApiError;
+use crate::error::{ApiError, NO_ROOM};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is said where there is no room: it is said to many at once.
-const NO_ROOM: &str = "PGRST003";
+/// Refusals for want of room are logged now and then: many clients are refused at once.
 static NO_ROOM_TOLD: Mutex<Failures> = Mutex::new(Failures::told_each(Duration::from_secs(5)));
 
 /// Tells of an error with a status from 500 on, with all that a client could be told (operations §9).

@@ -11,6 +11,7 @@ mod served;
 mod signed;
 
 mod bodies;
+mod crowd;
 mod ddl;
 mod disk;
 mod identities;

@@ -1,0 +1,159 @@
+//! Refusals of requests for which too many others wait: prepared once, and paced.
+//!
+//! A refusal is cheap, but a client that asks again at once makes many of them. Two things keep them
+//! from taking the processor from the requests that are served:
+//!
+//! * A client is told to come back after a second (`Retry-After`). If it sends its next request on the
+//!   same connection earlier, and would be refused again, that request waits for the rest of the second.
+//! * Refusals leave the server at a bounded rate, after a burst that is refused at once. Clients that
+//!   open a new connection for each request wait for that.
+//!
+//! A request that waits here holds its connection and a timer, and no place in a queue.
+
+use crate::answer::Body;
+use crate::error::ApiError;
+use bytes::Bytes;
+use hyper::header::{HeaderMap, HeaderValue, SERVER};
+use hyper::{Method, Response};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+use thalweg_wire::PoolError;
+use tokio::time::{Instant, sleep_until};
+
+/// The value of `Retry-After`, in seconds, and the time for which a client that comes back earlier waits.
+pub(crate) const RETRY_AFTER_S: u64 = 1;
+/// Number of refusals that leave the server in a second, after a burst.
+const REFUSALS_PER_S_MAX: u32 = 2_000;
+/// Number of refusals that leave the server at once, if there were none for a while.
+const REFUSALS_AT_ONCE_MAX: u32 = 10_000;
+/// The longest time for which a refusal is held back.
+const REFUSAL_DELAY_MAX: Duration = Duration::from_secs(5);
+
+/// The rate at which refusals leave the server.
+#[derive(Debug)]
+pub(crate) struct RefusalPace {
+    /// The time at which all refusals so far would have left, if they had left at the bounded rate.
+    all_sent: Mutex<Instant>,
+}
+
+impl RefusalPace {
+    pub(crate) fn new() -> Self {
+        Self { all_sent: Mutex::new(Instant::now()) }
+    }
+
+    /// Holds a refusal back until it may leave.
+    pub(crate) async fn hold_back(&self) {
+        let now = Instant::now();
+        let delay = self.delay(now);
+        if !delay.is_zero() {
+            sleep_until(now + delay).await;
+        }
+    }
+
+    fn delay(&self, now: Instant) -> Duration {
+        let interval = Duration::from_secs(1) / REFUSALS_PER_S_MAX;
+        let mut all_sent = self.all_sent.lock().unwrap_or_else(PoisonError::into_inner);
+        *all_sent = (*all_sent).max(now);
+        let delay = (*all_sent - now).saturating_sub(interval * (REFUSALS_AT_ONCE_MAX - 1));
+        if delay >= REFUSAL_DELAY_MAX {
+            // Clients that do not wait for their refusals do not delay those of others any further.
+            return REFUSAL_DELAY_MAX;
+        }
+        *all_sent += interval;
+        delay
+    }
+}
+
+/// The time until which a client was asked to stay away, on one connection.
+#[derive(Debug, Default)]
+pub(crate) struct StayAway {
+    until: Mutex<Option<Instant>>,
+}
+
+impl StayAway {
+    /// Notes that a request has been refused.
+    pub(crate) fn begin(&self) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Instant::now() + Duration::from_secs(RETRY_AFTER_S));
+    }
+
+    /// The rest of the time, if a request has come earlier.
+    pub(crate) fn rest(&self) -> Option<Instant> {
+        let until = self.until.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        (until > Instant::now()).then_some(until)
+    }
+}
+
+/// A refusal as it is logged and sent, made once.
+pub(crate) struct Refusal {
+    pub(crate) error: ApiError,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// The refusals of requests to the API, without and with details.
+static REFUSALS: LazyLock<[Refusal; 2]> = LazyLock::new(|| [false, true].map(Refusal::new));
+
+impl Refusal {
+    /// The refusal for clients that are shown the details of errors, or not.
+    pub(crate) fn of(is_verbose: bool) -> &'static Self {
+        &REFUSALS[usize::from(is_verbose)]
+    }
+
+    fn new(is_verbose: bool) -> Self {
+        let error = ApiError::from(PoolError::QueueFull);
+        let mut headers = error.response(is_verbose).headers().clone();
+        headers.insert(SERVER, HeaderValue::from_static(crate::http::SERVER_NAME));
+        let body = error.json(is_verbose).into();
+        Self { error, headers, body }
+    }
+
+    pub(crate) fn response(&self, method: &Method) -> Response<Body> {
+        let body = if *method == Method::HEAD { Bytes::new() } else { self.body.clone() };
+        let mut response = Response::new(Body::whole(body));
+        *response.status_mut() = self.error.status;
+        *response.headers_mut() = self.headers.clone();
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_refused_at_once_and_what_follows_at_a_bounded_rate() {
+        let pace = RefusalPace::new();
+        let now = Instant::now();
+        assert!((0..REFUSALS_AT_ONCE_MAX).all(|_| pace.delay(now).is_zero()));
+        assert_eq!(pace.delay(now), Duration::from_micros(500));
+        // After a second as many more may leave at once as leave in a second, less the one above.
+        advance(Duration::from_secs(1)).await;
+        let now = Instant::now();
+        assert!((1..REFUSALS_PER_S_MAX).all(|_| pace.delay(now).is_zero()));
+        assert!(!pace.delay(now).is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_refusal_is_held_back_for_longer_than_the_bound() {
+        let pace = RefusalPace::new();
+        let now = Instant::now();
+        let longest = (0..10 * REFUSALS_AT_ONCE_MAX).map(|_| pace.delay(now)).max();
+        assert_eq!(longest, Some(REFUSAL_DELAY_MAX));
+        advance(2 * REFUSAL_DELAY_MAX).await;
+        assert!(pace.delay(Instant::now()).is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_comes_back_in_time_does_not_wait() {
+        let stay_away = StayAway::default();
+        assert_eq!(stay_away.rest(), None);
+        stay_away.begin();
+        advance(Duration::from_millis(400)).await;
+        assert_eq!(stay_away.rest(), Some(Instant::now() + Duration::from_millis(600)));
+        stay_away.begin();
+        advance(Duration::from_secs(RETRY_AFTER_S)).await;
+        assert_eq!(stay_away.rest(), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! The rate at which slots come back while requests wait for them.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Counts the slots that were given to waiting requests, over the last one or two windows of time.
+///
+/// It exists for as long as requests wait without a break. Time in which nobody waits says nothing
+/// about how fast the slots could come back, so a new one is made for the next queue.
+#[derive(Debug)]
+pub(super) struct ServiceRate {
+    window: Duration,
+    /// The beginning of the current window.
+    started: Instant,
+    /// The last time that a slot was given to a waiting request, or when the first began to wait.
+    last: Instant,
+    current: u32,
+    /// The count of the preceding window, and how long that window was.
+    preceding: Option<(u32, Duration)>,
+}
+
+/// An estimate of how fast slots come back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Estimate {
+    /// Requests have waited for less than a window: a burst, of which nothing is known yet.
+    Unknown,
+    /// No slot has come back for a whole window.
+    Stalled,
+    /// Slots per second.
+    PerSecond(f64),
+}
+
+impl ServiceRate {
+    pub(super) fn new(window: Duration, now: Instant) -> Self {
+        Self { window, started: now, last: now, current: 0, preceding: None }
+    }
+
+    /// Counts a slot that was given to a waiting request.
+    pub(super) fn count(&mut self, now: Instant) {
+        self.current = self.current.saturating_add(1);
+        let elapsed = now - self.started;
+        if elapsed >= self.window {
+            self.preceding = Some((self.current, elapsed));
+            (self.current, self.started) = (0, now);
+        }
+        self.last = now;
+    }
+
+    pub(super) fn estimate(&self, now: Instant) -> Estimate {
+        let (before, elapsed_before) = self.preceding.unwrap_or_default();
+        let elapsed = elapsed_before + (now - self.started);
+        if elapsed < self.window {
+            Estimate::Unknown
+        } else if now - self.last >= self.window {
+            Estimate::Stalled
+        } else {
+            Estimate::PerSecond(f64::from(before.saturating_add(self.current)) / elapsed.as_secs_f64())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_unknown_then_measured_and_follows_a_change_within_two_windows() {
+        let (start, window) = (Instant::now(), Duration::from_millis(500));
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut rate = ServiceRate::new(window, start);
+        (1..500).for_each(|ms| rate.count(at(ms)));
+        assert_eq!(rate.estimate(at(499)), Estimate::Unknown);
+        let of = |rate: &ServiceRate, ms| match rate.estimate(at(ms)) {
+            Estimate::PerSecond(rate) => rate.round(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(&rate, 500), 998.0);
+        // From here on, a tenth as fast.
+        (500..=1_600).step_by(10).for_each(|ms| rate.count(at(ms)));
+        assert_eq!(of(&rate, 1_600), 100.0);
+        assert!(matches!(rate.estimate(at(2_099)), Estimate::PerSecond(_)));
+        assert_eq!(rate.estimate(at(2_100)), Estimate::Stalled);
+        rate.count(at(3_000));
+        assert!(matches!(rate.estimate(at(3_000)), Estimate::PerSecond(_)));
+    }
+}
