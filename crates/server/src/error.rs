@@ -5,6 +5,7 @@ mod request;
 
 use crate::answer::Body;
 use crate::callers::ShareError;
+use crate::overload::RETRY_AFTER_S;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
 use hyper::header::{
@@ -132,7 +133,9 @@ impl ApiError {
     }
 
     fn unavailable(code: &'static str, message: &str) -> Self {
-        Self::new(503, code, message).header(RETRY_AFTER, "1")
+        let mut api = Self::new(503, code, message);
+        api.headers.push((RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S)));
+        api
     }
 
     /// The database cannot be reached, or not talked to.

@@ -88,6 +88,70 @@ fn a_row_by_key_allocates_little() {
     database.execute("drop owned by allocations_reader; drop role allocations_reader");
 }
 
+/// One request for a row on a connection, and the status of its answer. It allocates nothing itself.
+fn status(client: &mut TcpStream) -> u16 {
+    let mut buffer = [0; 4096];
+    client.write_all(b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\nAccept: */*\r\n\r\n").unwrap();
+    let mut filled = 0;
+    while !buffer[..filled].ends_with(b"}") && !buffer[..filled].ends_with(b"}]") {
+        let count = client.read(&mut buffer[filled..]).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&buffer[..filled]));
+        filled += count;
+    }
+    buffer[9..12].iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
+}
+
+/// A request that is refused since too many others wait is not read, planned or sent, and its response is prepared.
+#[test]
+fn a_refusal_costs_a_small_part_of_an_answer() {
+    const CLIENTS: u64 = 200;
+    /// `WAITING_MIN` of `thalweg-wire`, and one that is served.
+    const WAITING: usize = 101;
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let database = Database::new(
+        "create schema api; create table api.t (id int primary key, name text); insert into api.t values (42, 'x');
+         create role allocations_reader; grant usage on schema api to allocations_reader;
+         grant select on api.t to allocations_reader; analyze",
+    );
+    let address = serve(Config {
+        db_pool: 1,
+        db_pool_acquisition_timeout: std::time::Duration::from_secs(60),
+        ..config(database.uri())
+    });
+    let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut spent = |expected: u16| {
+        let before = Counts::of_process();
+        clients.iter_mut().for_each(|client| assert_eq!(status(client), expected));
+        Counts::of_process().since(before)
+    };
+    (0..3).for_each(|_| _ = spent(200));
+    let answered = spent(200);
+    let refused = std::thread::scope(|scope| {
+        scope.spawn(|| database.try_execute("begin; lock table api.t; select pg_sleep(600)"));
+        let lock = "select 1 from pg_locks where relation = 'api.t'::regclass and mode = 'AccessExclusiveLock' and granted";
+        while database.query(lock).is_empty() {}
+        let mut waiting: Vec<TcpStream> = (0..WAITING).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let request = b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\n\r\n";
+        waiting.iter_mut().for_each(|client| client.write_all(request).unwrap());
+        // The queue counts as stalled after some time, and the next request is refused, or the oldest.
+        let mut probe = TcpStream::connect(address).unwrap();
+        probe.write_all(request).unwrap();
+        waiting.insert(0, probe);
+        let mut first = [0; 12];
+        for client in &waiting {
+            client.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
+        }
+        while !waiting.iter().any(|client| client.peek(&mut first).is_ok()) {}
+        assert_eq!(&first, b"HTTP/1.1 503");
+        let refused = spent(503);
+        database.query("select pg_terminate_backend(l.pid) from pg_locks l where mode = 'AccessExclusiveLock' and relation = 'api.t'::regclass");
+        refused
+    });
+    println!("200 answers: {answered:?}, as many refusals: {refused:?}");
+    assert!(refused.allocated_bytes * 20 <= answered.allocated_bytes, "{refused:?} of {answered:?}");
+    database.execute("drop owned by allocations_reader; drop role allocations_reader");
+}
+
 /// A list of flights whose tracks it does not show.
 const FLIGHTS: &str = r#"+++
 flights = "/flights?select=*,pilots(*),sites(*)&order=launched_at.desc&limit={rows}"
