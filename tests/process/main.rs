@@ -20,3 +20,4 @@ mod sites;
 mod starting;
 mod stopping;
 mod tutorial;
+mod unread;

@@ -4,7 +4,7 @@ use crate::compile::BAND_WORDS;
 use crate::dictionary::{Dictionary, Origin, OriginKind};
 use crate::gloss::{Gloss, Meaning, Name, Sense, Span, Word};
 use crate::grammar::grammar;
-use crate::ids::{WordId, WordIds};
+use crate::ids::{WordId, WordIds, table_bytes};
 use std::collections::HashSet;
 use std::io::Write as _;
 
@@ -37,6 +37,12 @@ impl Html {
         Html::default()
     }
 
+    /// How much memory the record of the page's entries takes, in bytes. It grows with each new entry.
+    pub fn memory_bytes(&self) -> usize {
+        let tables = table_bytes::<u32>(self.names.capacity()) + table_bytes::<usize>(self.rules.capacity());
+        self.words.memory_bytes() + tables + self.entries.capacity()
+    }
+
     /// Appends a text, or the piece of it that was read, and behind it the entries that the page does not have yet.
     pub fn write(&mut self, out: &mut Vec<u8>, gloss: Gloss<'_, '_>) {
         let (text, part) = (gloss.text(), gloss.part());
@@ -62,7 +68,8 @@ impl Html {
         put(out, if is_open { "</a></div>\n" } else { "</div>\n" });
         if !self.entries.is_empty() {
             put(out, "<div class=\"entries\">\n");
-            out.append(&mut self.entries);
+            // Those who keep this between two pieces of a text shall not keep the buffer.
+            out.extend_from_slice(&std::mem::take(&mut self.entries));
             put(out, "</div>\n");
         }
     }

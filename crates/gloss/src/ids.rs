@@ -32,6 +32,19 @@ impl WordIds {
     }
 }
 
+/// How much memory a hash table with room for so many items takes, in bytes, as far as its capacity shows.
+pub(crate) fn table_bytes<T>(capacity: usize) -> usize {
+    // One byte of an item's hash stands beside it, and an eighth of the places stays free.
+    capacity.saturating_mul(8) / 7 * (size_of::<T>() + 1)
+}
+
+impl WordIds {
+    /// How much memory it takes, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        table_bytes::<(u32, Forms)>(self.told.capacity()) + table_bytes::<(u32, u32)>(self.numbers.capacity())
+    }
+}
+
 /// `w1358280` by the number of its source, `k17` by its place in the dictionary where it has none. An entry that is written or read in another
 /// way than its source does first has another id there (`w1358280-h1r0`), since it then has other headings and may have other meanings.
 #[derive(Debug, Clone, Copy)]

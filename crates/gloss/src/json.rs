@@ -1,7 +1,7 @@
 //! What was found, as JSON.
 
 use crate::gloss::{Meaning, Name, Span, Word};
-use crate::ids::WordIds;
+use crate::ids::{WordIds, table_bytes};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use thalweg_json::{write_inside, write_int, write_string};
@@ -40,6 +40,11 @@ impl Json {
     /// Of which no entry has been told yet.
     pub fn new() -> Json {
         Json::default()
+    }
+
+    /// How much memory the record of the entries told so far takes, in bytes. It grows with each new entry.
+    pub fn memory_bytes(&self) -> usize {
+        self.words.memory_bytes() + table_bytes::<(u32, usize)>(self.names.capacity())
     }
 
     /// Appends a span.

@@ -2,6 +2,7 @@
 
 use crate::dictionary::{Dictionary, Posted};
 use crate::fold::folded;
+use crate::ids::table_bytes;
 use std::collections::HashSet;
 
 /// Words that are left out of what is told.
@@ -31,6 +32,11 @@ impl Known {
 
     pub(crate) fn has(&self, reference: u32) -> bool {
         self.0.contains(&reference)
+    }
+
+    /// How much memory it takes, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        table_bytes::<u32>(self.0.capacity())
     }
 
     /// How many entries.

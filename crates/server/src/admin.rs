@@ -119,9 +119,13 @@ fn is_want(error: &io::Error) -> bool {
 
 /// One client, request by request. What goes wrong with its connection is its own affair.
 async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(pages: &Pages, stream: S) {
-    let service =
-        service_fn(|request: Request<Incoming>| async move { Ok::<_, Infallible>(pages.answer(request.uri()).await) });
-    let stream = Framed::new(Socket::new(stream, STALL_TIMEOUT));
+    let socket = Socket::new(stream, STALL_TIMEOUT);
+    let untaken = &socket.untaken();
+    let service = service_fn(|request: Request<Incoming>| async move {
+        untaken.taken().await;
+        Ok::<_, Infallible>(pages.answer(request.uri()).await)
+    });
+    let stream = Framed::new(socket);
     let connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
         .timer(TokioTimer::new())

@@ -15,5 +15,5 @@ pub(crate) use body::{Body, Data};
 pub(crate) use content_range::ContentRange;
 pub(crate) use download::Download;
 pub(crate) use openapi::Proxy;
-pub(crate) use outlet::{Flowing, Held, Outlet};
+pub(crate) use outlet::{Flowing, Held, Outlet, REFUSED_BYTES_MIN};
 pub(crate) use root::{describe, off_the_worker};

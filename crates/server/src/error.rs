@@ -301,6 +301,14 @@ impl ApiError {
         Self::unavailable(NO_ROOM, "Too many large responses wait for their clients.")
     }
 
+    /// The request has been carried out, and other clients do not read what they asked for, so that there is no room for its
+    /// response.
+    pub(crate) fn answer_not_held() -> Self {
+        Self::new(500, "TWG32", "The request may have been carried out, but there is no room for its response.")
+            .details("Too many large responses wait for their clients.")
+            .hint("Look at what the request has changed before you repeat it.")
+    }
+
     /// The body is no form with parts.
     pub(crate) fn not_multipart(cause: MultipartError) -> Self {
         let status = match cause {

@@ -143,7 +143,7 @@ impl Mount {
         flow::route::of_handler(&parts.method, &self.prefix);
         let request = Request::from_parts(asked, ClientBody::new(body, is_verbose));
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {
-            Ok(response) => (response.map(Body::of_code), None),
+            Ok(response) => (response.map(|frames| Body::of_handler(&state.outlet, frames)), None),
             Err(cause) => {
                 tracing::error!(cause, path = parts.uri.path(), "a handler failed");
                 let error = ApiError::of_handler();

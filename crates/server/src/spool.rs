@@ -106,7 +106,15 @@ pub(crate) struct Writer {
 /// Where bytes come out.
 pub(crate) struct Reader {
     shared: Arc<Shared>,
-    reading: Option<JoinHandle<io::Result<Bytes>>>,
+    reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
+}
+
+/// Bytes that have come out.
+pub(crate) enum Taken {
+    /// These were on disk, and are in memory only now.
+    Disk(Vec<u8>),
+    /// These have been in memory all along.
+    Memory(Bytes),
 }
 
 /// There is no room on disk, or it cannot be written to; the bytes are given back.
@@ -258,13 +266,13 @@ impl Drop for Writer {
 
 impl Reader {
     /// The next bytes; `None` at the end.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Missing>>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Taken, Missing>>> {
         loop {
             if let Some(reading) = &mut self.reading {
                 let read = ready!(Pin::new(reading).poll(cx));
                 self.reading = None;
                 return Poll::Ready(Some(match read {
-                    Ok(Ok(bytes)) => Ok(bytes),
+                    Ok(Ok(bytes)) => Ok(Taken::Disk(bytes)),
                     Ok(Err(error)) => {
                         tracing::error!(%error, "cannot read from the spool");
                         Err(Missing)
@@ -277,7 +285,7 @@ impl Reader {
                 Some(Piece::Memory(bytes)) => {
                     drop(queue);
                     self.shared.taken.notify_one();
-                    return Poll::Ready(Some(Ok(bytes)));
+                    return Poll::Ready(Some(Ok(Taken::Memory(bytes))));
                 }
                 Some(Piece::Disk { segment, at, bytes }) => {
                     drop(queue);
@@ -296,7 +304,17 @@ impl Reader {
 
     /// The next bytes; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Missing>> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        let next = poll_fn(|cx| self.poll_next(cx)).await;
+        next.map(|taken| taken.map(Taken::into_bytes))
+    }
+}
+
+impl Taken {
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Disk(bytes) => bytes.into(),
+            Self::Memory(bytes) => bytes,
+        }
     }
 }
 
@@ -360,10 +378,10 @@ fn append(
     Ok((segment, start))
 }
 
-fn read(segment: &Segment, at: u64, bytes: u64) -> io::Result<Bytes> {
+fn read(segment: &Segment, at: u64, bytes: u64) -> io::Result<Vec<u8>> {
     let mut piece = vec![0; bytes as usize];
     segment.file.read_exact_at(&mut piece, at)?;
-    Ok(piece.into())
+    Ok(piece)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! An HTTP/1.1 client that shows what came over the socket.
 
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -31,6 +32,19 @@ impl Client {
         let stream = TcpStream::connect(address).expect("the server accepts");
         stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
         Self { stream: BufReader::with_capacity(64 * 1024, stream) }
+    }
+
+    /// Connects as a client for which the operating systems buffer as little as they can, so that a response which it does not read stays
+    /// with the server's program.
+    pub fn connect_narrow(address: SocketAddr) -> Self {
+        const RECEIVED_BYTES_MAX: usize = 4096;
+        const SEGMENT_BYTES: u32 = 536;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a socket can be made");
+        socket.set_recv_buffer_size(RECEIVED_BYTES_MAX).expect("its buffer can be set");
+        socket.set_tcp_mss(SEGMENT_BYTES).expect("its segments can be set");
+        socket.connect(&address.into()).expect("the server accepts");
+        socket.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        Self { stream: BufReader::with_capacity(RECEIVED_BYTES_MAX, socket.into()) }
     }
 
     /// Sends a request without a body and reads the answer.

@@ -9,7 +9,7 @@
 //! A text may be read for a minute, so that no thread that answers others reads it.
 
 use super::asked::{self, Failure, Form};
-use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
+use super::reading::{Manner, NoRoom, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
@@ -17,13 +17,14 @@ use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use thalweg_gloss::{Html, Json, Known, Options, Progress, write_json};
-use tokio::task::JoinError;
 
-/// A frame is sent once it has so many bytes; it may have as many as a hundred characters are told with.
+/// A frame is sent once it has so many bytes. It may have as many as the entries of a hundred characters take, a few megabytes. The
+/// server cuts it and counts it among what answers hold, and asks for the next frame when this one has been taken.
 const FRAME_BYTES: usize = 64 * 1024;
 /// After so many pieces it is another text's turn, if nothing was found in them.
 const TURN_PIECES_MAX: usize = 256;
@@ -34,8 +35,10 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
         return Ok(asked::options());
     }
     let form = Form::of(request.headers());
-    let (asked, room) = asked::read(request, &shared).await?;
+    let (asked, mut room) = asked::read(request, &shared).await?;
     let known = (!asked.known.is_empty()).then(|| Known::of(&shared.dictionary, &asked.known.join("\n")));
+    let own_bytes = asked.text.len() + known.as_ref().map_or(0, Known::memory_bytes);
+    room.grow(own_bytes, &shared)?;
     let (kind, entries_per_span_max, writer) = match form {
         Form::Json => (
             "application/json; charset=utf-8",
@@ -45,7 +48,7 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
         Form::Html => ("text/html; charset=utf-8", PAGE_ENTRIES_PER_SPAN_MAX, Writer::Html(Html::new())),
     };
     let manner = Manner { names: asked.names, entries_per_span_max, known };
-    let reading = Reading { shared, text: asked.text, manner, writer, progress: Progress::default(), _room: room };
+    let reading = Reading { shared, text: asked.text, manner, writer, progress: Progress::default(), own_bytes, room };
     let mut response = Response::new(Body::new(Telling(Stage::Between(Some(Box::new(reading))))));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -63,7 +66,10 @@ struct Reading {
     manner: Manner,
     writer: Writer,
     progress: Progress,
-    _room: Room,
+    /// How much memory the text and the known words take, in bytes.
+    own_bytes: usize,
+    /// Room for these, and for the record of the entries that have been told.
+    room: Room,
 }
 
 enum Writer {
@@ -71,9 +77,28 @@ enum Writer {
     Html(Html),
 }
 
+impl Writer {
+    /// How much memory the record of the entries that have been told takes, in bytes.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Json { once, .. } => once.as_ref().map_or(0, Json::memory_bytes),
+            Self::Html(html) => html.memory_bytes(),
+        }
+    }
+}
+
 impl Reading {
-    /// Tells what is found next, and whether there is more to be read.
-    fn next(&mut self) -> (Vec<u8>, bool) {
+    /// Returns what is found next, and whether there is more to be read. An error means that the record of the entries has grown, and
+    /// that others have all the room for texts.
+    fn next(&mut self) -> Result<(Vec<u8>, bool), NoRoom> {
+        let (mut out, has_more) = self.write_next();
+        // Of a large frame the rest of its buffer would stay as long as the frame does.
+        out.shrink_to_fit();
+        self.room.grow(self.own_bytes + self.writer.memory_bytes(), &self.shared)?;
+        Ok((out, has_more))
+    }
+
+    fn write_next(&mut self) -> (Vec<u8>, bool) {
         let Reading { shared, text, manner, writer, progress, .. } = self;
         let mut out = Vec::new();
         for _ in 0..TURN_PIECES_MAX {
@@ -106,8 +131,9 @@ impl Reading {
 /// The body of an answer.
 struct Telling(Stage);
 
-/// What a thread has told, and who reads on.
-type Told = Result<(Vec<u8>, Option<Box<Reading>>), JoinError>;
+/// A frame, and the text if there is more to be read of it.
+type Told = Result<(Vec<u8>, Option<Box<Reading>>), BoxError>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 enum Stage {
     /// Nobody reads.
@@ -119,18 +145,18 @@ enum Stage {
 async fn next(mut reading: Box<Reading>) -> Told {
     let turn = reading.shared.turn().await;
     let read = thalweg_gauge::blocking(move || {
-        let (out, has_more) = reading.next();
+        let next = reading.next();
         drop(turn);
-        (out, has_more.then_some(reading))
+        next.map(|(out, has_more)| (out, has_more.then_some(reading)))
     });
-    tokio::task::spawn_blocking(read).await
+    Ok(tokio::task::spawn_blocking(read).await??)
 }
 
 impl http_body::Body for Telling {
     type Data = Bytes;
-    type Error = JoinError;
+    type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, JoinError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         loop {
             match &mut self.0 {
                 Stage::Between(reading) => match reading.take() {

@@ -1,6 +1,8 @@
 //! Texts read along the one dictionary that all share, each thread with a reader of its own.
 
 use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::thread;
@@ -74,9 +76,17 @@ impl Room {
     }
 }
 
-/// Others have all of it.
+/// Other texts have all the room there is.
 #[derive(Debug)]
 pub(super) struct NoRoom;
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too many texts are being read at once, and there is no room for the record of this one's entries")
+    }
+}
+
+impl Error for NoRoom {}
 
 /// How a text is read.
 pub(super) struct Manner {

@@ -1,17 +1,14 @@
 //! Which path is which page. To add one, add a row to `PAGES`, and to [`Pages::answer`] what it says.
 
 use super::{health::Database, metrics};
+use crate::answer::Body;
 use crate::schema::described;
 use crate::state::State;
 use bytes::Bytes;
-use http_body::Frame;
 use http_body_util::BodyExt;
 use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::{Response, StatusCode, Uri};
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 use tokio::sync::Mutex;
 
 const PAGES: [(&str, Page); 5] = [
@@ -51,8 +48,13 @@ impl Pages {
         Self { state, database: Database::default(), described: Mutex::new((0, Weak::new())) }
     }
 
-    /// The answer to a request for a path, whatever its method is.
-    pub(super) async fn answer(&self, address: &Uri) -> Response<Whole> {
+    /// The response to a request for a path, whatever its method is. What it holds counts as what other answers hold does, and goes
+    /// to disk for a client that is slow to take it.
+    pub(super) async fn answer(&self, address: &Uri) -> Response<Body> {
+        self.page(address).await.map(|body| body.counted(&self.state.outlet))
+    }
+
+    async fn page(&self, address: &Uri) -> Response<Body> {
         let (path, query) = (address.path(), address.query().unwrap_or_default());
         let of_bill = path
             .strip_prefix(BILL)
@@ -98,7 +100,7 @@ impl Pages {
 }
 
 /// What requests cost.
-async fn bill(path: &str, query: &str) -> Response<Whole> {
+async fn bill(path: &str, query: &str) -> Response<Body> {
     if path.is_empty() {
         // a page finds what it shows beside itself
         let mut response = empty(StatusCode::PERMANENT_REDIRECT);
@@ -110,7 +112,7 @@ async fn bill(path: &str, query: &str) -> Response<Whole> {
         Ok(body) => body.to_bytes(),
         Err(never) => match never {},
     };
-    Response::from_parts(head, Whole(body))
+    Response::from_parts(head, Body::whole(body))
 }
 
 /// Bytes that whoever reads them keeps.
@@ -122,35 +124,14 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// A body that is there.
-pub(super) struct Whole(Bytes);
-
-impl http_body::Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = std::mem::take(&mut self.0);
-        Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        http_body::SizeHint::with_exact(self.0.len() as u64)
-    }
-}
-
-fn empty(status: StatusCode) -> Response<Whole> {
-    let mut response = Response::new(Whole(Bytes::new()));
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::new()));
     *response.status_mut() = status;
     response
 }
 
-fn whole(media_type: &'static str, body: Bytes) -> Response<Whole> {
-    let mut response = Response::new(Whole(body));
+fn whole(media_type: &'static str, body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::whole(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }

@@ -1,7 +1,7 @@
 //! A response's body: whole, or rows that flow from the database as the client takes them.
 
 use crate::answer::outlet::{Flow, Flowing, Held, Outlet};
-use crate::frames::{BoxError, Frames};
+use crate::frames::Frames;
 use crate::opened_file::OpenedFile;
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
@@ -16,16 +16,26 @@ use std::task::{Context, Poll, ready};
 /// The body of a response.
 pub(crate) struct Body {
     chunks: VecDeque<Bytes>,
+    account: Account,
     left: Option<u64>,
     /// What is behind the chunks.
     rest: Rest,
 }
 
+/// Where the memory of a body's chunks is accounted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Account {
+    /// Nowhere yet: [`Body::counted`] does that.
+    Nowhere,
+    /// Among what answers hold.
+    Answers,
+    /// All responses share it, as they do the files of a site.
+    Shared,
+}
+
 enum Rest {
     Nothing,
     Flow(Flow),
-    /// What a handler sends, as the client takes it.
-    Handler(Frames),
 }
 
 /// Chunks that go out by one write.
@@ -106,23 +116,72 @@ impl std::error::Error for Torn {}
 impl Body {
     pub(crate) fn whole(bytes: Bytes) -> Self {
         let left = Some(bytes.len() as u64);
-        Self { chunks: VecDeque::from([bytes]), left, rest: Rest::Nothing }
+        Self { chunks: VecDeque::from([bytes]), account: Account::Nowhere, left, rest: Rest::Nothing }
+    }
+
+    /// A part of memory that all responses share.
+    pub(crate) fn shared(bytes: Bytes) -> Self {
+        Self { account: Account::Shared, ..Self::whole(bytes) }
     }
 
     /// All of an answer that was held.
     pub(crate) fn held(held: Held) -> Self {
         let (chunks, flow, bytes) = held.finish();
-        Self { chunks, left: Some(bytes), rest: flow.map_or(Rest::Nothing, Rest::Flow) }
+        let rest = flow.map_or(Rest::Nothing, Rest::Flow);
+        Self { chunks, account: Account::Answers, left: Some(bytes), rest }
+    }
+
+    fn of_flow(flow: Flow, left: Option<u64>) -> Self {
+        Self { chunks: VecDeque::new(), account: Account::Answers, left, rest: Rest::Flow(flow) }
     }
 
     /// An answer of which more is to come.
     pub(crate) fn flowing(held: Held, flowing: Flowing) -> Self {
-        Self { chunks: VecDeque::new(), left: None, rest: Rest::Flow(held.flow(flowing)) }
+        Self::of_flow(held.flow(flowing), None)
     }
 
     /// The same where it is known how many bytes there will be.
     pub(crate) fn flowing_bytes(held: Held, flowing: Flowing, size_bytes: u64) -> Self {
-        Self { left: Some(size_bytes), ..Self::flowing(held, flowing) }
+        Self::of_flow(held.flow(flowing), Some(size_bytes))
+    }
+
+    /// A part of a file.
+    pub(crate) fn file(outlet: &Outlet, file: OpenedFile, part: Range<u64>) -> Self {
+        let left = Some(part.end - part.start);
+        Self::of_flow(outlet.file(file, part), left)
+    }
+
+    /// The body of a handler's response.
+    pub(crate) fn of_handler(outlet: &Outlet, frames: Frames) -> Self {
+        match frames.size_bytes() {
+            Some(0) => Self::whole(Bytes::new()),
+            left => Self::of_flow(outlet.handler(frames), left),
+        }
+    }
+
+    /// The same body, whose memory counts among what answers hold. Every response comes through here on its way to its client.
+    pub(crate) fn counted(mut self, outlet: &Outlet) -> Self {
+        if self.account != Account::Nowhere {
+            return self;
+        }
+        self.account = Account::Answers;
+        if let Some(bytes) = self.chunks.pop_front() {
+            match outlet.whole(bytes) {
+                Ok(flow) => self.rest = Rest::Flow(flow),
+                Err(bytes) => self.chunks.push_front(bytes),
+            }
+        }
+        self
+    }
+
+    /// How many bytes of it are in memory that others could have.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let chunks = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        match (&self.rest, self.account) {
+            (_, Account::Shared) => 0,
+            (Rest::Nothing, Account::Nowhere | Account::Answers) => chunks,
+            (Rest::Flow(flow), Account::Nowhere | Account::Answers) => chunks + flow.memory_bytes(),
+        }
     }
 
     /// Its chunks, if all of it is in memory and none has been sent.
@@ -134,17 +193,6 @@ impl Body {
     pub(crate) fn piece_bytes(&self) -> Option<u64> {
         let is_one = matches!(self.rest, Rest::Nothing) && self.chunks.len() == 1;
         is_one.then(|| self.chunks[0].len() as u64)
-    }
-
-    /// A part of a file.
-    pub(crate) fn file(outlet: &Outlet, file: OpenedFile, part: Range<u64>) -> Self {
-        let left = Some(part.end - part.start);
-        Self { chunks: VecDeque::new(), left, rest: Rest::Flow(outlet.file(file, part)) }
-    }
-
-    /// What a handler sends.
-    pub(crate) fn of_code(frames: Frames) -> Self {
-        Self { chunks: VecDeque::new(), left: frames.size_bytes(), rest: Rest::Handler(frames) }
     }
 
     /// What all of it is, if all of it is in memory and none has been sent.
@@ -168,14 +216,8 @@ impl Rest {
         match self {
             Self::Nothing => true,
             Self::Flow(flow) => flow.has_ended(),
-            Self::Handler(frames) => frames.has_ended(),
         }
     }
-}
-
-fn torn(error: BoxError) -> Torn {
-    tracing::error!(%error, "a response was cut: its handler could not go on");
-    Torn
 }
 
 impl http_body::Body for Body {
@@ -186,9 +228,6 @@ impl http_body::Body for Body {
         let next = match (self.chunks.pop_front(), &mut self.rest) {
             (Some(chunk), _) => (!chunk.is_empty()).then(|| Ok(chunk.into())),
             (None, Rest::Flow(flow)) => ready!(flow.poll_next(cx)),
-            (None, Rest::Handler(frames)) => {
-                ready!(frames.poll_data(cx)).map(|next| next.map(Data::from).map_err(torn))
-            }
             (None, Rest::Nothing) => None,
         };
         if let (Some(left), Some(Ok(chunk))) = (&mut self.left, &next) {

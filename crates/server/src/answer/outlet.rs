@@ -7,8 +7,9 @@
 //! ```
 //!
 //! From then on the rows go to disk as fast as the database sends them, and the client reads from there at its own pace.
-//! An answer that nobody is given before it is whole goes the same way (held). Where the disk has no room the database waits for
-//! the client, which then has to keep up a pace.
+//! An answer that nobody is given before it is whole goes the same way (held), and so does what a handler of a program's own has
+//! made and its client does not take. Where the disk has no room the database waits for the client, which then has to keep up a
+//! pace.
 
 mod file;
 mod flow;
@@ -18,8 +19,11 @@ mod watch;
 pub(crate) use flow::{Flow, Flowing};
 pub(crate) use held::Held;
 
+use crate::frames::Frames;
 use crate::spool::Spool;
 use bytes::Bytes;
+use flow::{Source, WATCHED_BYTES_MIN};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,6 +33,8 @@ use thalweg_encode::Stock;
 const HELD_BYTES_PATIENT: u64 = 256 * 1024 * 1024;
 /// From so many on, large ones are refused.
 const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Answers of this size, in bytes, are refused while answers hold more than that.
+pub(crate) const REFUSED_BYTES_MIN: u64 = 128 * 1024;
 /// Chunks with less room than this are not counted, in bytes: an answer has one of them at most.
 const COUNTED_BYTES_MIN: usize = 32 * 1024;
 /// How long chunks are kept for the next answers.
@@ -70,6 +76,30 @@ impl Outlet {
         Bytes::from_owner(Counted { bytes, held: self.held.clone(), stock: self.stock.clone() })
     }
 
+    /// The same bytes, counted until the last of them is gone.
+    fn counted(&self, bytes: Bytes) -> Bytes {
+        if bytes.len() < COUNTED_BYTES_MIN {
+            return bytes;
+        }
+        self.held.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Bytes::from_owner(CountedBytes { bytes, held: self.held.clone() })
+    }
+
+    /// A body that is in memory as a whole. If it is large, it comes as a flow, which goes to disk when its client is slow.
+    pub(crate) fn whole(&self, bytes: Bytes) -> Result<Flow, Bytes> {
+        let (is_large, bytes) = (bytes.len() as u64 > WATCHED_BYTES_MIN, self.counted(bytes));
+        match is_large {
+            true => Ok(Flow::new(self.clone(), VecDeque::from([bytes]), Source::End)),
+            false => Err(bytes),
+        }
+    }
+
+    /// The body of a handler. Its next frame is made when the client has taken the last one; what is large of a frame goes to disk
+    /// when its client is slow.
+    pub(crate) fn handler(&self, frames: Frames) -> Flow {
+        Flow::new(self.clone(), VecDeque::new(), Source::Handler(frames))
+    }
+
     /// How much answers hold in memory.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
@@ -103,6 +133,24 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.held.fetch_sub(self.bytes.capacity() as u64, Ordering::Relaxed);
         self.stock.give_back(std::mem::take(&mut self.bytes));
+    }
+}
+
+/// Bytes of others that are counted until the last of them is gone.
+struct CountedBytes {
+    bytes: Bytes,
+    held: Arc<AtomicU64>,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for CountedBytes {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
     }
 }
 

@@ -4,7 +4,7 @@ use super::head_timer::HeadTimer;
 use super::reader::Framed;
 use super::socket::{Reset, Socket};
 use super::{HEAD_BYTES_MAX, mend};
-use crate::answer::Body;
+use crate::answer::{Body, REFUSED_BYTES_MIN};
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::flow::{self, Answer};
@@ -43,12 +43,17 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
 ) {
     let asked = Notify::new();
     let client = Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS };
+    let socket = Socket::new(stream, state.in_force().config.client_stall_timeout);
+    let untaken = socket.untaken();
     let service = service_fn(|request: Request<HttpBody>| {
-        let (state, client) = (&state, &client);
+        let (state, client, untaken) = (&state, &client, &untaken);
         asked.notify_one();
-        state.bills.bill(request, |request| exchange(state, client, request))
+        async move {
+            untaken.taken().await;
+            state.bills.bill(request, |request| exchange(state, client, request)).await
+        }
     });
-    let stream = Framed::new(Socket::new(stream, state.in_force().config.client_stall_timeout));
+    let stream = Framed::new(socket);
     let mut connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
         .timer(HeadTimer::default())
@@ -138,7 +143,8 @@ async fn exchange(
         client.hold_back(state).await;
     }
     let asked = asked.as_ref().unwrap_or(&parts.uri);
-    let response = tell(state, &in_force, client, (&parts, asked), (answer, queries));
+    let of = if site.is_some() { Origin::Code } else { Origin::Api };
+    let response = tell(state, &in_force, client, (&parts, asked), (answer, queries), of);
     let incoming = body.into_incoming();
     if !incoming.has_ended() {
         tokio::spawn(incoming.discard());
@@ -157,20 +163,41 @@ async fn by_handler(
     let incoming = Incoming::new(body, &parts.headers, body_limits(&in_force.config));
     let answering = mount.answer(state, &in_force, &client.peer, parts, incoming);
     let answered = log::noting_queries(in_force.config.log_query, answering).await;
-    tell(state, &in_force, client, (parts, &parts.uri), answered)
+    tell(state, &in_force, client, (parts, &parts.uri), answered, Origin::Code)
 }
 
-/// Notes how a request was answered, and gives its response.
+/// Where a response comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    Api,
+    /// A page of the site, or a handler.
+    Code,
+}
+
+/// Logs how a request was answered, and returns its response. All that the response holds is counted from here on; a large one is
+/// refused while others hold too much.
 fn tell(
     state: &State,
     in_force: &InForce,
     client: &Client,
     (parts, asked): (&Parts, &Uri),
     (mut answer, queries): (Answer<'_>, Vec<String>),
+    of: Origin,
 ) -> Response<Body> {
     if !client.shows_cuts && answer.response.body().ends_with_connection(parts.version) {
         // with the body goes the connection that its rows come from, and what they may have written
         let error = ApiError::version_without_length();
+        answer.response = error.response(in_force.config.client_errors_are_verbose);
+        (answer.code, answer.rows) = (Some(error.code), None);
+    }
+    let is_too_much = || state.outlet.is_full() && answer.response.body().memory_bytes() >= REFUSED_BYTES_MIN;
+    let refusal = match (of, parts.method.is_safe()) {
+        (_, true) => is_too_much().then(ApiError::too_many_answers),
+        (Origin::Code, false) => is_too_much().then(ApiError::answer_not_held),
+        // The rows that a write returns are not given up.
+        (Origin::Api, false) => None,
+    };
+    if let Some(error) = refusal {
         answer.response = error.response(in_force.config.client_errors_are_verbose);
         (answer.code, answer.rows) = (Some(error.code), None);
     }
@@ -182,5 +209,5 @@ fn tell(
     {
         thalweg_gauge::answer_is_whole(bytes);
     }
-    answer.response
+    answer.response.map(|body| body.counted(&state.outlet))
 }

@@ -6,10 +6,13 @@ use nix::sys::socket::{MsgFlags, send};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 /// A stream whose other end can be told that what it has is not all.
@@ -45,9 +48,40 @@ const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: P
 /// free, which is a minute's worth for a slow line.
 const TRY_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Whether a client leaves bytes of its responses untaken. Clones of the `Arc` share it.
+///
+/// hyper asks for the response to the next request while the last one is still in its buffer, if that one is a head alone. The
+/// heads of many requests would pile up there for a client that reads nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Untaken {
+    is_waiting: AtomicBool,
+    taken: Notify,
+}
+
+impl Untaken {
+    /// Waits until the client has taken what was written to it.
+    pub(crate) async fn taken(&self) {
+        while self.is_waiting.load(Ordering::Relaxed) {
+            self.taken.notified().await;
+        }
+    }
+
+    fn begin(&self) {
+        self.is_waiting.store(true, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        if self.is_waiting.load(Ordering::Relaxed) {
+            self.is_waiting.store(false, Ordering::Relaxed);
+            self.taken.notify_one();
+        }
+    }
+}
+
 /// A client's socket.
 pub(crate) struct Socket<S: Reset> {
     stream: S,
+    untaken: Arc<Untaken>,
     stall_timeout: Duration,
     /// Since when the client takes nothing, and when it is tried again.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -58,7 +92,13 @@ pub(crate) struct Socket<S: Reset> {
 
 impl<S: Reset> Socket<S> {
     pub(crate) fn new(stream: S, stall_timeout: Duration) -> Self {
-        Self { stream, stall_timeout, waiting: None, pace: Pace::default(), has_ended: false }
+        let (untaken, pace) = (Arc::default(), Pace::default());
+        Self { stream, untaken, stall_timeout, waiting: None, pace, has_ended: false }
+    }
+
+    /// Whether the client leaves bytes of its responses untaken.
+    pub(crate) fn untaken(&self) -> Arc<Untaken> {
+        self.untaken.clone()
     }
 }
 
@@ -72,8 +112,12 @@ impl<S: Reset + AsRawFd> Socket<S> {
     ) -> Poll<io::Result<usize>> {
         let written = match written {
             Poll::Ready(written) => written,
-            Poll::Pending => ready!(self.try_again(cx, bytes)),
+            Poll::Pending => {
+                self.untaken.begin();
+                ready!(self.try_again(cx, bytes))
+            }
         };
+        self.untaken.end();
         let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
         let bytes = *written.as_ref().unwrap_or(&0) as u64;
         if let Some(taken) = self.pace.too_few(waited, bytes, PACE_MIN) {

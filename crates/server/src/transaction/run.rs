@@ -2,7 +2,7 @@
 
 use super::replies::{Replies, Reply};
 use super::{Entered, Session};
-use crate::answer::{Body, ContentRange, Flowing, Held, Outlet};
+use crate::answer::{Body, ContentRange, Flowing, Held, Outlet, REFUSED_BYTES_MIN};
 use crate::error::{ApiError, Retry};
 use crate::prepared::{Nature, Prepared};
 use crate::turns::{Turn, Turns};
@@ -22,9 +22,6 @@ use thalweg_wire::{Param, Progress, Query, StepError};
 
 /// Rows are held back up to this size, so that `Content-Range` can say how many there are.
 const HELD_BACK_BYTES: u64 = 1024 * 1024;
-
-/// Answers of this size are refused where clients that do not read them keep too much in memory, in bytes.
-const REFUSED_BYTES_MIN: u64 = 128 * 1024;
 
 /// What the database may have said of the response's head.
 pub(crate) const SET_BY_SQL: &str =

@@ -1,10 +1,11 @@
 //! An answer that a client is taking, and how long it may take.
 
-use super::Outlet;
 use super::file::FilePart;
 use super::watch::watch;
+use super::{Outlet, REFUSED_BYTES_MIN};
 use crate::answer::body::{Data, Torn};
-use crate::spool::Reader;
+use crate::frames::Frames;
+use crate::spool::{Missing, Reader, Taken};
 use crate::transaction::{Entered, Replies};
 use crate::turns::Turn;
 use bytes::Bytes;
@@ -23,14 +24,19 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const WATCH_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Answers larger than this are watched, in bytes; smaller ones are with the HTTP connection anyway.
 pub(super) const WATCHED_BYTES_MIN: u64 = 128 * 1024;
-/// How much the HTTP connection is given at once, to be sent by one write, in bytes; one chunk may be more. It stays there
-/// until the client has taken it.
+/// The most that the HTTP connection is given at once, in bytes, to be sent by one write. It stays there until the client has
+/// taken it. A larger chunk is copied piece by piece, so that the piece which a client is slow to take does not keep the
+/// whole chunk in memory.
 const GIVEN_BYTES_MAX: usize = 256 * 1024;
+/// The same while answers hold so much that none of them is waited for, in bytes: one chunk.
+const GIVEN_CROWDED_BYTES_MAX: usize = 72 * 1024;
 
 /// An answer that a client is taking.
 pub(crate) struct Flow {
     shared: Arc<Mutex<State>>,
-    watching: AbortHandle,
+    outlet: Outlet,
+    /// The task that brings the answer to disk once its client is too slow. There is none while the client holds nothing up.
+    watching: Option<AbortHandle>,
 }
 
 /// Rows that are still to come, and the transaction they come from.
@@ -43,8 +49,10 @@ pub(crate) struct Flowing {
     pub(crate) turn: Option<Turn>,
 }
 
+/// The rest of an answer: first the chunks, then what is spooled, then what the source still yields.
 pub(super) struct State {
     chunks: VecDeque<Bytes>,
+    spooled: Option<Reader>,
     source: Source,
     outlet: Outlet,
     /// For how long the client has kept it waiting, but for the time since it was given something.
@@ -57,33 +65,60 @@ pub(super) enum Source {
     /// What is missing will not come.
     Torn,
     Database(Box<dyn Rows>),
-    Spooled(Reader),
     File(FilePart),
+    /// The body of a handler, whose next frame is made when the last one has been taken.
+    Handler(Frames),
 }
 
 impl Flow {
     pub(super) fn new(outlet: Outlet, chunks: VecDeque<Bytes>, source: Source) -> Self {
+        Self::with_spooled(outlet, chunks, None, source)
+    }
+
+    /// An answer whose beginning is on disk already.
+    pub(super) fn from_spool(outlet: Outlet, spooled: Reader) -> Self {
+        Self::with_spooled(outlet, VecDeque::new(), Some(spooled), Source::End)
+    }
+
+    fn with_spooled(outlet: Outlet, chunks: VecDeque<Bytes>, spooled: Option<Reader>, source: Source) -> Self {
         let (waited, given_at) = (Duration::ZERO, Some(Instant::now()));
-        let state = State { chunks, source, waited, given_at, outlet: outlet.clone() };
-        let shared = Arc::new(Mutex::new(state));
-        let watching = tokio::spawn(thalweg_gauge::billed(watch(Arc::downgrade(&shared), outlet))).abort_handle();
-        Self { shared, watching }
+        let state = State { chunks, spooled, source, waited, given_at, outlet: outlet.clone() };
+        let mut flow = Self { shared: Arc::new(Mutex::new(state)), outlet, watching: None };
+        flow.watch();
+        flow
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
-        lock(&self.shared).poll_next(cx)
+        let next = lock(&self.shared).poll_next(cx);
+        self.watch();
+        next
+    }
+
+    /// Starts the task that watches the client, if the client can hold something up and no such task runs.
+    fn watch(&mut self) {
+        let is_watched = self.watching.as_ref().is_some_and(|watching| !watching.is_finished());
+        if !is_watched && lock(&self.shared).patience_left().is_some() {
+            let watching = watch(Arc::downgrade(&self.shared), self.outlet.clone());
+            self.watching = Some(tokio::spawn(thalweg_gauge::billed(watching)).abort_handle());
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        let state = lock(&self.shared);
-        state.chunks.is_empty() && matches!(state.source, Source::End)
+        lock(&self.shared).has_ended()
+    }
+
+    /// How many bytes of it are in memory, and not with the HTTP connection.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        lock(&self.shared).memory_bytes()
     }
 }
 
 /// Nobody takes what is left: the transaction that it comes from is given up.
 impl Drop for Flow {
     fn drop(&mut self) {
-        self.watching.abort();
+        if let Some(watching) = &self.watching {
+            watching.abort();
+        }
     }
 }
 
@@ -95,38 +130,83 @@ impl State {
     /// The next chunks: as many as there are, so that they go out by one write, but not more than a slow client may hold.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Data, Torn>>> {
         self.waited += self.given_at.take().map_or(Duration::ZERO, |given_at| given_at.elapsed());
+        let is_crowded = self.outlet.is_crowded();
+        let given_max = if is_crowded { GIVEN_CROWDED_BYTES_MAX } else { GIVEN_BYTES_MAX };
         let mut data = Data::default();
-        let given_max = if self.outlet.is_crowded() { 1 } else { GIVEN_BYTES_MAX };
         let mut given = 0;
-        while given < given_max {
+        loop {
             match self.poll_chunk(cx) {
-                Poll::Ready(Some(Ok(chunk))) => {
-                    given += chunk.len();
-                    data.push(chunk);
-                }
+                Poll::Ready(Some(Ok(chunk))) => match self.fitting(chunk, given, given_max) {
+                    Some(chunk) => {
+                        given += chunk.len();
+                        data.push(chunk);
+                    }
+                    None => break,
+                },
                 Poll::Ready(Some(Err(torn))) if data.is_empty() => return Poll::Ready(Some(Err(torn))),
                 Poll::Pending if data.is_empty() => return Poll::Pending,
                 Poll::Ready(None) if data.is_empty() => return Poll::Ready(None),
                 Poll::Ready(Some(Err(_)) | None) | Poll::Pending => break,
+            }
+            if is_crowded || given >= given_max {
+                break;
             }
         }
         self.given_at = Some(Instant::now());
         Poll::Ready(Some(Ok(data)))
     }
 
+    /// The part of a chunk that is given now, beside so many bytes; the rest stays for later. `None` if all of it stays.
+    fn fitting(&mut self, mut chunk: Bytes, given: usize, given_max: usize) -> Option<Bytes> {
+        if given + chunk.len() <= given_max {
+            return Some(chunk);
+        }
+        if given > 0 {
+            self.chunks.push_front(chunk);
+            return None;
+        }
+        let piece = chunk.split_to(given_max).to_vec();
+        self.chunks.push_front(chunk);
+        Some(self.outlet.chunk(piece))
+    }
+
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Torn>>> {
         if let Some(chunk) = self.chunks.pop_front() {
             return Poll::Ready(Some(Ok(chunk)));
         }
+        if let Some(reader) = &mut self.spooled {
+            match ready!(reader.poll_next(cx)) {
+                Some(Ok(Taken::Memory(bytes))) => return Poll::Ready(Some(Ok(bytes))),
+                Some(Ok(Taken::Disk(bytes))) => return Poll::Ready(Some(Ok(self.outlet.chunk(bytes)))),
+                Some(Err(Missing)) => {
+                    (self.spooled, self.source) = (None, Source::Torn);
+                    return Poll::Ready(Some(Err(Torn)));
+                }
+                None => self.spooled = None,
+            }
+        }
         Poll::Ready(match &mut self.source {
             Source::End => None,
             Source::Torn => Some(Err(Torn)),
-            Source::Spooled(reader) => ready!(reader.poll_next(cx)).map(|next| next.map_err(|_| Torn)),
             Source::File(part) => match ready!(part.poll_next(cx)) {
                 Some(Ok(bytes)) => Some(Ok(self.outlet.chunk(bytes))),
                 Some(Err(torn)) => {
                     self.source = Source::Torn;
                     Some(Err(torn))
+                }
+                None => None,
+            },
+            Source::Handler(frames) => match ready!(frames.poll_data(cx)) {
+                Some(Ok(bytes)) if bytes.len() as u64 >= REFUSED_BYTES_MIN && self.outlet.is_full() => {
+                    tracing::error!("a response was cut: answers hold too much memory for a large frame of its handler");
+                    self.source = Source::Torn;
+                    Some(Err(Torn))
+                }
+                Some(Ok(bytes)) => Some(Ok(self.outlet.counted(bytes))),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a response was cut: its handler could not go on");
+                    self.source = Source::Torn;
+                    Some(Err(Torn))
                 }
                 None => None,
             },
@@ -145,13 +225,28 @@ impl State {
         })
     }
 
+    fn has_ended(&self) -> bool {
+        let source_has_ended = match &self.source {
+            Source::End => true,
+            Source::Handler(frames) => frames.has_ended(),
+            Source::Torn | Source::Database(_) | Source::File(_) => false,
+        };
+        source_has_ended && self.spooled.is_none() && self.chunks.iter().all(Bytes::is_empty)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
     /// How much longer the client may keep it waiting; `None` if it keeps nothing waiting.
     pub(super) fn patience_left(&self) -> Option<Duration> {
-        let is_little = || self.chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= WATCHED_BYTES_MIN;
         match self.source {
-            Source::Spooled(_) | Source::File(_) | Source::Torn => return None,
-            Source::End if is_little() => return None,
-            Source::End | Source::Database(_) => {}
+            _ if self.spooled.is_some() => return None,
+            Source::Torn => return None,
+            Source::End | Source::File(_) | Source::Handler(_) if self.memory_bytes() <= WATCHED_BYTES_MIN => {
+                return None;
+            }
+            Source::End | Source::File(_) | Source::Handler(_) | Source::Database(_) => {}
         }
         // Where the client waits for the database, it keeps nobody waiting; and if another took the rows now, the database would
         // wake that one, and the client nobody.
@@ -163,11 +258,16 @@ impl State {
         Some(PATIENCE.saturating_sub(self.waited + given_at.elapsed()))
     }
 
-    /// Gives away all that is left, to come back through a queue.
+    /// Gives away what is in memory and the rows that are left, to come back through a queue. What a handler or a file still
+    /// yields stays with it.
     pub(super) fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<dyn Rows>>) {
-        let rows = match std::mem::replace(&mut self.source, Source::Spooled(reader)) {
+        self.spooled = Some(reader);
+        let rows = match std::mem::replace(&mut self.source, Source::End) {
             Source::Database(rows) => Some(rows),
-            Source::End | Source::Spooled(_) | Source::File(_) | Source::Torn => None,
+            source => {
+                self.source = source;
+                None
+            }
         };
         (std::mem::take(&mut self.chunks), rows)
     }

@@ -57,7 +57,7 @@ impl Held {
             Some((mut writer, reader)) => {
                 writer.hold(chunks.into());
                 writer.finish();
-                (VecDeque::new(), Some(Flow::new(outlet, VecDeque::new(), Source::Spooled(reader))), bytes)
+                (VecDeque::new(), Some(Flow::from_spool(outlet, reader)), bytes)
             }
         }
     }

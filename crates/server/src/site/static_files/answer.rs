@@ -122,8 +122,8 @@ impl StaticFile {
 impl Opened {
     fn body(self, outlet: &Outlet, part: Range<u64>) -> Body {
         match self {
-            // what is held is no longer than memory
-            Self::Held(bytes) => Body::whole(bytes.slice(part.start as usize..part.end as usize)),
+            // What is held is no longer than memory.
+            Self::Held(bytes) => Body::shared(bytes.slice(part.start as usize..part.end as usize)),
             Self::File(file) => Body::file(outlet, file, part),
         }
     }

@@ -1,0 +1,203 @@
+//! Memory that clients hold which send a request and read nothing of its response: 500 clients for each kind of response.
+//!
+//! `docs/limits.md` has the same figures as a table, and `cargo xtask tidy` compares them.
+
+use crate::program::{Directory, Program};
+use serde_json::json;
+use std::net::SocketAddr;
+use std::time::Duration;
+use thalweg_testkit::{Client, Database};
+
+/// Clients of each kind.
+const CLIENTS: usize = 500;
+/// Clients that the admin server lets in at a time.
+const ADMIN_CLIENTS: usize = 16;
+/// What a client of each kind may hold, in bytes.
+const UNREAD_HEAD_BYTES_MAX: u64 = 64 * 1024;
+const UNREAD_API_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_PAGE_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_BROWSE_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_FILE_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_SHARED_FILE_BYTES_MAX: u64 = 64 * 1024;
+const UNREAD_ERROR_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_HANDLER_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_EXPORT_BYTES_MAX: u64 = 2048 * 1024;
+const UNREAD_ADMIN_BYTES_MAX: u64 = 384 * 1024;
+/// The most that answers hold for a moment, before the disk has them.
+const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Exports that the flight book makes at a time.
+const EXPORTS: usize = 32;
+/// Memory that a program takes once and keeps: threads that read and write the disk, prepared statements.
+const ONCE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Clients wait for as long as the busiest machine takes.
+const STALL_TIMEOUT: (&str, &str) = ("THALWEG_CLIENT_STALL_TIMEOUT", "600");
+
+/// A request, and what a client may hold that reads nothing of the response.
+struct Kind<'a> {
+    name: &'a str,
+    request: Vec<u8>,
+    bytes_max: u64,
+    clients: usize,
+}
+
+fn get<'a>(name: &'a str, target: &str, header: &str, bytes_max: u64) -> Kind<'a> {
+    let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}\r\n").into_bytes();
+    Kind { name, request, bytes_max, clients: CLIENTS }
+}
+
+impl Kind<'_> {
+    /// Lets all clients ask, and compares what they hold with their bound. Nobody reads on meanwhile.
+    fn measure(&self, program: &Program, address: SocketAddr) {
+        let Kind { name, request, bytes_max, clients } = self;
+        // What the first request of its kind leaves in caches is no client's.
+        let mut first = Client::connect(address);
+        assert!(first.send_bytes(request));
+        let answer = first.receive(request.starts_with(b"HEAD"));
+        assert!(answer.status < 500 || answer.status == 503, "{name}: {}", answer.text());
+        drop(first);
+        let rest = settled(program);
+        program.forget_peak();
+        let mut asking: Vec<Client> = (0..*clients).map(|_| Client::connect_narrow(address)).collect();
+        for client in &mut asking {
+            assert!(client.send_bytes(request));
+        }
+        let answered = asking.iter_mut().filter_map(|client| {
+            client.wait();
+            client.status_line().split(' ').nth(1).map(|status| status.starts_with('2') || status.starts_with('4'))
+        });
+        let answered = answered.filter(|is_answered| *is_answered).count();
+        let held = settled(program).saturating_sub(rest);
+        let peak = program.peak_bytes().saturating_sub(rest);
+        let each = held / *clients as u64;
+        println!(
+            "{name}: {answered} of {clients} answered, {} KiB each, {} MiB in all, {} MiB at the peak",
+            each >> 10,
+            held >> 20,
+            peak >> 20
+        );
+        assert!(answered > 0, "{name}: nobody was answered");
+        let bound = *clients as u64 * bytes_max + ONCE_BYTES_MAX;
+        assert!(held <= bound, "{name}: a client holds {each} bytes, and may hold {bytes_max}");
+        assert!(peak <= bound + HELD_BYTES_MAX, "{name}: clients hold {peak} bytes for a moment");
+    }
+}
+
+/// The memory of a program once it does not change any more.
+fn settled(program: &Program) -> u64 {
+    let (mut last, mut same) = (0, 0);
+    while same < 8 {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = program.resident_bytes();
+        same = if now.abs_diff(last) <= last / 100 { same + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+const SCHEMA: &str = "
+    create schema api;
+    create table api.medium as select i as id, repeat(chr(97 + i % 26), 900) as filler from generate_series(1, 1000) i;
+    create view api.flowing as select m.* from api.medium m, generate_series(1, 2);
+    create table api.wide as select 1 as id, repeat('w', 3000000) as filler;
+    alter table api.wide add primary key (id);
+    create function api.fails() returns int language plpgsql stable as
+      $$ begin raise exception '%', repeat('f', 600000); end $$;
+    create function api.file() returns bytea language sql stable as $$ select convert_to(repeat('b', 900000), 'UTF8') $$;
+    do $$ begin for i in 1..500 loop
+      execute format('create table api.t%s (a_column_of_a_long_name int, another_column_of_a_long_name text)', i);
+    end loop; end $$;
+";
+
+#[test]
+fn clients_of_a_site_that_read_nothing_hold_what_the_manual_says() {
+    let (database, directory) = (Database::new(SCHEMA), Directory::new("unread"));
+    let page = "+++\nrows = \"/medium?select=id,filler\"\n+++\n{% for row in rows %}<p>{{ row.filler }}</p>{% endfor %}";
+    std::fs::write(directory.0.join("page.html"), page).unwrap();
+    std::fs::create_dir(directory.0.join("static")).unwrap();
+    std::fs::write(directory.0.join("static/shared.bin"), vec![7; 1024 * 1024]).unwrap();
+    std::fs::write(directory.0.join("static/large.bin"), vec![7; 3 * 1024 * 1024]).unwrap();
+    let mut program = Program::launch(Program::serving(
+        &database.uri(),
+        &[("THALWEG_PAGES_DIR", directory.path()), STALL_TIMEOUT, ("THALWEG_ADMIN_SERVER_PORT", "0")],
+    ));
+    let admin = program.line("Admin server listening on ").rsplit_once(' ').unwrap().1.parse().unwrap();
+    let address = program.address();
+    let html = "Accept: text/html\r\n";
+    for kind in [
+        get("HEAD", "/page", "", UNREAD_HEAD_BYTES_MAX),
+        get("API, less than 1 MiB", "/api/medium", "", UNREAD_API_BYTES_MAX),
+        get("API, more than 1 MiB", "/api/flowing", "", UNREAD_API_BYTES_MAX),
+        get("API, one large row", "/api/wide", "", UNREAD_API_BYTES_MAX),
+        get("API, one value", "/api/rpc/file", "Accept: application/octet-stream\r\n", UNREAD_API_BYTES_MAX),
+        get("API, the description", "/api/", "Accept: application/openapi+json\r\n", UNREAD_API_BYTES_MAX),
+        get("an error", "/api/rpc/fails", "", UNREAD_ERROR_BYTES_MAX),
+        get("a page", "/page", html, UNREAD_PAGE_BYTES_MAX),
+        get("a page of the API", "/api/medium?limit=1000", html, UNREAD_BROWSE_BYTES_MAX),
+        get("a file in memory", "/static/shared.bin", "", UNREAD_SHARED_FILE_BYTES_MAX),
+        get("a file on disk", "/static/large.bin", "", UNREAD_FILE_BYTES_MAX),
+    ] {
+        let request = match kind.name {
+            "HEAD" => [b"HEAD", &kind.request[3..]].concat(),
+            _ => kind.request,
+        };
+        Kind { request, ..kind }.measure(&program, address);
+    }
+    for path in ["/schema_cache", "/metrics", "/config"] {
+        let kind = get(path, path, "", UNREAD_ADMIN_BYTES_MAX);
+        Kind { clients: ADMIN_CLIENTS, ..kind }.measure(&program, admin);
+    }
+}
+
+/// A dictionary in which each of these syllables has many long entries: a hundred of them are told in megabytes.
+fn words() -> String {
+    const SYLLABLES: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわ";
+    let mut words = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE JMdict [\n<!ENTITY n \"noun\">\n]>\n<!-- JMdict created: 2021-07-05 -->\n<JMdict>\n");
+    for (at, syllable) in SYLLABLES.chars().enumerate() {
+        for number in 0..32 {
+            let (number, gloss) = (1_000_000 + at * 100 + number, "long ".repeat(240));
+            words += &format!("<entry><ent_seq>{number}</ent_seq><r_ele><reb>{syllable}</reb></r_ele><sense><pos>&n;</pos><gloss>{number} {gloss}</gloss></sense></entry>\n");
+        }
+    }
+    words + "</JMdict>\n"
+}
+
+/// 3,000 of these held 4.3 GB: a frame of megabytes was made before anybody took it, and was counted nowhere.
+#[test]
+fn clients_of_the_reader_that_read_nothing_hold_what_the_manual_says() {
+    let directory = Directory::new("unread-reader");
+    let (source, file) = (directory.0.join("words.xml"), directory.0.join("own.dictionary"));
+    std::fs::write(&source, words()).unwrap();
+    let (source, file) = (source.to_str().unwrap(), file.to_str().unwrap());
+    let mut build = Program::start(&["gloss", "build", "--words", source, "--out", file], &[]);
+    assert!(build.wait().success());
+    let arguments = ["demo", "reader", "--data-dir", directory.path(), "--port", "0", "--dict", file];
+    let mut program = Program::start(&arguments, &[STALL_TIMEOUT]);
+    let address = program.address();
+    let text = "かきくけこ".repeat(50);
+    let body = json!({ "text": text }).to_string();
+    let head = |accept: &str| {
+        let length = body.len();
+        format!("POST /rpc/gloss HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+    };
+    for (name, accept) in [("gloss as JSON", "application/json"), ("gloss as HTML", "text/html")] {
+        let request = head(accept).into_bytes();
+        Kind { name, request, bytes_max: UNREAD_HANDLER_BYTES_MAX, clients: CLIENTS }.measure(&program, address);
+    }
+    let text: String = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほ".bytes().map(|byte| format!("%{byte:02X}")).collect();
+    get("a page with a text", &format!("/text?text={text}"), "", UNREAD_PAGE_BYTES_MAX).measure(&program, address);
+}
+
+#[test]
+fn clients_of_the_flight_book_that_read_nothing_hold_what_the_manual_says() {
+    let directory = Directory::new("unread-book");
+    let arguments = ["demo", "--data-dir", directory.path(), "--port", "0", "--flights", "30"];
+    let mut program = Program::start(&arguments, &[STALL_TIMEOUT]);
+    let address = program.address();
+    let token = program.line("TOKEN=");
+    let authorization = format!("Authorization: Bearer {}\r\n", token.trim().strip_prefix("TOKEN=").unwrap());
+    // Of the others each is refused at once, so that those which are made are measured.
+    let kind = get("an export", "/do/export.zip", &authorization, UNREAD_EXPORT_BYTES_MAX);
+    Kind { clients: EXPORTS, ..kind }.measure(&program, address);
+    let kind = get("an export, refused", "/do/export.zip", &authorization, EXPORTS as u64 * UNREAD_EXPORT_BYTES_MAX / CLIENTS as u64);
+    kind.measure(&program, address);
+}
