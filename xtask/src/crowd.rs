@@ -2,7 +2,8 @@
 //! by hand, in turns.
 
 use crate::bench::{
-    BEFORE, Server, build, free_port, install_wrk, keep_run, load, machine, sql, start_cluster, start_programs, wait_for,
+    BEFORE, Server, build, free_port, install_wrk, keep_run, load, machine, sql, start_cluster, start_programs,
+    wait_for,
 };
 use crate::measure::median;
 use crate::{Outcome, root};

@@ -5,6 +5,7 @@ mod request;
 
 use crate::answer::Body;
 use crate::callers::ShareError;
+use crate::http::PROXY_STATUS;
 use crate::overload::RETRY_AFTER_S;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
@@ -496,7 +497,7 @@ impl ApiError {
     /// What the head says of it, whatever the body is.
     pub(crate) fn mark(&self, headers: &mut HeaderMap) {
         if let Ok(value) = HeaderValue::from_str(&format!("Thalweg; error={}", self.code)) {
-            headers.insert(HeaderName::from_static("proxy-status"), value);
+            headers.insert(PROXY_STATUS, value);
         }
         headers.extend(self.headers.iter().cloned());
     }

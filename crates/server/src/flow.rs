@@ -17,7 +17,7 @@ use crate::answer::{Body, cors};
 use crate::auth::{Identified, Who, cookie::Cookie};
 use crate::config::InForce;
 use crate::error::{ApiError, NO_ROOM, Retry};
-use crate::http::{SERVER_NAME, SERVER_TIMING};
+use crate::http::{PROXY_STATUS, SERVER_NAME, SERVER_TIMING};
 use crate::log;
 use crate::overload::Refusal;
 use crate::site::Site;
@@ -46,9 +46,14 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Reports whether the request was refused for want of room, so that its client is to come back later.
+    /// Reports whether the request was refused for want of room, so that its client is to come back later. Of a handler only
+    /// the response is known, which names the error if it is the API's own.
     pub(crate) fn is_refusal(&self) -> bool {
-        self.response.status() == StatusCode::SERVICE_UNAVAILABLE && self.code.as_deref() == Some(NO_ROOM)
+        let of_api = || {
+            let named = self.response.headers().get(PROXY_STATUS).and_then(|value| value.to_str().ok());
+            named.and_then(|named| named.strip_suffix(NO_ROOM)).is_some()
+        };
+        self.response.status() == StatusCode::SERVICE_UNAVAILABLE && (self.code.as_deref() == Some(NO_ROOM) || of_api())
     }
 }
 

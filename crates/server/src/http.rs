@@ -32,6 +32,7 @@ pub(crate) const ACCEPT_PROFILE: HeaderName = HeaderName::from_static("accept-pr
 pub(crate) const CONTENT_PROFILE: HeaderName = HeaderName::from_static("content-profile");
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+pub(crate) const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The value of `Server`.

@@ -18,7 +18,7 @@ use hyper::{Method, Response};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use thalweg_wire::PoolError;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 /// The value of `Retry-After`, in seconds, and the time for which a client that comes back earlier waits.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
@@ -41,16 +41,8 @@ impl RefusalPace {
         Self { all_sent: Mutex::new(Instant::now()) }
     }
 
-    /// Holds a refusal back until it may leave.
-    pub(crate) async fn hold_back(&self) {
-        let now = Instant::now();
-        let delay = self.delay(now);
-        if !delay.is_zero() {
-            sleep_until(now + delay).await;
-        }
-    }
-
-    fn delay(&self, now: Instant) -> Duration {
+    /// The time for which a refusal is to be held back. The refusal counts as sent then.
+    pub(crate) fn delay(&self, now: Instant) -> Duration {
         let interval = Duration::from_secs(1) / REFUSALS_PER_S_MAX;
         let mut all_sent = self.all_sent.lock().unwrap_or_else(PoisonError::into_inner);
         *all_sent = (*all_sent).max(now);

@@ -111,8 +111,11 @@ impl Client {
 
     /// Holds a refusal back for as long as the server has sent too many.
     async fn hold_back(&self, state: &State) {
+        let delay = state.refusals.delay(tokio::time::Instant::now());
+        if !delay.is_zero() {
+            Box::pin(tokio::time::sleep(delay)).await;
+        }
         self.stay_away.begin();
-        Box::pin(state.refusals.hold_back()).await;
     }
 }
 
@@ -123,12 +126,12 @@ async fn exchange(
 ) -> Result<Response<Body>, Infallible> {
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
+    client.wait_after_refusal(state, &parts).await;
     let in_force = state.in_force();
     if let Some(mount) = state.routes.find(parts.uri.path()) {
         // boxed: pages and API would have room for it
         return Ok(Box::pin(by_handler(state, mount, client, (&parts, body))).await);
     }
-    client.wait_after_refusal(state, &parts).await;
     let asked = state.site.as_ref().map(|_| parts.uri.clone());
     let site = state.site.as_deref().filter(|site| site.route(&mut parts.uri) == Route::Page);
     let limits = body_limits(&in_force.config);
@@ -163,6 +166,9 @@ async fn by_handler(
     let incoming = Incoming::new(body, &parts.headers, body_limits(&in_force.config));
     let answering = mount.answer(state, &in_force, &client.peer, parts, incoming);
     let answered = log::noting_queries(in_force.config.log_query, answering).await;
+    if answered.0.is_refusal() {
+        client.hold_back(state).await;
+    }
     tell(state, &in_force, client, (parts, &parts.uri), answered, Origin::Code)
 }
 
