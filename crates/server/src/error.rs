@@ -42,17 +42,27 @@ pub(crate) struct ApiError {
     pub(crate) reported: Option<Box<DbError>>,
 }
 
-/// Whether a request that failed may be tried again. No error of something that may have been committed says so.
+/// Whether a request that failed may be tried again. An error of something that may have been committed is always `Never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
     Never,
-    /// The database has other columns or policies than the schema cache says: once that has been loaded.
+    /// The database has other columns or policies than the schema cache: the request is tried again after a load.
     AfterLoad,
-    /// The database does not know a name that the schema cache knows, which may be a view's mistake: once that has been
-    /// loaded, unless this has happened just now.
-    AfterLoadIfDue,
-    /// In another way, which keeps less in memory.
+    /// The database does not find a name that the schema cache has. The request is tried again after a load, and causes one
+    /// unless such a load has just found nothing new.
+    AfterSuspectedLoad,
+    /// The schema cache or the client may be wrong. The request is tried again after a load that is due or running, or has
+    /// ended since the request began, and causes none.
+    AfterLoadInProgress,
+    /// The request is tried again with a plan that buffers less in memory.
     NotFlat,
+}
+
+impl Retry {
+    /// Whether the error shows that the schema cache has fallen behind the database.
+    pub(crate) fn is_of_schema(self) -> bool {
+        matches!(self, Self::AfterLoad | Self::AfterSuspectedLoad)
+    }
 }
 
 /// What is wrong with a page, and where.
@@ -154,6 +164,22 @@ impl ApiError {
     /// No schema cache has been loaded yet.
     pub(crate) fn no_schema_cache() -> Self {
         Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
+    }
+
+    /// The schema changed again whenever it had been loaded for this request.
+    pub(crate) fn schema_in_motion() -> Self {
+        Self::unavailable("TWG25", "The schema of the database changes faster than it can be loaded.")
+    }
+
+    /// A write whose end was sent, and of which nothing was heard since. It has no `Retry-After`, and no status that clients
+    /// take for an invitation to send it again (`docs/errors.md`).
+    pub(crate) fn may_have_been_executed(cause: &dyn std::fmt::Display) -> Self {
+        let mut api =
+            Self::new(500, "TWG24", "The connection to the database was lost. The request may have been executed.")
+                .details(cause.to_string())
+                .hint("Find out whether it was executed before you send it again.");
+        api.load_is_due = true;
+        api
     }
 
     /// The response would have no end but the connection's, and that does not show whether it is whole.

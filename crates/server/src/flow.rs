@@ -193,8 +193,8 @@ pub(crate) fn sign(in_force: &InForce, parts: &Parts, cookie: Option<Cookie<'_>>
 /// How often a request is tried at most: schemas may change again while they are loaded, and each other reason comes once.
 const ATTEMPTS_MAX: usize = 4;
 
-/// How long a request waits for loads of the schema cache, in all.
-const LOAD_WAIT_MAX: Duration = Duration::from_secs(5);
+/// The time that a request waits for loads of the schema cache, in all.
+const LOAD_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What an attempt is given.
 #[derive(Default)]
@@ -236,23 +236,44 @@ impl<'a> Given<'a> {
         Ok(self.who.insert(who).clone())
     }
 
-    /// What another attempt is given after one that failed, if it is worth one. An error says more than that one's.
-    async fn for_another(&mut self, state: &State, retry: Retry) -> Result<bool, ApiError> {
-        let is_certain = match retry {
+    /// Returns whether the request is worth another attempt after one that failed, and waits for a load of the schema cache if
+    /// the attempt needs one. `load` is the load whose schema cache the failed attempt used, or one before it.
+    ///
+    /// # Errors
+    ///
+    /// 503 if the schema cache has fallen behind, and cannot be loaded in time.
+    async fn for_another(&mut self, state: &State, retry: Retry, load: Option<u64>) -> Result<bool, ApiError> {
+        match retry {
             Retry::Never => return Ok(false),
             Retry::NotFlat => {
                 self.is_never_flat = true;
                 return Ok(true);
             }
-            Retry::AfterLoad => true,
-            Retry::AfterLoadIfDue if state.reloader.may_suspect() => false,
-            Retry::AfterLoadIfDue => return Ok(false),
+            Retry::AfterLoad | Retry::AfterSuspectedLoad | Retry::AfterLoadInProgress => {}
+        }
+        let reloader = &state.reloader;
+        // A load that is due or running may be all that is missing. If it began before the schema changed, the next attempt fails
+        // too, and comes here again.
+        let due = match reloader.due() {
+            Some(due) => due,
+            None if state.load() != load => return Ok(true),
+            None => {
+                let asked = match retry {
+                    Retry::AfterLoad => Some(reloader.ask()),
+                    Retry::AfterSuspectedLoad => reloader.suspect(),
+                    Retry::AfterLoadInProgress | Retry::Never | Retry::NotFlat => None,
+                };
+                match asked {
+                    Some(asked) => asked,
+                    // the schema cache holds what the database has: the database has said what is wrong
+                    None => return Ok(false),
+                }
+            }
         };
         let deadline = *self.waits_until.get_or_insert_with(|| Instant::now() + LOAD_WAIT_MAX);
-        match state.reloader.load(deadline).await {
+        match reloader.loaded(due, deadline).await {
             true => Ok(true),
-            false if is_certain => Err(ApiError::no_schema_cache()),
-            // the database has said what is wrong
+            false if retry.is_of_schema() => Err(ApiError::no_schema_cache()),
             false => Ok(false),
         }
     }
@@ -270,9 +291,13 @@ async fn attempts<'a>(
 ) -> Answered {
     let mut attempts = 1;
     loop {
+        let load = state.load();
         let answered = attempt((state, in_force), parts, body, bill, given).await;
         let Err(error) = &answered else { return answered };
-        if attempts == ATTEMPTS_MAX || body.is_consumed() || !given.for_another(state, error.retry).await? {
+        if attempts == ATTEMPTS_MAX && error.retry.is_of_schema() {
+            return Err(ApiError::schema_in_motion());
+        }
+        if attempts == ATTEMPTS_MAX || body.is_consumed() || !given.for_another(state, error.retry, load).await? {
             return answered;
         }
         attempts += 1;

@@ -7,12 +7,14 @@ mod diagnostics;
 mod errors;
 mod failures;
 mod queue;
+mod repeated;
 mod sql;
 mod time;
 
 pub(crate) use access::{access, sends_body};
 pub(crate) use errors::failure;
 pub(crate) use failures::Failures;
+pub(crate) use repeated::{count_line, write_counts};
 pub(crate) use sql::{note_queries, noting_queries};
 
 use crate::config::{Config, LogFormat, LogLevel};
@@ -112,6 +114,7 @@ pub struct FlushedAtEnd;
 
 impl Drop for FlushedAtEnd {
     fn drop(&mut self) {
+        repeated::write_last_counts();
         let deadline = Instant::now() + FLUSH_TIME_MAX;
         queue::OUTPUT.flush(deadline);
         queue::ERROR.flush(deadline);

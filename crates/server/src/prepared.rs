@@ -60,7 +60,6 @@ pub(crate) struct Prepared {
     /// Whether its statement makes one value of all rows, behind their number.
     pub(crate) is_made_of_rows: bool,
     pub(crate) explains: bool,
-    pub(crate) calls: bool,
     /// Whether it puts one row in the place of another.
     pub(crate) replaces: bool,
     /// Whether rows are returned.
@@ -88,6 +87,8 @@ pub(crate) struct Nature {
     pub(crate) runs: Runs,
     /// Whether rows are sent by COPY.
     pub(crate) copies: bool,
+    /// Whether it calls a function that the request names.
+    pub(crate) calls: bool,
     /// Whether the schema cache knows each column that is named.
     pub(crate) knows_all_columns: bool,
     /// Whether the database may set the status and headers of the response.
@@ -147,7 +148,6 @@ impl Prepared {
             is_checked: plan.is_checked(),
             is_made_of_rows,
             explains: plan.explains(),
-            calls: plan.call().is_some(),
             replaces: plan.write.as_ref().is_some_and(|write| write.action == Action::Replace),
             has_body: plan.write.as_ref().is_none_or(|write| {
                 plan.explains() || matches!(write.returned, Returned::Direct | Returned::Through(_))
@@ -171,7 +171,7 @@ impl Prepared {
             columns: statement.types.as_deref(),
             writes: !self.nature.is_read_only,
             is_named: true,
-            may_change: self.nature.is_read_only && self.calls,
+            may_change: self.nature.is_read_only && self.nature.calls,
         }
     }
 
@@ -204,6 +204,7 @@ impl Nature {
             is_read_only: self.is_read_only && other.is_read_only,
             runs: self.runs.max(other.runs),
             copies: self.copies || other.copies,
+            calls: self.calls || other.calls,
             knows_all_columns: self.knows_all_columns && other.knows_all_columns,
             response_is_set: self.response_is_set || other.response_is_set,
         }
@@ -214,6 +215,7 @@ impl Nature {
             is_read_only: plan.is_read_only,
             runs: plan.runs,
             copies: plan.copies(),
+            calls: plan.call().is_some(),
             knows_all_columns: plan.read.knows_all_columns(),
             response_is_set: plan.response_is_set,
         }

@@ -18,6 +18,7 @@ use crate::config::{Config, InForce};
 use crate::error::ApiError;
 use crate::flow::{self, Answer};
 use crate::frames::{BoxError, Frames};
+use crate::log;
 use crate::site;
 use crate::state::State;
 use crate::upload::Incoming;
@@ -145,7 +146,9 @@ impl Mount {
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {
             Ok(response) => (response.map(|frames| Body::of_handler(&state.outlet, frames)), None),
             Err(cause) => {
-                tracing::error!(cause, path = parts.uri.path(), "a handler failed");
+                if let Some(times) = log::count_line(&format!("a handler failed: {cause}")) {
+                    tracing::error!(times, cause, path = parts.uri.path(), "a handler failed");
+                }
                 let error = ApiError::of_handler();
                 (error.response(is_verbose), Some(error.code))
             }

@@ -438,6 +438,7 @@ impl ServerBuilder {
         if let Some(site) = state.site.clone().filter(|site| site.development().is_some()) {
             tokio::spawn(keep_read(site));
         }
+        tokio::spawn(crate::log::write_counts());
         tokio::spawn(keep_loaded(state.clone()));
         tokio::spawn(Outlet::rest(state.outlet.stock().clone()));
         tokio::spawn(listen(state.clone()));

@@ -10,6 +10,7 @@
 //!
 //! Nobody can open the files, and nothing of them is left when the process ends, however it ends.
 
+use crate::log;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -274,7 +275,9 @@ impl Reader {
                 return Poll::Ready(Some(match read {
                     Ok(Ok(bytes)) => Ok(Taken::Disk(bytes)),
                     Ok(Err(error)) => {
-                        tracing::error!(%error, "cannot read from the spool");
+                        if let Some(times) = log::count_line(&format!("cannot read from the spool: {error}")) {
+                            tracing::error!(times, %error, "cannot read from the spool");
+                        }
                         Err(Missing)
                     }
                     Err(_) => Err(Missing),

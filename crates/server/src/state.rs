@@ -74,6 +74,11 @@ impl State {
         })
     }
 
+    /// The number of the load that the current schema cache is of; `None` before the first.
+    pub(crate) fn load(&self) -> Option<u64> {
+        self.snapshot.load().as_ref().map(|snapshot| snapshot.load)
+    }
+
     /// Where the API is, if not at the root.
     pub(crate) fn prefix(&self) -> &str {
         self.site.as_deref().map_or("", Site::prefix)

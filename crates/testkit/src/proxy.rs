@@ -9,6 +9,9 @@ use std::thread;
 /// What PostgreSQL says when a session has begun, or a transaction has ended.
 const READY_FOR_QUERY: &[u8] = b"Z\0\0\0\x05I";
 
+/// The time between two looks at what clients or the server have sent.
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
+
 /// A proxy in front of a server.
 #[derive(Debug)]
 pub struct Proxy {
@@ -25,7 +28,15 @@ struct Shared {
     piece_bytes: AtomicUsize,
     /// Whether nothing is handed on once a session has begun.
     stalls: AtomicBool,
+    /// Whether what the server sends is read and dropped.
+    drops_answers: AtomicBool,
+    /// Whether what clients send is read and dropped.
+    drops_requests: AtomicBool,
+    /// Whether nothing that clients send is read.
+    ignores_requests: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
+    /// How many pieces clients have sent.
+    requests: AtomicUsize,
     recorded: Mutex<Vec<u8>>,
 }
 
@@ -43,7 +54,11 @@ impl Proxy {
             silent: AtomicBool::new(false),
             piece_bytes: AtomicUsize::new(0),
             stalls: AtomicBool::new(false),
+            drops_answers: AtomicBool::new(false),
+            drops_requests: AtomicBool::new(false),
+            ignores_requests: AtomicBool::new(false),
             connections: Mutex::default(),
+            requests: AtomicUsize::new(0),
             recorded: Mutex::default(),
         });
         let serving = shared.clone();
@@ -83,6 +98,31 @@ impl Proxy {
         self.shared.stalls.store(stalls, Ordering::SeqCst);
     }
 
+    /// Reads what the server sends from now on, and drops it, so that it works and its answers are lost.
+    pub fn drop_answers(&self, drops: bool) {
+        self.shared.drops_answers.store(drops, Ordering::SeqCst);
+    }
+
+    /// Reads what clients send from now on, and drops it, so that the server never sees it.
+    pub fn drop_requests(&self, drops: bool) {
+        self.shared.drops_requests.store(drops, Ordering::SeqCst);
+    }
+
+    /// Reads nothing of what clients send after their next piece, so that they can send no more than the operating system buffers.
+    pub fn ignore_requests(&self, ignores: bool) {
+        self.shared.ignores_requests.store(ignores, Ordering::SeqCst);
+    }
+
+    /// How many pieces clients have sent.
+    pub fn requests(&self) -> usize {
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes the server has sent since they were last taken.
+    pub fn answered_bytes(&self) -> usize {
+        self.shared.recorded.lock().expect("no thread panicked").len()
+    }
+
     /// What the server has sent since this was last asked.
     pub fn take_recorded(&self) -> Vec<u8> {
         std::mem::take(&mut self.shared.recorded.lock().expect("no thread panicked"))
@@ -117,6 +157,16 @@ impl Shared {
             let bytes = &buffer[..count];
             if answers {
                 self.recorded.lock().expect("no thread panicked").extend_from_slice(bytes);
+            }
+            if !answers {
+                self.requests.fetch_add(1, Ordering::SeqCst);
+            }
+            let drops = if answers { &self.drops_answers } else { &self.drops_requests };
+            if drops.load(Ordering::SeqCst) {
+                continue;
+            }
+            while !answers && self.ignores_requests.load(Ordering::SeqCst) && self.open.load(Ordering::SeqCst) {
+                thread::sleep(POLL_INTERVAL);
             }
             let piece_bytes = match self.piece_bytes.load(Ordering::SeqCst) {
                 n @ 1.. if answers => n,

@@ -33,6 +33,12 @@ pub struct Connection {
     pub(crate) open: bool,
     /// Whether a statement that writes has begun to run in the current transaction.
     pub(crate) has_written: bool,
+    /// Whether the current transaction has statements that write, is not known to have been rolled back, and does not end with
+    /// `ROLLBACK`.
+    pub(crate) has_uncommitted: bool,
+    /// The position in the output at which the `Sync` ends that commits the current transaction. PostgreSQL cannot have committed
+    /// it while the stream has not taken all bytes up to there.
+    pub(crate) commits_at: Option<u64>,
     /// Whether a statement that has only been prepared has other columns than it must have.
     pub(crate) is_stale: bool,
     pub(crate) failure: Option<Error>,
@@ -81,6 +87,8 @@ impl Connection {
             syncs: 0,
             open: false,
             has_written: false,
+            has_uncommitted: false,
+            commits_at: None,
             is_stale: false,
             failure: None,
             broken: false,
@@ -134,6 +142,11 @@ impl Connection {
     /// Whether a transaction is in progress that only [`Connection::end`] ends.
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Whether PostgreSQL may have committed what the current transaction wrote, if nothing more is heard of it.
+    pub(crate) fn may_have_committed(&self) -> bool {
+        self.has_uncommitted && self.commits_at.is_some_and(|position| self.output.has_written(position))
     }
 
     /// How many statements are prepared.

@@ -9,6 +9,8 @@ pub struct Error {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether no statement that writes had begun to run.
     nothing_was_written: bool,
+    /// Whether the transaction may have been committed all the same.
+    may_have_committed: bool,
     /// Whether it is about the name of a prepared statement.
     is_of_a_name: bool,
 }
@@ -105,6 +107,16 @@ impl DbError {
         }
     }
 
+    /// Whether PostgreSQL itself reported the error. It always names the routine; poolers that report an error of their own name none.
+    pub(crate) fn is_of_postgresql(&self) -> bool {
+        self.routine.is_some()
+    }
+
+    /// Whether the error ends the session.
+    pub(crate) fn ends_session(&self) -> bool {
+        self.severity != "ERROR"
+    }
+
     /// The same with texts of at most so many bytes.
     pub(crate) fn shortened(mut self, bytes_max: usize) -> Self {
         let others = [&mut self.detail, &mut self.hint, &mut self.context, &mut self.routine];
@@ -125,7 +137,7 @@ impl DbError {
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
         let is_of_a_name = matches!(&kind, ErrorKind::Database(error) if is_of_a_name(error));
-        Self { kind, cause: None, nothing_was_written: false, is_of_a_name }
+        Self { kind, cause: None, nothing_was_written: false, may_have_committed: false, is_of_a_name }
     }
 
     pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -137,6 +149,11 @@ impl Error {
         self
     }
 
+    pub(crate) fn with_commit(mut self, may_have_committed: bool) -> Self {
+        self.may_have_committed = may_have_committed;
+        self
+    }
+
     pub(crate) fn is_not_of_a_name(&mut self) {
         self.is_of_a_name = false;
     }
@@ -144,6 +161,14 @@ impl Error {
     /// Whether it is known that no statement that writes had begun to run, so that all may be sent again.
     pub fn nothing_was_written(&self) -> bool {
         self.nothing_was_written
+    }
+
+    /// Whether the transaction had statements that write, and may have been committed although this error was returned. That is so
+    /// where the end of the transaction was sent, and the connection was lost before PostgreSQL reported how the transaction
+    /// ended. The caller must not run the statements again unless it knows that they may run twice. Where this is false, nothing
+    /// of the transaction was committed.
+    pub fn may_have_committed(&self) -> bool {
+        self.may_have_committed
     }
 
     /// Whether a prepared statement has to be prepared again: its name means nothing or something else, or its result has

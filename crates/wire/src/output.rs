@@ -18,6 +18,8 @@ const TAIL_KEPT_BYTES_MAX: usize = 256 * 1024;
 pub(crate) struct Output {
     queue: VecDeque<Bytes>,
     tail: BytesMut,
+    /// How many bytes the stream has taken since the connection was opened.
+    written: u64,
 }
 
 impl Output {
@@ -36,6 +38,17 @@ impl Output {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.tail.is_empty()
+    }
+
+    /// The position in the stream at which the next message begins, in bytes.
+    pub(crate) fn end(&self) -> u64 {
+        let queued: usize = self.queue.iter().map(Bytes::len).sum();
+        self.written + (queued + self.tail.len()) as u64
+    }
+
+    /// Whether the stream has taken all bytes up to a position.
+    pub(crate) fn has_written(&self, position: u64) -> bool {
+        self.written >= position
     }
 
     /// Writes until nothing is left, and flushes.
@@ -60,6 +73,7 @@ impl Output {
             if written == 0 {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into()));
             }
+            self.written += written as u64;
         }
         if self.tail.try_reclaim(TAIL_KEPT_BYTES_MAX + 1) {
             self.tail = BytesMut::new();
@@ -85,6 +99,29 @@ impl Output {
 mod tests {
     use super::*;
     use std::task::Waker;
+
+    #[test]
+    fn a_position_is_written_once_the_stream_has_taken_all_bytes_up_to_it() {
+        let (end, mut other) = tokio::io::duplex(8);
+        let mut stream = Stream::Other(Box::new(end));
+        let mut output = Output::default();
+        output.buffer().extend_from_slice(b"12345");
+        output.chunk(Bytes::from_static(b"678"));
+        let first = output.end();
+        output.buffer().extend_from_slice(b"9");
+        let second = output.end();
+        assert_eq!((first, second), (8, 9));
+        assert!(!output.has_written(first));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(output.poll_flush(&mut stream, &mut cx).is_pending());
+        assert!(output.has_written(first) && !output.has_written(second));
+        assert_eq!(output.end(), second);
+        let mut taken = [0; 8];
+        let mut buffer = tokio::io::ReadBuf::new(&mut taken);
+        assert!(tokio::io::AsyncRead::poll_read(Pin::new(&mut other), &mut cx, &mut buffer).is_ready());
+        assert!(output.poll_flush(&mut stream, &mut cx).is_ready());
+        assert!(output.has_written(second));
+    }
 
     #[test]
     fn what_a_large_message_needed_is_given_back() {

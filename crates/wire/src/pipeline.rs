@@ -131,6 +131,9 @@ impl From<StepError<Malformed>> for Error {
 /// otherwise, with that prepared anew; and once more, since another may have had the same happen to it.
 const ATTEMPTS_MAX: usize = 3;
 
+/// The statement that makes the end of a pipeline roll its transaction back.
+const ROLLBACK: &str = "ROLLBACK";
+
 /// A statement of which something is still to come.
 pub(crate) struct Expected {
     /// The name it is prepared under; `None` if under none.
@@ -199,6 +202,7 @@ impl Connection {
             return Err(Error::new(ErrorKind::Broken).into());
         }
         (self.has_written, self.is_stale) = (false, false);
+        (self.has_uncommitted, self.commits_at) = (false, None);
         let first_write = queries.iter().position(|query| query.writes).unwrap_or(queries.len());
         let (before, writing) = queries.split_at(first_write);
         let is_held = writing.iter().any(|query| self.is_to_be_seen(query));
@@ -210,7 +214,7 @@ impl Connection {
             while poll_fn(|cx| self.poll_step(cx, sink)).await? == Progress::Paused {}
             if self.is_stale {
                 // nothing has been written, and what has been set for the session does not stay either
-                self.encode(&[Query::unnamed("ROLLBACK")])?;
+                self.encode(&[Query::unnamed(ROLLBACK)])?;
                 self.open = false;
                 self.sync();
                 self.drain().await?;

@@ -1,5 +1,6 @@
 //! The client against a real PostgreSQL.
 
+mod commits;
 mod connecting;
 mod pipelines;
 mod pooling;

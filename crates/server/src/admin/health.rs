@@ -13,7 +13,7 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long its answer counts, however often one asks.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is known of the database where nobody listens to it: when it was asked last, and whether it answered.
+/// The last probe of the database: when it ended, and whether the database answered.
 #[derive(Default)]
 pub(super) struct Database {
     probed: Mutex<Option<(Instant, bool)>>,
@@ -42,10 +42,8 @@ impl Database {
     }
 
     async fn is_away(&self, state: &State) -> bool {
-        if state.in_force().config.db_channel_enabled {
-            return !state.vitals.listens.load(Ordering::Relaxed);
-        }
-        // those who come meanwhile wait for the same answer
+        // That the listener is connected would say little: a PostgreSQL that was stopped keeps its connections, and a standby
+        // has no notifications. Those who come meanwhile wait for the same answer
         let mut probed = self.probed.lock().await;
         if let Some((at, answers)) = *probed
             && at.elapsed() < PROBE_INTERVAL
@@ -54,11 +52,19 @@ impl Database {
         }
         // on a connection of its own: that all of the pool are busy says nothing of the database
         let probe = tokio::time::timeout(PROBE_TIME_MAX, probe(state.pool.config()));
-        let answers = matches!(probe.await, Ok(Ok(())));
+        let answers = match probe.await {
+            Ok(Ok(())) => true,
+            // the database is there, and the pool has its connections
+            Ok(Err(error)) => error.code() == Some(TOO_MANY_CONNECTIONS),
+            Err(_) => false,
+        };
         *probed = Some((Instant::now(), answers));
         !answers
     }
 }
+
+/// The error of PostgreSQL while others have all the connections that it allows.
+const TOO_MANY_CONNECTIONS: &str = "53300";
 
 async fn probe(config: &WireConfig) -> Result<(), Error> {
     let mut connection = Connection::connect(config).await?;

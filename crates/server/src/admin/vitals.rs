@@ -23,8 +23,6 @@ pub(crate) struct Vitals {
     pub(crate) accepts: AtomicBool,
     /// The path of the socket where they are; empty where it has none.
     pub(crate) socket: OnceLock<PathBuf>,
-    /// Whether the database's notifications are listened to.
-    pub(crate) listens: AtomicBool,
     pub(crate) last_load: watch::Sender<LastLoad>,
     pub(super) loads_succeeded: AtomicU64,
     pub(super) loads_failed: AtomicU64,
@@ -52,7 +50,6 @@ impl Vitals {
             started: SystemTime::now(),
             accepts: AtomicBool::new(false),
             socket: OnceLock::new(),
-            listens: AtomicBool::new(false),
             last_load: watch::channel(LastLoad::None).0,
             loads_succeeded: AtomicU64::new(0),
             loads_failed: AtomicU64::new(0),

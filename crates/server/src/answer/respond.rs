@@ -47,7 +47,7 @@ pub(crate) fn read(prepared: &Prepared, facts: &Facts<'_>, range: Option<Content
     if let Some(range) = range {
         headers.insert(header::CONTENT_RANGE, range.value());
     }
-    if !prepared.calls && !prepared.explains {
+    if !prepared.nature.calls && !prepared.explains {
         text(headers, header::CONTENT_LOCATION, facts.params.canonical(&facts.path));
     }
     if let Some(schema) = facts.profile.filter(|_| !is_empty) {

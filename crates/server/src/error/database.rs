@@ -30,7 +30,12 @@ impl ApiError {
         if error.code == "PGRST" {
             return Self::raised(error);
         }
-        let status = status_of(&error.code, &error.message, anonymous);
+        let ends_session = matches!(error.severity.as_str(), "FATAL" | "PANIC");
+        let status = match &*error.code {
+            // another process of PostgreSQL's has crashed, or the session was unused for too long: no fault of the request
+            "57P02" | "57P05" if ends_session => 503,
+            code => status_of(code, &error.message, anonymous),
+        };
         let mut api = Self::new(status, "", error.message.clone());
         api.code = Cow::Owned(error.code.clone());
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
@@ -39,7 +44,7 @@ impl ApiError {
             api.reason = Some(error.message.clone());
         }
         // what ends a session, SQL cannot raise
-        api.load_is_due = matches!(error.severity.as_str(), "FATAL" | "PANIC");
+        api.load_is_due = ends_session;
         match status {
             401 => api.header(WWW_AUTHENTICATE, "Bearer"),
             503 => api.header(RETRY_AFTER, "1"),
@@ -87,6 +92,9 @@ impl ApiError {
     }
 
     pub(crate) fn wire(error: &thalweg_wire::Error, anonymous: bool) -> Self {
+        if error.may_have_committed() {
+            return Self::may_have_been_executed(error);
+        }
         match error.kind() {
             WireKind::Database(database) => {
                 let mut api = Self::database(database, anonymous);
@@ -94,8 +102,8 @@ impl ApiError {
                 if let Some(place) = database.context.as_deref().and_then(row_of_copy) {
                     api = api.at(place);
                 }
-                if matches!(database.code.as_str(), "42703" | "42P01") && error.nothing_was_written() {
-                    api.retry = Retry::AfterLoadIfDue;
+                if error.nothing_was_written() {
+                    api.retry = retry_of(database);
                 }
                 api
             }
@@ -138,6 +146,21 @@ impl From<PoolError> for ApiError {
             }
             PoolError::Connect(error) => Self::connecting(&error),
         }
+    }
+}
+
+/// Whether an error can come of a schema cache that has fallen behind. What a function, a trigger or a policy does wrong has a
+/// context, and no load mends it.
+fn retry_of(error: &DbError) -> Retry {
+    match (error.code.as_str(), error.routine.as_deref()) {
+        _ if error.context.is_some() => Retry::Never,
+        // a column, a relation
+        ("42703" | "42P01", _) => Retry::AfterSuspectedLoad,
+        // a function with these arguments, or several; PostgreSQL says the same of operators in another routine
+        ("42883" | "42725", Some("ParseFuncOrColumn")) => Retry::AfterSuspectedLoad,
+        // a type, or a value of another type
+        ("42704" | "42804", _) => Retry::AfterLoadInProgress,
+        _ => Retry::Never,
     }
 }
 

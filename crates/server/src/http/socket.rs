@@ -1,6 +1,7 @@
 //! The socket itself: clients that stop reading, or read too slowly, lose their connection; and a connection that does not
 //! end in order is reset.
 
+use crate::log;
 use crate::pace::{Pace, PaceMin};
 use nix::sys::socket::{MsgFlags, send};
 use std::io;
@@ -121,7 +122,9 @@ impl<S: Reset + AsRawFd> Socket<S> {
         let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
         let bytes = *written.as_ref().unwrap_or(&0) as u64;
         if let Some(taken) = self.pace.too_few(waited, bytes, PACE_MIN) {
-            tracing::error!(taken, "a response was cut: the client reads too slowly");
+            if let Some(times) = log::count_line("a response was cut: the client reads too slowly") {
+                tracing::error!(times, taken, "a response was cut: the client reads too slowly");
+            }
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Ready(written)
@@ -139,7 +142,9 @@ impl<S: Reset + AsRawFd> Socket<S> {
                 Ok(sent) if sent > 0 => return Poll::Ready(Ok(sent)),
                 _ if since.elapsed() >= self.stall_timeout => {
                     let stalled_s = self.stall_timeout.as_secs_f64();
-                    tracing::error!(stalled_s, "a response was cut: the client has stopped reading");
+                    if let Some(times) = log::count_line("a response was cut: the client has stopped reading") {
+                        tracing::error!(times, stalled_s, "a response was cut: the client has stopped reading");
+                    }
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 // whatever else is wrong with it, the stream says

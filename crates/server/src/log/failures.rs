@@ -24,11 +24,24 @@ impl Failures {
     /// Counts one more; how many there have been, where that is to be told: of the first, then of all in an interval.
     pub(crate) fn another(&mut self, now: Instant) -> Option<u64> {
         self.untold += 1;
-        if self.told.is_some_and(|told| now - told < self.interval) {
+        if self.told.is_some_and(|told| now.saturating_duration_since(told) < self.interval) {
             return None;
         }
         self.told = Some(now);
         Some(std::mem::take(&mut self.untold))
+    }
+
+    /// Takes the failures that were counted and not told, once an interval has passed since the last were. Returns `None`
+    /// before that.
+    pub(crate) fn rest(&mut self, now: Instant) -> Option<u64> {
+        if self.told.is_some_and(|told| now.saturating_duration_since(told) < self.interval) {
+            return None;
+        }
+        let untold = std::mem::take(&mut self.untold);
+        if untold > 0 {
+            self.told = Some(now);
+        }
+        Some(untold)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::load::{self, LoadFailure};
 use crate::config::{Reading, reread};
+use crate::log::Failures;
 use crate::state::State;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_wire::{Config as WireConfig, Connection, TargetSession};
 use tokio::sync::{Notify, watch};
 
 /// Triggers that come within this time are one.
@@ -14,8 +14,10 @@ const MERGED_WITHIN: Duration = Duration::from_millis(100);
 /// The shortest pause between two attempts.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(500);
 /// The longest pause between two attempts.
-const RETRY_SECONDS_MAX: u64 = 32;
-/// Names that only the schema cache knows may be a broken view's: they do not cause more loads than this.
+pub(super) const RETRY_SECONDS_MAX: u64 = 32;
+/// The shortest time between two lines that tell of loads that failed.
+const FAILURE_LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// The shortest time between a load that a request caused by a mere suspicion, and that found nothing new, and the next such load.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Asks for loads, and waits for them.
@@ -29,12 +31,12 @@ pub(crate) struct Reloader {
     /// How much of that was asked before the last attempt began that has ended, well or not.
     attempted: watch::Sender<u64>,
     /// The same of the last load.
-    loaded: AtomicU64,
+    loaded_asked: AtomicU64,
     first: watch::Sender<FirstLoad>,
     /// Why the program is to end, once that is so.
     given_up: watch::Sender<Option<String>>,
-    started: Instant,
-    suspected_at: AtomicU64,
+    /// When a request last caused a load by a mere suspicion, if no load has found anything new since.
+    suspected: Mutex<Option<Instant>>,
 }
 
 /// What has come of the first attempt to load the schema cache.
@@ -55,11 +57,10 @@ impl Reloader {
             config_asked: AtomicBool::new(false),
             asked: AtomicU64::new(0),
             attempted: watch::channel(0).0,
-            loaded: AtomicU64::new(0),
+            loaded_asked: AtomicU64::new(0),
             first: watch::channel(FirstLoad::Running).0,
             given_up: watch::channel(None).0,
-            started: Instant::now(),
-            suspected_at: AtomicU64::new(0),
+            suspected: Mutex::new(None),
         }
     }
 
@@ -68,7 +69,8 @@ impl Reloader {
         self.ask();
     }
 
-    fn ask(&self) -> u64 {
+    /// Asks for a load, soon; [`Reloader::loaded`] waits for it.
+    pub(crate) fn ask(&self) -> u64 {
         let asked = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         self.wanted.notify_one();
         asked
@@ -76,7 +78,7 @@ impl Reloader {
 
     /// Whether a load has been asked for that has not ended well: what the schema cache says may not hold any more.
     pub(crate) fn is_behind(&self) -> bool {
-        self.asked.load(Ordering::Acquire) != self.loaded.load(Ordering::Acquire)
+        self.due().is_some()
     }
 
     /// Ends the pause before the next attempt, if there is one. A load that is running is not asked to be followed by another.
@@ -96,7 +98,7 @@ impl Reloader {
     }
 
     /// Ends the program, for this reason.
-    fn give_up(&self, reason: String) {
+    pub(super) fn give_up(&self, reason: String) {
         self.given_up.send_replace(Some(reason));
     }
 
@@ -113,21 +115,44 @@ impl Reloader {
         }
     }
 
-    /// Asks for a load, and waits until one that began after that has ended, well or not, but not beyond the deadline;
-    /// whether it has.
-    pub(crate) async fn load(&self, deadline: Instant) -> bool {
-        let mut attempted = self.attempted.subscribe();
-        let asked = self.ask();
-        let ended = attempted.wait_for(|attempted| *attempted >= asked);
-        tokio::time::timeout_at(deadline.into(), ended).await.is_ok()
+    /// Returns the last load that was asked for, if it has not ended well yet: it is due or running, or has failed.
+    pub(crate) fn due(&self) -> Option<u64> {
+        let loaded = self.loaded_asked.load(Ordering::Acquire);
+        let asked = self.asked.load(Ordering::Acquire);
+        (asked != loaded).then_some(asked)
     }
 
-    /// Whether a mere suspicion may cause a load now.
-    pub(crate) fn may_suspect(&self) -> bool {
-        let now = self.started.elapsed().as_millis() as u64 + 1;
-        let last = self.suspected_at.load(Ordering::Relaxed);
-        let due = last == 0 || now - last >= SUSPICION_INTERVAL.as_millis() as u64;
-        due && self.suspected_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Asks for a load because PostgreSQL does not find what the schema cache has, unless one is due. Returns `None` if such a
+    /// load has found nothing new a short time ago: then the schema cache is not the reason, and clients that repeat the
+    /// request cause no more loads.
+    pub(crate) fn suspect(&self) -> Option<u64> {
+        // many requests suspect the same at once, and one of them asks
+        let mut suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(due) = self.due() {
+            return Some(due);
+        }
+        if suspected.is_some_and(|at| at.elapsed() < SUSPICION_INTERVAL) {
+            return None;
+        }
+        *suspected = Some(Instant::now());
+        Some(self.ask())
+    }
+
+    /// Notes that a load has found something new, so that a suspicion may cause the next load at once.
+    fn found_new(&self) {
+        *self.suspected.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Waits until a load that was asked for has ended, but not beyond the deadline. Returns whether it has ended well.
+    pub(crate) async fn loaded(&self, asked: u64, deadline: Instant) -> bool {
+        let mut attempted = self.attempted.subscribe();
+        let ended = attempted.wait_for(|attempted| *attempted >= asked);
+        let has_ended = tokio::time::timeout_at(deadline.into(), ended).await.is_ok();
+        let is_loaded = has_ended && self.loaded_asked.load(Ordering::Acquire) >= asked;
+        if has_ended && !is_loaded {
+            self.hurry();
+        }
+        is_loaded
     }
 }
 
@@ -135,6 +160,8 @@ impl Reloader {
 pub(crate) async fn keep_loaded(state: Arc<State>) {
     let first = &state.reloader.first;
     let mut partial_pause_seconds = 1;
+    // requests may cause two attempts a second while the database is away
+    let mut failures = Failures::told_each(FAILURE_LINE_INTERVAL);
     loop {
         let mut pause_seconds = 1;
         let is_partial = loop {
@@ -142,6 +169,10 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
                 Ok(is_partial) => break is_partial,
                 Err(failure) => failure,
             };
+            let times = failures.another(Instant::now());
+            if let Some(times) = times {
+                tracing::info!(target: "notice", %failure, times = (times > 1).then_some(times), "Failed to load the schema cache");
+            }
             if *first.borrow() == FirstLoad::Running && failure.is_fatal() {
                 first.send_replace(FirstLoad::Fatal(failure.to_string()));
                 state.reloader.give_up(failure.to_string());
@@ -154,7 +185,9 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
                 return;
             }
             first.send_replace(FirstLoad::Ended);
-            tracing::info!(target: "notice", "next attempt to load the schema cache in {pause_seconds} s");
+            if times.is_some() {
+                tracing::info!(target: "notice", "next attempt to load the schema cache in {pause_seconds} s");
+            }
             let pause = tokio::time::sleep(Duration::from_secs(pause_seconds));
             tokio::select! {
                 () = pause => pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX),
@@ -184,7 +217,7 @@ pub(crate) async fn keep_loaded(state: Arc<State>) {
     }
 }
 
-fn not_recovered(what: &str, failure: &dyn std::fmt::Display) -> String {
+pub(super) fn not_recovered(what: &str, failure: &dyn std::fmt::Display) -> String {
     format!("{what}, and db-pool-automatic-recovery is false: {failure}")
 }
 
@@ -227,6 +260,7 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
                 );
             }
             loading.snapshot.store(Some(Arc::new(snapshot)));
+            loading.reloader.found_new();
             loading.pool.renew();
         }
         loading.vitals.loaded(started.elapsed());
@@ -243,98 +277,11 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
         Ok(is_partial)
     });
     let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
-    if let Err(failure) = &loaded {
+    if loaded.is_err() {
         state.vitals.failed_to_load();
-        tracing::info!(target: "notice", %failure, "Failed to load the schema cache");
-    }
-    if loaded.is_ok() {
-        state.reloader.loaded.store(asked, Ordering::Release);
+    } else {
+        state.reloader.loaded_asked.store(asked, Ordering::Release);
     }
     state.reloader.attempted.send_replace(asked);
     loaded
-}
-
-/// Listens for reloads on a connection of its own, for ever.
-pub(crate) async fn listen(state: Arc<State>) {
-    let mut config = state.pool.config().clone();
-    // of several hosts, notifications come from the primary
-    if config.hosts.len() > 1 {
-        config.target_session = TargetSession::ReadWrite;
-    }
-    let (mut pause_seconds, mut reconnected) = (1, false);
-    let mut replaced = state.replaced.subscribe();
-    loop {
-        let is_enabled = || state.in_force().config.db_channel_enabled;
-        if !is_enabled() {
-            let _ = replaced.changed().await;
-            reconnected = true;
-            continue;
-        }
-        let disabled = async {
-            while is_enabled() {
-                let _ = replaced.changed().await;
-            }
-        };
-        let listened = tokio::select! {
-            listened = listen_once(&state, &config, reconnected) => listened,
-            () = disabled => {
-                state.vitals.listens.store(false, Ordering::Relaxed);
-                tracing::info!(target: "notice", "Not listening for notifications any more");
-                continue;
-            }
-        };
-        let failure = match listened {
-            Ok(never) => match never {},
-            Err((failure, listened)) => {
-                if listened {
-                    (pause_seconds, reconnected) = (1, true);
-                }
-                failure
-            }
-        };
-        state.vitals.listens.store(false, Ordering::Relaxed);
-        if !state.in_force().config.db_pool_automatic_recovery {
-            state.reloader.give_up(not_recovered("the listener was lost", &failure));
-            return;
-        }
-        tracing::info!(target: "notice", %failure, "lost the listener; next attempt in {pause_seconds} s");
-        tokio::time::sleep(Duration::from_secs(pause_seconds)).await;
-        pause_seconds = (pause_seconds * 2).min(RETRY_SECONDS_MAX);
-    }
-}
-
-async fn listen_once(
-    state: &State,
-    config: &WireConfig,
-    reconnected: bool,
-) -> Result<std::convert::Infallible, (thalweg_wire::Error, bool)> {
-    let mut connection = Connection::connect(config).await.map_err(|error| (error, false))?;
-    connection.find_owner().await.map_err(|error| (error, false))?;
-    if !connection.owns_session() {
-        tracing::info!(
-            target: "notice",
-            "a pooler stands before the database: unless it is in session mode, no notification arrives \
-             (db-channel-enabled = false, and SIGUSR1 for reloads)"
-        );
-    }
-    // behind one a prepared statement would be left in somebody else's session
-    connection.share_session();
-    let mut listen = String::from("LISTEN ");
-    let channel = state.in_force().config.db_channel.clone();
-    thalweg_sql::quote(&mut listen, &channel);
-    connection.execute(&[&listen]).await.map_err(|error| (error, false))?;
-    state.vitals.listens.store(true, Ordering::Relaxed);
-    tracing::info!(target: "notice", channel, "Listening for notifications");
-    if reconnected {
-        // what was notified meanwhile is lost
-        state.reloader.trigger();
-    }
-    loop {
-        let notification = connection.notification().await.map_err(|error| (error, true))?;
-        match notification.payload.as_str() {
-            "" | "reload schema" => state.reloader.trigger(),
-            "reload config" => state.reloader.trigger_config(),
-            _ => {}
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use super::browse::renderer;
 use crate::answer::Body;
 use crate::error::ApiError;
+use crate::log;
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use minijinja::Value;
@@ -20,7 +21,9 @@ pub(crate) fn error_page(error: &ApiError, verbose: bool, script: &str) -> Respo
     values.insert("parts", parts.map(Value::from_iter).collect::<Value>());
     let mut page = Vec::new();
     if let Ok(Err(error)) = renderer().map(|renderer| renderer.render(TEMPLATE.0, Arc::new(values), &mut page)) {
-        tracing::error!(%error, "the page of an error was not made");
+        if let Some(times) = log::count_line(&format!("the page of an error was not made: {error}")) {
+            tracing::error!(times, %error, "the page of an error was not made");
+        }
     }
     page.extend_from_slice(script.as_bytes());
     let mut response = Response::new(Body::whole(page.into()));

@@ -352,12 +352,16 @@ pub(crate) fn failed(error: &StepError<EncodeError>, nature: Nature, is_open: bo
     match error {
         // refused before it begins
         StepError::Wire(wire) if is_refused_for_policies(wire, nature) => api.retried(Retry::AfterLoad),
-        // what neither the schema cache nor the database knows is the client's mistake
-        StepError::Wire(_) if api.retry == Retry::AfterLoadIfDue && !nature.knows_all_columns => {
-            api.retried(Retry::Never)
-        }
-        // otherwise it may have been committed
+        StepError::Wire(wire) if api.retry == Retry::AfterSuspectedLoad => match wire.code() {
+            // a function that only a filter or a computed column calls, with arguments that the client chose
+            Some("42883" | "42725") if !nature.calls => api.retried(Retry::AfterLoadInProgress),
+            // what neither the schema cache nor the database knows is the client's mistake
+            Some("42703" | "42P01") if !nature.knows_all_columns => api.retried(Retry::Never),
+            _ => api,
+        },
         StepError::Sink(EncodeError::Stale) if nature.is_read_only || is_open => api.retried(Retry::AfterLoad),
+        // the end of the transaction was sent with its statements
+        StepError::Sink(error) if !nature.is_read_only && !is_open => ApiError::may_have_been_executed(error),
         StepError::Wire(_) | StepError::Sink(_) => api,
     }
 }

@@ -29,4 +29,5 @@ mod state;
 mod statements;
 mod strictly;
 mod torn;
+mod uncertain;
 mod urls;

@@ -44,6 +44,7 @@ impl Connection {
     /// There will be no more data, and what has been sent is not to stay: ends the transaction.
     pub async fn copy_fail(&mut self, reason: &str) -> Result<(), Error> {
         frontend::copy_fail(reason, self.output.buffer())?;
+        self.has_uncommitted = false;
         self.open = false;
         self.sync();
         self.drain().await

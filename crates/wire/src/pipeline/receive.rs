@@ -19,6 +19,19 @@ impl Connection {
         cx: &mut Context<'_>,
         sink: &mut S,
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
+        let result = ready!(self.poll_read_on(cx, sink));
+        Poll::Ready(result.map_err(|error| match error {
+            // what the database has reported says itself what is known of its transaction
+            StepError::Wire(error) if error.database().is_none() => error.with_commit(self.may_have_committed()).into(),
+            other => other,
+        }))
+    }
+
+    fn poll_read_on<S: RowSink>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut S,
+    ) -> Poll<Result<Progress, StepError<S::Error>>> {
         // While the server does not read, it may be waiting for us to: go on reading either way.
         if !self.broken
             && !self.output.is_empty()
@@ -88,6 +101,7 @@ impl Connection {
                 message::COPY_IN_RESPONSE => {}
                 message::READY_FOR_QUERY => {
                     self.syncs = self.syncs.saturating_sub(1);
+                    (self.has_uncommitted, self.commits_at) = (false, None);
                     self.expected = std::mem::take(&mut self.behind);
                     self.statements.end_of_pipeline();
                     self.input.shrink();
@@ -144,6 +158,10 @@ impl Connection {
 
     /// Notes an error: the server skips what is left up to `Sync`.
     fn fail(&mut self, error: Error) -> Result<(), Error> {
+        if self.is_certain_to_roll_back(&error) {
+            self.has_uncommitted = false;
+        }
+        let error = error.with_commit(self.may_have_committed());
         let mut error = if self.has_written { error } else { error.and_nothing_was_written() };
         for expected in &self.expected {
             if let Some(name) = expected.name.as_ref().filter(|_| expected.unparsed) {
@@ -158,7 +176,7 @@ impl Connection {
             _ => error.is_not_of_a_name(),
         }
         // FATAL and PANIC close the connection
-        if error.database().is_some_and(|error| error.severity != "ERROR") {
+        if error.database().is_some_and(DbError::ends_session) {
             self.broken = true;
             return Err(error);
         }
@@ -168,6 +186,16 @@ impl Connection {
             self.sync();
         }
         Ok(())
+    }
+
+    /// Whether an error that was reported shows that the current transaction is rolled back. An `ERROR` of PostgreSQL's ends its
+    /// transaction. What ends the session is sent in order with the results of the statements: if it comes before the last
+    /// result, the end of the transaction has not been reached; if it comes after that, the commit may have been first. What
+    /// a pooler reports says nothing of the transaction.
+    fn is_certain_to_roll_back(&self, error: &Error) -> bool {
+        error
+            .database()
+            .is_some_and(|error| error.is_of_postgresql() && (!error.ends_session() || !self.expected.is_empty()))
     }
 
     /// Reads and discards what is left of a pipeline.

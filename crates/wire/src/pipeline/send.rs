@@ -1,6 +1,6 @@
 //! Statements as messages, each prepared first where it is new, and the end of their transaction.
 
-use super::{Expected, Query, fits};
+use super::{Expected, Query, ROLLBACK, fits};
 use crate::bind;
 use crate::connection::Connection;
 use crate::error::Error;
@@ -84,6 +84,7 @@ impl Connection {
             }
             let columns = query.columns.filter(|_| unparsed || query.may_change).map(Box::from);
             let writes = query.writes;
+            self.has_uncommitted = (self.has_uncommitted || writes) && query.text != ROLLBACK;
             self.expected.push_back(Expected { name, unparsed, runs: true, has_begun: false, writes, columns });
         }
         Ok(())
@@ -131,6 +132,7 @@ impl Connection {
     /// Ends the transaction, and lets what makes the session as new follow it where that is wanted.
     pub(super) fn sync(&mut self) {
         frontend::sync(self.output.buffer());
+        self.commits_at = Some(self.output.end());
         self.syncs = 1;
         if self.resets_behind {
             let transaction = std::mem::take(&mut self.expected);

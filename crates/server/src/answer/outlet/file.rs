@@ -3,6 +3,7 @@
 use super::Outlet;
 use super::flow::{Flow, Source};
 use crate::answer::body::Torn;
+use crate::log;
 use crate::opened_file::OpenedFile;
 use crate::spool::PIECE_BYTES;
 use std::collections::VecDeque;
@@ -48,7 +49,11 @@ impl FilePart {
                 Ok(bytes)
             }
             Ok(Err(error)) => {
-                tracing::error!(%error, "a response was cut: its file cannot be read on");
+                if let Some(times) =
+                    log::count_line(&format!("a response was cut: its file cannot be read on: {error}"))
+                {
+                    tracing::error!(times, %error, "a response was cut: its file cannot be read on");
+                }
                 Err(Torn)
             }
             // only a runtime that ends does not let it end

@@ -5,6 +5,7 @@ use super::watch::watch;
 use super::{Outlet, REFUSED_BYTES_MIN};
 use crate::answer::body::{Data, Torn};
 use crate::frames::Frames;
+use crate::log;
 use crate::spool::{Missing, Reader, Taken};
 use crate::transaction::{Entered, Replies};
 use crate::turns::Turn;
@@ -198,15 +199,13 @@ impl State {
             },
             Source::Handler(frames) => match ready!(frames.poll_data(cx)) {
                 Some(Ok(bytes)) if bytes.len() as u64 >= REFUSED_BYTES_MIN && self.outlet.is_full() => {
-                    tracing::error!("a response was cut: answers hold too much memory for a large frame of its handler");
                     self.source = Source::Torn;
-                    Some(Err(Torn))
+                    Some(Err(cut("answers hold too much memory for a large frame of its handler")))
                 }
                 Some(Ok(bytes)) => Some(Ok(self.outlet.counted(bytes))),
                 Some(Err(error)) => {
-                    tracing::error!(%error, "a response was cut: its handler could not go on");
                     self.source = Source::Torn;
-                    Some(Err(Torn))
+                    Some(Err(cut(&format!("its handler could not go on: {error}"))))
                 }
                 None => None,
             },
@@ -309,7 +308,15 @@ fn torn(error: &StepError<EncodeError>) -> Torn {
         StepError::Wire(error) => error.to_string(),
         StepError::Sink(error) => error.to_string(),
     };
-    tracing::error!(cause, "a response was cut: its rows broke off");
+    cut(&format!("its rows broke off: {cause}"))
+}
+
+/// Logs that a response was cut. Equal causes are counted.
+fn cut(cause: &str) -> Torn {
+    let line = format!("a response was cut: {cause}");
+    if let Some(times) = log::count_line(&line) {
+        tracing::error!(times, "{line}");
+    }
     Torn
 }
 

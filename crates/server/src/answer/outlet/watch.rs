@@ -2,6 +2,7 @@
 
 use super::Outlet;
 use super::flow::{Rows, State, WATCH_PAUSE_MIN, lock};
+use crate::log;
 use crate::pace::{Pace, PaceMin};
 use crate::spool::{NoRoom, Writer};
 use bytes::Bytes;
@@ -37,7 +38,9 @@ pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
         tokio::time::sleep(pause).await;
     };
     if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await {
-        tracing::error!("a response was cut: the spool is full, and its client reads too slowly");
+        if let Some(times) = log::count_line("a response was cut: the spool is full") {
+            tracing::error!(times, "a response was cut: the spool is full, and its client reads too slowly");
+        }
     }
 }
 

@@ -95,6 +95,8 @@ impl<'a> Browsing<'a> {
         };
         match written {
             Ok(response) => Ok(response),
+            // A form that is shown again would be sent again, and the response must say whether it may be.
+            Err(error) if error.status.is_server_error() => Err(error),
             Err(error) => self.entry(relation, &entry, Some(&error), bill).await,
         }
     }

@@ -4,6 +4,7 @@ use super::encoding::{Coding, Weights};
 use super::{Opened, Representation, StaticFile, StaticFiles, name};
 use crate::answer::conditions::conditions;
 use crate::answer::{Body, Outlet, respond};
+use crate::log;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
@@ -28,7 +29,9 @@ impl StaticFiles {
             Ok(response) => Some(response),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::error!(%error, "{} cannot be read", file.url);
+                if let Some(times) = log::count_line(&format!("{} cannot be read: {error}", file.url)) {
+                    tracing::error!(times, %error, "{} cannot be read", file.url);
+                }
                 Some(file.unavailable())
             }
         }
