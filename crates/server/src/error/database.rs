@@ -215,6 +215,23 @@ fn status_of(code: &str, message: &str, anonymous: bool) -> u16 {
 mod tests {
     use super::*;
 
+    /// The first status in a row counts: further ones depend on the message, or on who asks.
+    #[test]
+    fn sqlstates_have_the_statuses_of_the_manual() {
+        let manual = include_str!("../../../../docs/errors.md");
+        let (_, table) = manual.split_once("## PostgreSQL's codes").unwrap();
+        let mut codes_seen = 0;
+        for row in table.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            for code in cells[0].split(", ").map(|code| code.trim_matches('`')).filter(|code| *code != "PGRST") {
+                let code = code.replace('…', "999");
+                assert_eq!(status_of(&code, "", false).to_string(), cells[1], "{code}");
+                codes_seen += 1;
+            }
+        }
+        assert!(codes_seen > 30, "{codes_seen}");
+    }
+
     #[test]
     fn sqlstates_map_to_statuses() {
         for (code, message, anonymous, status) in [

@@ -285,3 +285,51 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
     state.reloader.attempted.send_replace(asked);
     loaded
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends the loads that were asked for, as `load` does.
+    fn end(reloader: &Reloader, is_loaded: bool) {
+        let asked = reloader.asked.load(Ordering::Acquire);
+        if is_loaded {
+            reloader.loaded_asked.store(asked, Ordering::Release);
+        }
+        reloader.attempted.send_replace(asked);
+    }
+
+    #[test]
+    fn a_suspicion_that_was_wrong_causes_no_second_load_and_one_that_was_right_does() {
+        let reloader = Reloader::new();
+        let asked = reloader.suspect().unwrap();
+        // all who suspect the same wait for the same load
+        assert_eq!((reloader.suspect(), reloader.due()), (Some(asked), Some(asked)));
+        reloader.found_new();
+        end(&reloader, true);
+        assert_eq!(reloader.due(), None);
+        let asked = reloader.suspect().unwrap();
+        end(&reloader, true);
+        assert_eq!(reloader.suspect(), None);
+        // a load that somebody else asks for is waited for in any case
+        reloader.trigger();
+        assert_eq!(reloader.suspect(), Some(asked + 1));
+    }
+
+    #[tokio::test]
+    async fn a_load_is_waited_for_until_it_has_ended_well_or_not_or_the_deadline_has_come() {
+        let reloader = Reloader::new();
+        let soon = || Instant::now() + Duration::from_millis(10);
+        let asked = reloader.ask();
+        assert!(!reloader.loaded(asked, soon()).await);
+        end(&reloader, false);
+        assert!(!reloader.loaded(asked, Instant::now() + Duration::from_secs(600)).await);
+        assert_eq!(reloader.due(), Some(asked));
+        end(&reloader, true);
+        assert!(reloader.loaded(asked, Instant::now() + Duration::from_secs(600)).await);
+        // one that was asked for meanwhile is another
+        let next = reloader.ask();
+        assert!(!reloader.loaded(next, soon()).await);
+        assert!(reloader.loaded(asked, soon()).await);
+    }
+}

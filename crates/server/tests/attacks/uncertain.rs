@@ -71,7 +71,7 @@ fn writes() -> Vec<Write> {
         write("PATCH", "PATCH", "/api/t?id=eq.0", vec![], r#"{"id":#}"#),
         write("a call", "POST", "/api/rpc/add", vec![], r#"{"id":#}"#),
         write("the form of a page", "POST", "/add", site, "id=#"),
-        write("a form without templates", "POST", "/api/t?new", browser, "id=#&note="),
+        write("a form without templates", "POST", "/api/t?:new=1", browser, ":is.id=#"),
         Write { stays_open: true, ..write("PUT", "PUT", "/api/t?id=eq.#", vec![], r#"{"id":#,"note":"n"}"#) },
         Write { stays_open: true, ..write("a checked PATCH", "PATCH", "/api/t?id=eq.0", checked, r#"{"id":#}"#) },
     ]
