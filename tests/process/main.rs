@@ -17,6 +17,7 @@ mod memory;
 mod program;
 mod reader;
 mod sites;
+mod standby;
 mod starting;
 mod stopping;
 mod tutorial;

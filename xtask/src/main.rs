@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod crowd;
+mod errors;
 mod fast;
 mod flightbook;
 mod gauge;
@@ -28,7 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check what no compiler checks: the rooms and their dependencies, the figures of docs/limits.md, paths in Markdown, names of
+    /// Check what no compiler checks: the rooms and their dependencies, the figures of docs/limits.md, the codes of docs/errors.md, paths in Markdown, names of
     /// files
     Tidy,
     /// Compare with PostgREST, with a server by hand and with pgbench, and write the run to bench/runs

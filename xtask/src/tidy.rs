@@ -1,5 +1,6 @@
 //! The house rules that a program can check.
 
+use crate::errors;
 use crate::limits::{self, Sources};
 use crate::{Outcome, root};
 use std::fs;
@@ -43,6 +44,8 @@ const MAY_USE: [(&str, &[&str]); 25] = [
 
 /// The bounds of what a client controls.
 const LIMITS: &str = "docs/limits.md";
+/// The codes of errors.
+const ERRORS: &str = "docs/errors.md";
 const LINES_MAX: usize = 800;
 // bench/json: raw pointers are a ceiling, and RapidJSON is in C++
 const MAY_BE_UNSAFE: [&str; 4] = ["crates/json/", "crates/gauge/", "crates/gloss/src/dictionary.rs", "bench/json/"];
@@ -65,6 +68,8 @@ pub(crate) fn run() -> Outcome {
     }
     let limits = sources.iter().find(|(name, _)| name == LIMITS).map_or("", |(_, text)| text);
     faults.extend(limits::faults(limits, &Sources(&sources)).iter().map(|fault| format!("{LIMITS}: {fault}")));
+    let errors = sources.iter().find(|(name, _)| name == ERRORS).map_or("", |(_, text)| text);
+    faults.extend(errors::faults(errors, &sources).iter().map(|fault| format!("{ERRORS}: {fault}")));
     for fault in &faults {
         println!("{fault}");
     }
