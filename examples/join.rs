@@ -41,7 +41,7 @@ pub async fn start(mut config: Config) -> Result<Server, Box<dyn Error>> {
     config.pages_dir = Some(format!("{SITE}/pages").into());
     let routes = Router::new().route("/badges/{id}", get(badge)).route("/uploads/{site}", post(upload));
     let server = Server::builder(config).routes("/own", routes).function("climbed", climbed);
-    Ok(server.filter("feet", |metres: f64| format!("{:.0} ft", metres / 0.3048)).start().await?)
+    Ok(server.quick_filter("feet", |metres: f64| format!("{:.0} ft", metres / 0.3048)).start().await?)
 }
 
 #[tokio::main]

@@ -19,7 +19,7 @@ const FUNCTION: &str = "/rpc/gloss";
 
 /// Puts what the reader's pages call, and `/rpc/gloss`, into a server with this configuration, whose pages are those of `apps/reader`.
 pub fn join(server: ServerBuilder, config: &Config, dictionary: Dictionary) -> ServerBuilder {
-    let shared = Arc::new(Shared::new(dictionary));
+    let shared = Arc::new(Shared::new(dictionary, server.computations()));
     // it is no page, and answers scripts of other sites as the API does
     let routes =
         || Router::new().route("/", any(answer::gloss)).layer(map_response(for_others)).with_state(shared.clone());

@@ -28,9 +28,9 @@ pub enum Wait {
     Timer,
     /// Anything else that a future waits for.
     Io,
-    /// An executor: it was woken, and not polled yet.
+    /// An executor or a CPU: the task was woken and not polled yet, or its thread had no CPU while it polled.
     Runnable,
-    /// Nothing that a future says: the thread stood still while it polled, since something blocked it or it had no CPU.
+    /// Nothing that a future says: the thread stood still while it polled, since something blocked it.
     Blocked,
 }
 
@@ -481,12 +481,14 @@ impl<'a> Adding<'a> {
     #[inline(always)]
     fn charge_time(self, polled: Polled, is_poll: bool) {
         self.add(|account| &account.cpu, polled.cpu);
+        let in_place = IN_PLACE.take();
         if is_poll {
-            self.raise(&self.account.longest_poll, polled.wall);
+            self.raise(&self.account.longest_poll, polled.held().saturating_sub(in_place));
         }
         let waited_within = WAITED_WITHIN.take();
         if polled.wall > polled.cpu {
-            self.waited(Wait::Blocked, (polled.wall - polled.cpu).saturating_sub(waited_within));
+            self.waited(Wait::Runnable, polled.starved);
+            self.waited(Wait::Blocked, (polled.held() - polled.cpu).saturating_sub(waited_within));
         }
     }
 
@@ -546,6 +548,8 @@ thread_local! {
     static AT: At = const { At { account: Cell::new(None), task: Cell::new(0), since: Since::new() } };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
+    /// The time of the poll in which the executor had another thread for its other tasks.
+    static IN_PLACE: Cell<u64> = const { Cell::new(0) };
     /// What the future that is polled waits for, as the innermost that says so has it.
     static WAITS_FOR: Cell<Wait> = const { Cell::new(Wait::Io) };
 }
@@ -554,6 +558,16 @@ thread_local! {
 pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
     with(|adding| adding.waited(kind, nanoseconds));
     WAITED_WITHIN.set(WAITED_WITHIN.get() + nanoseconds);
+}
+
+/// Does work within a poll that does not hold up its executor, since that was told to use another thread for its other tasks:
+/// `tokio::task::block_in_place(|| thalweg_gauge::in_place(|| …))`. It is charged to the request as all else, and its poll is not found to be
+/// too long because of it.
+pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    let began = clock::now();
+    let done = work();
+    IN_PLACE.set(IN_PLACE.get() + clock::now().saturating_sub(began));
+    done
 }
 
 #[cold]
@@ -587,7 +601,7 @@ impl<'a> Work<'a> {
 
     /// What a thread does that no executor needs: it may take as long as it takes.
     pub(crate) fn beside(account: &'a Arc<Account>, task: u32) -> Work<'a> {
-        Work::begun(account, task, clock::start(is_at_work()), false)
+        Work::begun(account, task, clock::start_beside(is_at_work()), false)
     }
 
     #[inline]

@@ -1,9 +1,13 @@
-//! How long a poll took, and how much of it on a CPU.
+//! Measures how long a poll took, how much of it on a CPU, and how much of it without one.
 //!
 //! A thread's CPU clock is a system call, 1.1 us where the time of day is 0.03 (measured on the machine of `bench/runs`), and a request is
 //! polled twice or three times in 10 us. So a short poll is taken to be on the CPU from its start to its end, and the clock is asked when one
 //! has taken longer than [`SHORT`]: what it shows more than the thread's polls since it was asked last is that poll's. What the executor
 //! does between polls counts to it then, at most [`ANCHORED`] of it.
+//!
+//! A poll that takes long without computing may stand still, or its thread may be ready to run on a machine whose CPUs are all busy. Linux
+//! counts the latter for each thread (`/proc/thread-self/schedstat`), so that a machine with too much to do makes no poll look as if it
+//! blocked its executor.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -20,18 +24,32 @@ const ANCHORED: u64 = 20_000_000;
 pub(crate) struct Polled {
     pub(crate) wall: u64,
     pub(crate) cpu: u64,
+    /// The part of `wall` in which the thread was ready to run and had no CPU. The rest is the time for which the poll held its executor,
+    /// computing or standing still. 0 where the system does not count it.
+    pub(crate) starved: u64,
 }
 
-/// When the CPU clock was asked, what it showed, and how long the thread has polled since, in nanoseconds.
+impl Polled {
+    /// The time for which the poll held its executor: it computed or stood still.
+    pub(crate) fn held(self) -> u64 {
+        self.wall - self.starved
+    }
+}
+
+/// When the thread's clocks were read, what they showed, and how long the thread has polled since, in nanoseconds.
 struct Anchor {
-    /// 0 while it has not been asked.
+    /// 0 while they have not been read.
     at: Cell<u64>,
     cpu: Cell<u64>,
+    /// `None` where it has not been read.
+    starved: Cell<Option<u64>>,
     polled: Cell<u64>,
 }
 
 thread_local! {
-    static ANCHOR: Anchor = const { Anchor { at: Cell::new(0), cpu: Cell::new(0), polled: Cell::new(0) } };
+    static ANCHOR: Anchor = const {
+        Anchor { at: Cell::new(0), cpu: Cell::new(0), starved: Cell::new(None), polled: Cell::new(0) }
+    };
 }
 
 static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
@@ -139,16 +157,28 @@ mod counter {
 /// it stands still, as long as it does.
 #[inline]
 pub(crate) fn start(is_within: bool) -> u64 {
+    start_on(is_within, true)
+}
+
+/// The same of work that is no poll. Its thread's waits for a CPU are not read, for which the thread would keep a file open.
+#[inline]
+pub(crate) fn start_beside(is_within: bool) -> u64 {
+    start_on(is_within, false)
+}
+
+#[inline]
+fn start_on(is_within: bool, is_poll: bool) -> u64 {
     let began = now();
     let at = ANCHOR.with(|anchor| anchor.at.get());
-    if at > 0 && (is_within || began.saturating_sub(at) < ANCHORED) { began } else { anchored(began) }
+    if at > 0 && (is_within || began.saturating_sub(at) < ANCHORED) { began } else { anchored(began, is_poll) }
 }
 
 #[cold]
-fn anchored(began: u64) -> u64 {
+fn anchored(began: u64, is_poll: bool) -> u64 {
     ANCHOR.with(|anchor| {
         anchor.at.set(began);
         anchor.cpu.set(thread_cpu());
+        anchor.starved.set(is_poll.then(starved::of_thread));
         anchor.polled.set(0);
     });
     now()
@@ -163,21 +193,63 @@ pub(crate) fn end(wall: u64, is_within: bool) -> Polled {
     if !is_within {
         ANCHOR.with(|anchor| anchor.polled.set(anchor.polled.get() + wall));
     }
-    Polled { wall, cpu: wall }
+    Polled { wall, cpu: wall, starved: 0 }
 }
 
 #[cold]
 fn end_long(wall: u64, is_within: bool) -> Polled {
     ANCHOR.with(|anchor| {
-        let cpu = match anchor.at.get() {
-            0 => wall,
-            _ => thread_cpu().saturating_sub(anchor.cpu.get() + anchor.polled.get()).min(wall),
+        let (cpu, starved) = match anchor.at.get() {
+            0 => (wall, 0),
+            _ => (
+                thread_cpu().saturating_sub(anchor.cpu.get() + anchor.polled.get()).min(wall),
+                anchor.starved.get().map_or(0, |before| starved::of_thread().saturating_sub(before)),
+            ),
         };
         if !is_within {
             anchor.at.set(0);
         }
-        Polled { wall, cpu }
+        // Waits for a CPU between the anchor and this poll are in the difference too: the poll has at most what it did not compute.
+        Polled { wall, cpu, starved: starved.min(wall - cpu) }
     })
+}
+
+/// The time for which a thread was ready to run and had no CPU.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod starved {
+    use std::cell::OnceCell;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    /// Of the thread that opens it: nanoseconds on a CPU, nanoseconds of waiting for one, and times that it was given one.
+    const COUNTED: &str = "/proc/thread-self/schedstat";
+
+    thread_local! {
+        static FILE: OnceCell<Option<File>> = const { OnceCell::new() };
+    }
+
+    /// So far, in nanoseconds; always 0 where the kernel does not count it.
+    pub(super) fn of_thread() -> u64 {
+        // A thread whose thread-local values are gone polls no more.
+        FILE.try_with(|file| file.get_or_init(|| File::open(COUNTED).ok()).as_ref().and_then(read))
+            .ok()
+            .flatten()
+            .unwrap_or(0)
+    }
+
+    fn read(file: &File) -> Option<u64> {
+        let mut text = [0; 96];
+        let read = file.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..read]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod starved {
+    /// It is not known here.
+    pub(super) fn of_thread() -> u64 {
+        0
+    }
 }
 
 /// How long this thread has been on a CPU, in nanoseconds.
@@ -224,5 +296,36 @@ mod tests {
         }
         let busy = end(now() - started, false);
         assert!((25_000_000..=busy.wall).contains(&busy.cpu), "{busy:?}");
+        assert!(busy.held() >= busy.cpu, "{busy:?}");
+    }
+
+    /// Twice as many threads as CPUs compute at once, so that each has a CPU for half of its time.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn a_poll_that_waits_for_a_cpu_does_not_hold_its_executor_meanwhile() {
+        const COMPUTED: u64 = 100_000_000;
+        let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        let together = std::sync::Barrier::new(threads);
+        let poll = || {
+            together.wait();
+            let started = start(false);
+            let before = thread_cpu();
+            while thread_cpu() - before < COMPUTED {
+                std::hint::black_box(0);
+            }
+            end(now() - started, false)
+        };
+        let polls: Vec<Polled> = std::thread::scope(|scope| {
+            let polls: Vec<_> = (0..threads).map(|_| scope.spawn(poll)).collect();
+            polls.into_iter().map(|poll| poll.join().unwrap()).collect()
+        });
+        if polls.iter().all(|poll| poll.starved == 0) {
+            // The kernel does not count it.
+            return;
+        }
+        let sum = |of: fn(&Polled) -> u64| polls.iter().map(of).sum::<u64>();
+        let without_cpu = sum(|poll| poll.wall - poll.cpu);
+        // What is left of it is neither computing nor standing still of the thread's own: the machine's own work, or another one's.
+        assert!(2 * sum(|poll| poll.starved) > without_cpu, "{polls:?}");
     }
 }

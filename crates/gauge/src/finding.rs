@@ -15,7 +15,8 @@ const LOCK_NANOSECONDS_MIN: u64 = 1_000_000;
 /// So many waits are, of as many requests in a hundred.
 const LOCK_WAITS_MIN: u64 = 3;
 const LOCK_WAITS_SHARE_MIN: f64 = 1.0;
-/// A poll that holds up an executor, in nanoseconds.
+/// The time for which a poll holds up an executor, in nanoseconds: it computes or stands still. A thread that waits for a CPU is no
+/// fault of its route.
 pub(crate) const BLOCKED_NANOSECONDS_MIN: u64 = 10_000_000;
 /// So many polls do, of as many requests in a hundred.
 const BLOCKED_POLLS_MIN: u64 = 3;
@@ -153,7 +154,7 @@ fn blocked(route: &Route, sums: &Sums) -> Option<Finding> {
         return None;
     }
     let (cpu, stood) = (sums.cpu.sum(), sums.waits[Wait::Blocked as usize]);
-    let why = if stood > cpu { "the thread stood still or got no CPU" } else { "the thread computed" };
+    let why = if stood > cpu { "the thread stood still" } else { "the thread computed" };
     let what = format!(
         "`{}` holds up its executor: {times} of {} requests ({of_requests:.0} %) had a poll of more than {} ms, the longest {:.0} ms, while {why}",
         route.name,

@@ -67,7 +67,7 @@ mod told;
 mod waker;
 mod watch;
 
-pub use account::{Wait, spent};
+pub use account::{Wait, in_place, spent};
 pub use admin::admin;
 pub use allocations::CountingAllocator;
 pub use budget::{ask, bill_of};

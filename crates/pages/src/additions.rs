@@ -1,10 +1,15 @@
 //! Functions and filters of whoever serves a site, which its templates have besides the engine's own.
+//!
+//! Their cost is unknown here. One that was not declared quick runs only where a page may take long to render: elsewhere it ends the page
+//! with an error that says so ([`takes_long`]), and the page is rendered again on another thread.
 
 use crate::query::is_name;
 use crate::render;
 use minijinja::functions::Function;
 use minijinja::value::{FunctionArgs, FunctionResult, Rest, Value};
 use minijinja::{Environment, Error, ErrorKind, State};
+use std::cell::Cell;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -15,39 +20,56 @@ const WORDS: [&str; 4] = ["caller", "loop", "self", "super"];
 /// rows. They must not look for anything else in the engine's state, of which the page may have fetched nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Additions {
-    functions: Vec<(String, Value)>,
-    filters: Vec<(String, Value)>,
+    functions: Vec<Addition>,
+    filters: Vec<Addition>,
+}
+
+#[derive(Clone, Debug)]
+struct Addition {
+    name: String,
+    function: Value,
+    cost: Cost,
+}
+
+/// The time that a function or filter takes, as its author declares it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cost {
+    /// Unknown, or more than some microseconds: the page is rendered on a thread that serves nobody else.
+    #[default]
+    Unknown,
+    /// Some microseconds, whatever it is given: the thread that serves other requests may run it.
+    Quick,
 }
 
 impl Additions {
     /// Adds a function: `{{ name(value) }}`.
-    pub fn function<F, R, A>(&mut self, name: &str, function: F)
+    pub fn function<F, R, A>(&mut self, name: &str, cost: Cost, function: F)
     where
         F: Function<R, A>,
         R: FunctionResult,
         A: for<'a> FunctionArgs<'a>,
     {
-        self.functions.push((name.to_owned(), Value::from_function(function)));
+        self.functions.push(Addition { name: name.to_owned(), function: Value::from_function(function), cost });
     }
 
     /// Adds a filter: `{{ value|name }}`.
-    pub fn filter<F, R, A>(&mut self, name: &str, filter: F)
+    pub fn filter<F, R, A>(&mut self, name: &str, cost: Cost, filter: F)
     where
         F: Function<R, A>,
         R: FunctionResult,
         A: for<'a> FunctionArgs<'a>,
     {
-        self.filters.push((name.to_owned(), Value::from_function(filter)));
+        self.filters.push(Addition { name: name.to_owned(), function: Value::from_function(filter), cost });
     }
 
     /// The names of the functions.
     pub(crate) fn functions(&self) -> impl Iterator<Item = &str> {
-        self.functions.iter().map(|(name, _)| &**name)
+        self.functions.iter().map(|added| &*added.name)
     }
 
     /// The names of the filters.
     pub(crate) fn filters(&self) -> impl Iterator<Item = &str> {
-        self.filters.iter().map(|(name, _)| &**name)
+        self.filters.iter().map(|added| &*added.name)
     }
 
     /// Says what is wrong with their names. One that templates have already means to the analysis what it has always meant, so
@@ -64,13 +86,13 @@ impl Additions {
     }
 
     pub(crate) fn register(&self, environment: &mut Environment<'static>) {
-        for (name, function) in &self.functions {
-            environment.add_global(name.clone(), guarded("function", name, function));
+        for added in &self.functions {
+            environment.add_global(added.name.clone(), guarded("function", added));
         }
-        for (name, filter) in &self.filters {
-            let filter = guarded("filter", name, filter);
+        for added in &self.filters {
+            let filter = guarded("filter", added);
             let filter = move |state: &mut State<'_, '_>, values: Rest<Value>| filter.call(state, &values);
-            environment.add_filter(name.clone(), filter);
+            environment.add_filter(added.name.clone(), filter);
         }
     }
 }
@@ -87,12 +109,53 @@ pub(crate) fn is_test(environment: &Environment<'_>, name: &str) -> bool {
     !matches!(performed, Err(error) if error.kind() == ErrorKind::UnknownTest)
 }
 
-fn check(kind: &str, added: &[(String, Value)], is_taken: impl Fn(&str) -> bool) -> Result<(), String> {
-    for (number, (name, _)) in added.iter().enumerate() {
+thread_local! {
+    static MUST_BE_QUICK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The error of a page that calls a function of unknown cost where it must be rendered quickly.
+#[derive(Debug)]
+struct TakesLong;
+
+impl fmt::Display for TakesLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a function of unknown cost is not called on a thread that serves other requests")
+    }
+}
+
+impl std::error::Error for TakesLong {}
+
+/// Renders a page on a thread that serves other requests too. A function or filter of unknown cost ends it with an error that
+/// [`takes_long`] recognises: then the page is to be rendered again, on a thread that serves nobody else.
+pub fn quickly<T>(render: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            MUST_BE_QUICK.set(self.0);
+        }
+    }
+    let _restore = Restore(MUST_BE_QUICK.replace(true));
+    render()
+}
+
+/// Whether a page was not rendered since it calls a function of unknown cost, and was rendered by [`quickly`].
+pub fn takes_long(error: &Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error.is::<TakesLong>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+fn check(kind: &str, added: &[Addition], is_taken: impl Fn(&str) -> bool) -> Result<(), String> {
+    for (number, Addition { name, .. }) in added.iter().enumerate() {
         if !is_name(name) {
             return Err(format!("the {kind} {name:?} cannot be named in a template: letters, digits and _ can"));
         }
-        let is_added = added[..number].iter().any(|(other, _)| other == name);
+        let is_added = added[..number].iter().any(|other| other.name == *name);
         if is_added || WORDS.contains(&&**name) || is_taken(name) {
             return Err(format!("templates have a {kind} {name} already, which cannot be replaced"));
         }
@@ -100,10 +163,13 @@ fn check(kind: &str, added: &[(String, Value)], is_taken: impl Fn(&str) -> bool)
     Ok(())
 }
 
-/// The same, of which a panic is an error of the template.
-fn guarded(kind: &'static str, name: &str, function: &Value) -> Value {
-    let (name, function) = (name.to_owned(), function.clone());
+/// The function as the engine calls it: a panic is an error of the template, and one of unknown cost runs only where it may.
+fn guarded(kind: &'static str, added: &Addition) -> Value {
+    let Addition { name, function, cost } = added.clone();
     Value::from_function(move |state: &mut State<'_, '_>, values: Rest<Value>| {
+        if cost == Cost::Unknown && MUST_BE_QUICK.get() {
+            return Err(Error::new(ErrorKind::InvalidOperation, name.clone()).with_source(TakesLong));
+        }
         catch_unwind(AssertUnwindSafe(|| function.call(state, &values)))
             .unwrap_or_else(|_| Err(Error::new(ErrorKind::InvalidOperation, format!("the {kind} {name} panicked"))))
     })
@@ -115,8 +181,8 @@ mod tests {
 
     fn added(name: &str) -> [Option<String>; 2] {
         let (mut functions, mut filters) = (Additions::default(), Additions::default());
-        functions.function(name, |number: i64| number + 1);
-        filters.filter(name, |number: i64| number + 1);
+        functions.function(name, Cost::Unknown, |number: i64| number + 1);
+        filters.filter(name, Cost::Unknown, |number: i64| number + 1);
         [functions, filters].map(|additions| additions.check(&["static"]).err())
     }
 
@@ -134,8 +200,35 @@ mod tests {
             assert_eq!(is_refused(name), [true, true], "{name}");
         }
         let mut twice = Additions::default();
-        twice.function("one", |text: String| text);
-        twice.function("one", |text: String| text);
+        twice.function("one", Cost::Quick, |text: String| text);
+        twice.function("one", Cost::Quick, |text: String| text);
         assert_eq!(twice.check(&[]), Err("templates have a function one already, which cannot be replaced".to_owned()));
+    }
+
+    #[test]
+    fn a_function_of_unknown_cost_is_called_where_a_page_may_take_long_only() {
+        let mut additions = Additions::default();
+        additions.function("slow", Cost::default(), |number: i64| number + 1);
+        additions.filter("slowly", Cost::default(), |number: i64| number + 1);
+        additions.function("quick", Cost::Quick, |number: i64| number + 1);
+        let mut environment = render::environment(Arc::default());
+        additions.register(&mut environment);
+        environment.add_template("included", "{{ slow(1) }}").unwrap();
+        for template in [
+            "{{ slow(1) }}",
+            "{{ 1|slowly }}",
+            "{% include 'included' %}",
+            "{% macro inner() %}{{ slow(1) }}{% endmacro %}{{ inner() }}",
+            "{% block inner %}{{ quick(slow(0)) }}{% endblock %}",
+            "{{ [0]|map('slowly')|join|replace('1', '2') }}",
+        ] {
+            let rendered = || environment.render_str(template, ());
+            assert!(takes_long(&quickly(rendered).unwrap_err()), "{template}");
+            assert_eq!(rendered().unwrap(), "2", "{template}");
+        }
+        let quick = quickly(|| environment.render_str("{{ quick(1) }}", ())).unwrap();
+        assert_eq!(quick, "2");
+        let unasked = environment.render_str("{% if false %}{{ slow(1) }}{% endif %}", ());
+        assert_eq!(unasked.unwrap(), "");
     }
 }

@@ -42,7 +42,7 @@ mod rows;
 mod site;
 mod syntax;
 
-pub use additions::Additions;
+pub use additions::{Additions, Cost, quickly, takes_long};
 pub use address::address_without;
 pub use direct::Chunks;
 pub use error::{Error, ErrorKind, Place};

@@ -1,6 +1,6 @@
 //! Pages made from their templates, written as they come.
 
-use crate::additions::Additions;
+use crate::additions::{Additions, takes_long};
 use crate::direct::{self, Chunks, Lender};
 use crate::error::{Error, ErrorKind, Place};
 use crate::escape;
@@ -102,7 +102,7 @@ impl Renderer {
         again: impl FnOnce() -> Result<(), minijinja::Error>,
     ) -> minijinja::Error {
         let is_of_out = std::error::Error::source(&error).is_some_and(|source| source.is::<io::Error>());
-        if is_of_out { error } else { again().err().unwrap_or(error) }
+        if is_of_out || takes_long(&error) { error } else { again().err().unwrap_or(error) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! below is needed, if it is. `INSTA_UPDATE=always cargo test -p thalweg-pages` writes them anew.
 
 use std::fmt::Write;
-use thalweg_pages::{Additions, Need, Provided, Site, Vocabulary};
+use thalweg_pages::{Additions, Cost, Need, Provided, Site, Vocabulary};
 
 const HEAD: &str = "+++\nflights = \"/flights\"\nflight = { one = \"/flights?id=eq.1\" }\n+++\n";
 
@@ -33,7 +33,7 @@ fn names_are_as_they_were() {
     ];
     const FAULT: [Provided; 2] = [Provided::any("message"), Provided::any("code")];
     let mut additions = Additions::default();
-    additions.function("glide_ratio", |value: i64| value);
+    additions.function("glide_ratio", Cost::Quick, |value: i64| value);
     let vocabulary = Vocabulary::of(&PROVIDED, &["static"], &additions);
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::glob!("cases/names", "*.txt", |path| {

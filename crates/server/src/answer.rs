@@ -16,4 +16,4 @@ pub(crate) use content_range::ContentRange;
 pub(crate) use download::Download;
 pub(crate) use openapi::Proxy;
 pub(crate) use outlet::{Flowing, Held, Outlet, REFUSED_BYTES_MIN};
-pub(crate) use root::{describe, off_the_worker};
+pub(crate) use root::describe;

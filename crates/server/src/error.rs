@@ -324,6 +324,10 @@ impl ApiError {
     }
 
     /// Other clients do not read what they asked for, and it takes all the room there is.
+    pub(crate) fn too_many_computations() -> Self {
+        Self::unavailable("PGRST003", "Too many requests wait for a CPU. Retry later.")
+    }
+
     pub(crate) fn too_many_answers() -> Self {
         Self::unavailable(NO_ROOM, "Too many large responses wait for their clients.")
     }

@@ -23,6 +23,7 @@ mod answer;
 mod api;
 mod auth;
 mod callers;
+mod computations;
 mod config;
 mod error;
 mod explain;
@@ -47,6 +48,7 @@ mod upload;
 
 pub use api::{Api, ApiBody, ApiCall, ApiFailure, ApiResponse, percent_encoded};
 pub use callers::{Attempts, Caller, Network, Permit, ShareError, Shares, TrustedProxy, TrustedProxyError};
+pub use computations::{ComputationPermit, Computations, NotComputed};
 pub use config::{
     Config, ConfigError, JwksUri, JwksUriError, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret,
     Sources,

@@ -5,6 +5,7 @@ use crate::answer::Outlet;
 use crate::api::Api;
 use crate::auth::{Issuer, keep_fetched};
 use crate::callers::Callers;
+use crate::computations::Computations;
 use crate::config::{Config, ConfigError, InForce, Sources};
 use crate::http::{Accepted, Listener, Place, client};
 use crate::log::Failures;
@@ -30,7 +31,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use thalweg_pages::Additions;
+use thalweg_pages::{Additions, Cost};
 use thalweg_wire::{Pool, PoolLimits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
@@ -58,6 +59,7 @@ pub struct ServerBuilder {
     is_development: bool,
     routes: Routes,
     additions: Additions,
+    computations: Computations,
 }
 
 /// A server that listens. Until the schema cache has been loaded for the first time, it answers 503 with `Retry-After`.
@@ -127,8 +129,14 @@ impl Error for ServerError {
 impl Server {
     /// A server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        let (routes, additions) = (Routes::default(), Additions::default());
-        ServerBuilder { config, sources: None, is_development: false, routes, additions }
+        ServerBuilder {
+            config,
+            sources: None,
+            is_development: false,
+            routes: Routes::default(),
+            additions: Additions::default(),
+            computations: Computations::new(),
+        }
     }
 
     /// The API under nobody's identity, for jobs of code in the same process. It may outlive the server, and then still asks the
@@ -341,11 +349,16 @@ impl ServerBuilder {
     /// Gives the site's templates a function: `{{ name(value) }}`. It sees what it is given, of which the page fetches all: a
     /// column, a row with all its columns, all rows; nothing else is sure to have been fetched. What it returns is escaped.
     ///
+    /// It may take long, and may block: a page that calls it is rendered on a thread that serves nobody else, with one of the permits of
+    /// [`Computations`]. What the template does up to the first call is done twice. A function that takes some microseconds whatever it is
+    /// given is better declared by [`ServerBuilder::quick_function`].
+    ///
     /// ```
     /// # use thalweg_server::{Config, Server};
     /// let server = Server::builder(Config::default())
-    ///     .function("glide", |distance_km: f64, height_m: f64| distance_km * 1000.0 / height_m)
-    ///     .filter("initials", |name: String| name.split(' ').filter_map(|word| word.chars().next()).collect::<String>());
+    ///     .function("in_words", |text: String| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>())
+    ///     .quick_function("glide", |distance_km: f64, height_m: f64| distance_km * 1000.0 / height_m)
+    ///     .quick_filter("feet", |metres: f64| format!("{:.0} ft", metres / 0.3048));
     /// ```
     pub fn function<F, R, A>(mut self, name: &str, function: F) -> Self
     where
@@ -353,19 +366,47 @@ impl ServerBuilder {
         R: FunctionResult,
         A: for<'a> FunctionArgs<'a>,
     {
-        self.additions.function(name, function);
+        self.additions.function(name, Cost::Unknown, function);
         self
     }
 
-    /// Gives them a filter: `{{ value|name }}`. All that holds of a function does.
+    /// Gives the site's templates a function as [`ServerBuilder::function`] does, which takes some microseconds whatever it is given and
+    /// never blocks. It is called on a thread that serves other requests, which wait for it.
+    pub fn quick_function<F, R, A>(mut self, name: &str, function: F) -> Self
+    where
+        F: Function<R, A>,
+        R: FunctionResult,
+        A: for<'a> FunctionArgs<'a>,
+    {
+        self.additions.function(name, Cost::Quick, function);
+        self
+    }
+
+    /// Gives the site's templates a filter: `{{ value|name }}`. All that holds of a function does.
     pub fn filter<F, R, A>(mut self, name: &str, filter: F) -> Self
     where
         F: Function<R, A>,
         R: FunctionResult,
         A: for<'a> FunctionArgs<'a>,
     {
-        self.additions.filter(name, filter);
+        self.additions.filter(name, Cost::Unknown, filter);
         self
+    }
+
+    /// Gives the site's templates a filter which is as quick as a [`ServerBuilder::quick_function`].
+    pub fn quick_filter<F, R, A>(mut self, name: &str, filter: F) -> Self
+    where
+        F: Function<R, A>,
+        R: FunctionResult,
+        A: for<'a> FunctionArgs<'a>,
+    {
+        self.additions.filter(name, Cost::Quick, filter);
+        self
+    }
+
+    /// The permits that the server's own computations need, for those of handlers: together they leave a CPU to quick requests.
+    pub fn computations(&self) -> Computations {
+        self.computations.clone()
     }
 
     /// Listens, and begins to load the schema cache ([`Server::loaded`]).
@@ -401,6 +442,7 @@ impl ServerBuilder {
             spool,
             callers: Callers::default(),
             turns: Turns::of_pool(config.db_pool, waiting_max, wait),
+            computations: self.computations,
             descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),
             port: OnceLock::new(),
             start: config,

@@ -4,6 +4,7 @@ use crate::admin::Vitals;
 use crate::answer::Outlet;
 use crate::auth::Issuer;
 use crate::callers::Callers;
+use crate::computations::Computations;
 use crate::config::{Config, DatabaseSettings, InForce, Sources};
 use crate::error::ApiError;
 use crate::log;
@@ -62,6 +63,8 @@ pub(crate) struct State {
     pub(crate) callers: Callers,
     /// Turns of requests that keep a connection while a client sends or reads.
     pub(crate) turns: Turns,
+    /// Permits of computations that may take long.
+    pub(crate) computations: Computations,
     /// Turns of descriptions of a schema, each of which takes a hundred times the memory that the schema does.
     pub(crate) descriptions: Turns,
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod book;
 mod browser;
+mod executor;
 mod export;
 mod fetched;
 mod formulas;

@@ -36,7 +36,10 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
     }
     let form = Form::of(request.headers());
     let (asked, mut room) = asked::read(request, &shared).await?;
-    let known = (!asked.known.is_empty()).then(|| Known::of(&shared.dictionary, &asked.known.join("\n")));
+    let known = match asked.known.is_empty() {
+        true => None,
+        false => Some(shared.known(asked.known.join("\n")).await?),
+    };
     let own_bytes = asked.text.len() + known.as_ref().map_or(0, Known::memory_bytes);
     room.grow(own_bytes, &shared)?;
     let (kind, entries_per_span_max, writer) = match form {

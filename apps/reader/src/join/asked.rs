@@ -10,7 +10,7 @@ use http_body::Body as _;
 use serde::Deserialize;
 use std::future::poll_fn;
 use std::pin::pin;
-use thalweg_server::ApiFailure;
+use thalweg_server::{ApiFailure, NotComputed};
 
 /// A body is no larger, and so no text.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -135,6 +135,12 @@ pub(super) enum Failure {
 impl From<NoRoom> for Failure {
     fn from(_: NoRoom) -> Self {
         Self::Busy
+    }
+}
+
+impl From<NotComputed> for Failure {
+    fn from(reason: NotComputed) -> Self {
+        Self::Api(Box::new(reason.into()))
     }
 }
 

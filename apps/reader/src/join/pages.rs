@@ -14,8 +14,8 @@ pub(super) fn functions(server: ServerBuilder, shared: &Arc<Shared>) -> ServerBu
     let shared = shared.clone();
     server
         .function("gloss", move |text: &str| gloss(&shared, text))
-        .function("dictionary", move || Value::from(sources.clone()))
-        .function("fits_page", |text: &str| text.len() <= PAGE_TEXT_BYTES_MAX)
+        .quick_function("dictionary", move || Value::from(sources.clone()))
+        .quick_function("fits_page", |text: &str| text.len() <= PAGE_TEXT_BYTES_MAX)
 }
 
 fn source(origin: &Origin) -> Value {

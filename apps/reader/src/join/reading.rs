@@ -3,10 +3,9 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread;
 use thalweg_gloss::{Dictionary, Gloss, Known, Options, Progress, Reader};
+use thalweg_server::{ComputationPermit, Computations, NotComputed};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// So many words of a span are told on pages, the likeliest, and of how many there are more.
@@ -28,26 +27,32 @@ pub(super) struct Shared {
     pub(super) dictionary: Dictionary,
     short: Arc<Semaphore>,
     long: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
+    computations: Computations,
 }
 
+/// The name of the reader's computations among those of the server.
+const COMPUTATION: &str = "gloss";
+
 impl Shared {
-    pub(super) fn new(dictionary: Dictionary) -> Self {
+    pub(super) fn new(dictionary: Dictionary, computations: Computations) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
-        // at the same time, so that others keep cores
-        let turns = thread::available_parallelism().map_or(1, NonZero::get).div_ceil(2);
         Shared {
             dictionary,
             short: semaphore(SHORT_TEXTS_BYTES_MAX / COUNTED_BYTES),
             long: semaphore(LONG_TEXTS_BYTES_MAX / COUNTED_BYTES),
-            turns: semaphore(turns),
+            computations,
         }
     }
 
-    /// A turn to read.
-    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        // nobody closes it
-        self.turns.clone().acquire_owned().await.ok()
+    /// Waits for a permit to read a piece of a text. It shares the CPUs with all other computations of the server.
+    pub(super) async fn turn(&self) -> ComputationPermit {
+        self.computations.permit(COMPUTATION).await
+    }
+
+    /// Looks words up that are known, which may be thousands.
+    pub(super) async fn known(self: &Arc<Self>, words: String) -> Result<Known, NotComputed> {
+        let shared = self.clone();
+        self.computations.run(COMPUTATION, move || Known::of(&shared.dictionary, &words)).await
     }
 }
 

@@ -14,6 +14,7 @@ const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 pub(crate) struct Site {
     pub(crate) database: Database,
     pub(crate) address: SocketAddr,
+    admin: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
 }
@@ -30,10 +31,11 @@ impl Site {
             db_uri: Some(database.uri()),
             pages_dir: Some(format!("{FOLDER}/pages").into()),
             server_port: 0,
+            admin_server_port: Some(0),
             ..Config::load(Some(file.as_ref())).unwrap()
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let (told, address) = std::sync::mpsc::channel();
+        let (told, addresses) = std::sync::mpsc::channel();
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
@@ -44,12 +46,12 @@ impl Site {
                 }
                 let server = join::join(Server::builder(config.clone()), &config, dictionary).start().await.unwrap();
                 server.loaded().await.unwrap();
-                told.send(server.local_addr().unwrap()).unwrap();
+                told.send((server.local_addr().unwrap(), server.admin_addr().unwrap())).unwrap();
                 server.serve(async { _ = stopped.await }).await.unwrap();
             });
         });
-        let address = address.recv().expect("the server starts");
-        Self { database, address, stop: Some(stop), serving: Some(serving) }
+        let (address, admin) = addresses.recv().expect("the server starts");
+        Self { database, address, admin, stop: Some(stop), serving: Some(serving) }
     }
 
     pub(crate) fn get(&self, path: &str) -> Response {
@@ -65,6 +67,22 @@ impl Site {
 
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         Client::connect(self.address).request_with("POST", path, headers, body)
+    }
+
+    /// The findings of the gauge that name a route which holds up its executor.
+    pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
+        let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[]);
+        assert_eq!(findings.status, 200, "{}", findings.text());
+        let findings = findings.json();
+        let is_blocked = |finding: &&serde_json::Value| finding["kind"] == "blocked_executor";
+        findings.as_array().unwrap().iter().filter(is_blocked).cloned().collect()
+    }
+
+    /// The number of requests that the gauge has billed to a route.
+    pub(crate) fn requests(&self, route: &str) -> u64 {
+        let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let route = Client::connect(self.admin).request("GET", &format!("/admin/bill/route?name={name}"), &[]);
+        if route.status == 200 { route.json()["requests"].as_u64().unwrap() } else { 0 }
     }
 }
 

@@ -54,6 +54,20 @@ async fn a_thread_for_blocking_work_may_be_blocked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_poll_that_blocks_is_found_unless_the_executor_was_told() {
+    for _ in 0..ANY_REQUESTS {
+        let work = || thread::sleep(Duration::from_millis(15));
+        begun("blocks", async move { work() }).await.unwrap();
+        begun("in place", async move { task::block_in_place(|| thalweg_gauge::in_place(work)) }).await.unwrap();
+    }
+    let blocked = |found: Vec<Value>| found.iter().any(|finding| finding["kind"] == "blocked_executor");
+    assert!(blocked(found("blocks").await));
+    assert!(!blocked(found("in place").await));
+    let route = ask_gauge("/route", "name=in%20place").await;
+    assert!(route["waits"]["blocked_ms"].as_f64().unwrap() >= 10.0, "it is on the bill all the same: {route}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guard_that_others_hold_for_the_request_is_not_across_its_await() {
     let mutex = Arc::new(lock::blocking::Mutex::named("of others", ()));
     for number in 0..ANY_REQUESTS {

@@ -7,7 +7,7 @@ mod template;
 
 use super::write::Direct;
 use crate::rows::Rows;
-use crate::{Additions, Chunks, Renderer, Site, Values};
+use crate::{Additions, Chunks, Cost, Renderer, Site, Values};
 use minijinja::value::{Kwargs, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -117,11 +117,11 @@ impl Case {
 /// A function and a filter with arguments by place and by name.
 fn additions() -> Additions {
     let mut additions = Additions::default();
-    additions.filter("framed", |text: &Value, named: Kwargs| {
+    additions.filter("framed", Cost::Quick, |text: &Value, named: Kwargs| {
         let mark = named.get::<Option<String>>("mark")?.unwrap_or_else(|| "|".to_owned());
         Ok::<_, minijinja::Error>(format!("{mark}{text}{mark}"))
     });
-    additions.function("shout", |text: &Value, times: Option<usize>, named: Kwargs| {
+    additions.function("shout", Cost::Quick, |text: &Value, times: Option<usize>, named: Kwargs| {
         let mark = named.get::<Option<Value>>("mark")?.unwrap_or_else(|| Value::from("!"));
         Ok::<_, minijinja::Error>(format!("{text}{}", mark.to_string().repeat(times.unwrap_or(1).min(3))))
     });

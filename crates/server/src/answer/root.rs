@@ -1,9 +1,9 @@
 //! `/`: what a role may use of a schema, asked of the database, and described.
 
 use super::openapi::{Described, Thing};
+use crate::computations::Kind;
 use crate::config::{InForce, OpenApiMode};
 use crate::error::ApiError;
-use crate::schema::Snapshot;
 use crate::state::State;
 use crate::transaction::{Session, enter};
 use std::borrow::Cow;
@@ -12,7 +12,6 @@ use thalweg_encode::EncodeError;
 use thalweg_gauge::{Lap, Laps};
 use thalweg_rows::{Demand, RowSink, RowView};
 use thalweg_wire::{Param, Query};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// The relations and functions on which the current role has some privilege, and the schema's comment.
 const VISIBLE: &str = "
@@ -30,16 +29,16 @@ const VISIBLE: &str = "
     select 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')
     from pg_catalog.pg_namespace n where n.nspname = $1";
 
-/// The description of a schema, as JSON text. That of a large schema takes long to make: it does not hold up requests, and is
-/// made one at a time.
+/// Returns the description of a schema, as JSON text. That of a large schema takes long and much memory: descriptions are made one at a
+/// time, on a thread that serves no clients.
 pub(crate) async fn describe(
     (state, in_force): (&State, &InForce),
-    snapshot: &Snapshot,
     session: &Session<'_>,
     schema: &str,
     bill: &mut Laps,
 ) -> Result<String, ApiError> {
     let _turn = state.descriptions.next().await?;
+    let snapshot = state.snapshot()?;
     let mut entered = enter(state, session).await?;
     bill.lap(Lap::Wait);
     let params = [Param::Text(Cow::Borrowed(schema))];
@@ -49,33 +48,30 @@ pub(crate) async fn describe(
     entered.run(&[query], &mut visible).await.map_err(|error| ApiError::step(&error, session.is_anonymous()))?;
     bill.lap_with(Lap::Query, Lap::Encode, entered.take_busy());
     drop(entered);
-    let all = in_force.config.openapi_mode == OpenApiMode::IgnorePrivileges;
-    let shows = |thing: Thing<'_>| {
-        all || match thing {
-            Thing::Relation(name) => visible.relations.contains(name),
-            Thing::Function(name) => visible.functions.contains(name),
-        }
-    };
-    let described = Described {
-        config: &in_force.config,
-        prefix: state.prefix(),
-        port: state.port.get().copied().unwrap_or(in_force.config.server_port),
-        catalog: &snapshot.catalog,
-        schema,
-        comment: visible.comment.clone(),
-        shows: &shows,
-    };
-    let document = off_the_worker(|| described.document().to_string());
+    let (config, schema, prefix) = (in_force.config.clone(), schema.to_owned(), state.prefix().to_owned());
+    let port = state.port.get().copied().unwrap_or(config.server_port);
+    let document = state.computations.run_as(Kind::Description, move || {
+        let all = config.openapi_mode == OpenApiMode::IgnorePrivileges;
+        let shows = |thing: Thing<'_>| {
+            all || match thing {
+                Thing::Relation(name) => visible.relations.contains(name),
+                Thing::Function(name) => visible.functions.contains(name),
+            }
+        };
+        let described = Described {
+            config: &config,
+            prefix: &prefix,
+            port,
+            catalog: &snapshot.catalog,
+            schema: &schema,
+            comment: visible.comment.clone(),
+            shows: &shows,
+        };
+        described.document().to_string()
+    });
+    let document = document.await?;
     bill.lap(Lap::Encode);
     Ok(document)
-}
-
-/// Does what takes long, where the runtime has other threads for requests.
-pub(crate) fn off_the_worker<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
-        _ => work(),
-    }
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! An error of the API, with what it says in the protocol's form.
 
 use super::ApiBody;
+use crate::computations::NotComputed;
 use crate::error::ApiError;
 use hyper::{Response, StatusCode};
 use std::error::Error;
@@ -46,6 +47,13 @@ impl ApiFailure {
     /// The response that the API would give a client.
     pub fn into_http(self) -> Response<ApiBody> {
         self.error.response(self.is_verbose).map(|body| ApiBody::of(body, self.is_verbose))
+    }
+}
+
+impl From<NotComputed> for ApiFailure {
+    /// 503 with `Retry-After` for a computation that did not begin, 500 for one that panicked.
+    fn from(reason: NotComputed) -> Self {
+        Self::of(reason.into(), true)
     }
 }
 

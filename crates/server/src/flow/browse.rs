@@ -11,12 +11,13 @@ mod rows;
 mod writing;
 
 use super::going::Going;
-use super::page::{BUSY_BYTES_MIN, Work, made, of_renderer, of_template_error};
+use super::page::{BUSY_BYTES_MIN, Rendered, Work, made, of_renderer, of_template_error};
 use super::route;
 use super::wanted::{self, Wanted};
 use super::{Answered, Given, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::Who;
+use crate::computations::Kind;
 use crate::config::{InForce, PagesBrowse};
 use crate::error::ApiError;
 use crate::schema::Snapshot;
@@ -219,7 +220,7 @@ impl<'a> Browsing<'a> {
         let cells = shown.level.columns.len() * shown.rows.as_ref().map_or(0, |(_, count)| *count);
         let is_small = shown.rows_bytes < BUSY_BYTES_MIN && cells < BUSY_CELLS_MIN;
         let work = if is_small { Work::Quick } else { Work::Long };
-        let out = made(state, work, move |out| templates.write(&shown, &prefix, out)).await?;
+        let out = made(state, (Kind::Browse, work), move |out| templates.write(&shown, &prefix, out)).await?;
         bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, HTML, &self.parts.headers, is_head);
@@ -237,8 +238,8 @@ struct Templates {
 }
 
 impl Templates {
-    /// Makes cells of rows, and writes the page; whether there was room for all of it.
-    fn write(&self, shown: &Shown, prefix: &str, out: &mut Page) -> Result<bool, ApiError> {
+    /// Makes cells of rows, and renders the page.
+    fn write(&self, shown: &Shown, prefix: &str, out: &mut Page) -> Result<Rendered, ApiError> {
         let mut page = shown.page.clone();
         fill(&mut page, shown, prefix).map_err(|error| of_template_error(&error))?;
         let mut values = Values::default();

@@ -118,14 +118,14 @@ impl<'a> Going<'a> {
 
     /// The description of a schema (representation §10).
     pub(super) async fn describe(&self, bill: &mut Laps) -> Answered {
-        let Self { state, in_force, snapshot, schema, .. } = *self;
+        let Self { state, in_force, schema, .. } = *self;
         let accept = accepted(self.headers.accept);
         let names = ["*/*", "application/json", "application/openapi+json"];
         if !accept.iter().any(|media| names.iter().any(|name| media.is(name))) {
             return Err(ApiError::media_type(&accept));
         }
         let session = self.session(Runs::Nothing, None, None);
-        let document = answer::describe((state, in_force), snapshot, &session, schema, bill).await?;
+        let document = answer::describe((state, in_force), &session, schema, bill).await?;
         let mut held = state.outlet.hold();
         held.push(document.into());
         Ok((respond::description(held, self.profile(), self.head_only()), None))

@@ -9,8 +9,9 @@ use super::form;
 use super::going::Going;
 use super::route;
 use super::{Answered, Given, RequestText};
-use crate::answer::{Body, off_the_worker, respond};
+use crate::answer::{Body, respond};
 use crate::auth::{Who, cookie};
+use crate::computations::Kind;
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
 use crate::prepared::Prepared;
@@ -30,17 +31,17 @@ use std::sync::Arc;
 use thalweg_catalog::Function;
 use thalweg_encode::Zone;
 use thalweg_gauge::{Lap, Laps};
-use thalweg_pages::{Pager, Provided, Renderer, Shows, Values, is_stale};
+use thalweg_pages::{Pager, Provided, Renderer, Shows, Values, is_stale, quickly, takes_long};
 use thalweg_plan::{Form, plan};
 use thalweg_request::Action;
 use thalweg_sql::Param;
 use thalweg_wire::DbError;
 
-/// From this size on, a page's rows are made into it on a thread that may be busy, in bytes.
+/// From this size of its rows on, a page is rendered on a thread that serves nobody else, in bytes.
 pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 
-/// Below this size, nobody is held up by what a template does with them, in bytes.
-const QUICK_BYTES_MIN: usize = 4 * 1024;
+/// The same of a page whose template may do much with few rows: its time need not grow with their size only.
+const BUSY_BYTES_MIN_UNLESS_LINEAR: usize = 16 * 1024;
 
 /// What every page finds besides the rows of its queries and what its path binds, or may find: `error` is on those that tell of one.
 pub(crate) static PROVIDED: [Provided; 9] = [
@@ -393,49 +394,52 @@ impl<'a> Making<'a> {
         let Filled { values, rows_bytes, .. } = filled;
         let (state, values, block) = (self.state, Arc::new(values), fragment(&self.parts.headers));
         let is_linear = bound.loaded.pages.pages()[number].is_linear;
-        let work = match rows_bytes {
-            BUSY_BYTES_MIN.. => Work::Long,
-            // a template may do much with few rows: those who wait for this thread go to another meanwhile
-            QUICK_BYTES_MIN.. if !is_linear => Work::Busy,
-            _ => Work::Quick,
-        };
-        made(state, work, move |out| render(&bound, (number, block.as_deref()), &values, out)).await
+        let bytes_min = if is_linear { BUSY_BYTES_MIN } else { BUSY_BYTES_MIN_UNLESS_LINEAR };
+        let work = if rows_bytes < bytes_min { Work::Quick } else { Work::Long };
+        let kind = Kind::Page(number);
+        made(state, (kind, work), move |out| render(&bound, (number, block.as_deref()), &values, out)).await
     }
 }
 
-/// How much it is to make a page.
+/// The time that a page is expected to take.
 pub(super) enum Work {
-    /// Nobody is held up by it.
+    /// Little, so that the thread which serves the request may render it. A page that turns out to be large, or that calls a function of
+    /// unknown cost, is rendered again elsewhere.
     Quick,
-    /// Those who wait for this thread are.
-    Busy,
-    /// It is done aside, by turns.
+    /// Any time: it is rendered on a thread that serves nobody else, with a permit.
     Long,
 }
 
-/// Makes a page by what writes it, which says whether there was room for all of it: at once, if it is small, and else aside.
+/// The outcome of rendering a page.
+pub(super) enum Rendered {
+    Whole,
+    /// There was no room for all of it.
+    TooLarge,
+    /// It calls a function of unknown cost, and was rendered on a thread that serves other requests.
+    TakesLong,
+}
+
+/// Makes a page by a function that renders it: on this thread if it is quick, and otherwise on one that serves nobody else.
 pub(super) async fn made(
     state: &State,
-    work: Work,
-    write: impl Fn(&mut Page) -> Result<bool, ApiError> + Send + 'static,
+    (kind, work): (Kind, Work),
+    render: impl Fn(&mut Page) -> Result<Rendered, ApiError> + Send + 'static,
 ) -> Result<Page, ApiError> {
-    let mut out = Page::at_once(&state.outlet);
-    let had_room = match work {
-        Work::Quick => write(&mut out)?,
-        Work::Busy => off_the_worker(|| write(&mut out))?,
-        Work::Long => false,
-    };
-    if had_room {
-        return Ok(out);
+    if let Work::Quick = work {
+        let mut out = Page::at_once(&state.outlet);
+        if let Rendered::Whole = quickly(|| render(&mut out))? {
+            return Ok(out);
+        }
     }
-    let _turn = state.turns.next().await?;
-    let mut out = Page::of_any_size(&state.outlet);
-    let making = tokio::task::spawn_blocking(thalweg_gauge::blocking(move || match write(&mut out) {
-        Ok(true) => Ok(out),
-        Ok(false) => Err(ApiError::too_many_answers()),
-        Err(error) => Err(error),
-    }));
-    making.await.map_err(|panic| ApiError::of_page(panic.to_string().into()))?
+    let outlet = state.outlet.clone();
+    let rendered = state.computations.run_as(kind, move || {
+        let mut out = Page::of_any_size(&outlet);
+        match render(&mut out)? {
+            Rendered::Whole => Ok(out),
+            Rendered::TooLarge | Rendered::TakesLong => Err(ApiError::too_many_answers()),
+        }
+    });
+    rendered.await?
 }
 
 /// What htmx asks for alone: a block that has the name of the element which it will be put into. From its version 4 on the element's
@@ -446,39 +450,41 @@ fn fragment(headers: &HeaderMap) -> Option<String> {
     Some(target.split_once('#').map_or(target, |(_, id)| id).to_owned())
 }
 
-/// Writes a page, or a block of it if it has that one; whether there was room for all of it.
+/// Renders a page, or a block of it if it has that one.
 fn render(
     bound: &Bound,
     (number, block): (usize, Option<&str>),
     values: &Arc<Values>,
     out: &mut Page,
-) -> Result<bool, ApiError> {
+) -> Result<Rendered, ApiError> {
     let (template, renderer) = (&bound.loaded.pages.pages()[number].template, &bound.loaded.renderer);
     match block.map(|block| renderer.render_block(template, block, values.clone(), &mut *out)) {
         Some(Err(error)) if error.kind() == ErrorKind::UnknownBlock && out.is_empty() => {}
-        Some(written) => return has_room(written),
+        Some(rendered) => return outcome(rendered),
         None => {}
     }
     of_renderer(renderer, template, values, out)
 }
 
-/// Writes a template; whether there was room for all of it.
+/// Renders a template.
 pub(super) fn of_renderer(
     renderer: &Renderer,
     template: &str,
     values: &Arc<Values>,
     out: &mut Page,
-) -> Result<bool, ApiError> {
-    has_room(renderer.render(template, values.clone(), out))
+) -> Result<Rendered, ApiError> {
+    outcome(renderer.render(template, values.clone(), out))
 }
 
-/// Whether there was room for what was to be written.
-fn has_room(written: Result<(), minijinja::Error>) -> Result<bool, ApiError> {
-    let Err(error) = written else { return Ok(true) };
+fn outcome(rendered: Result<(), minijinja::Error>) -> Result<Rendered, ApiError> {
+    let Err(error) = rendered else { return Ok(Rendered::Whole) };
+    if takes_long(&error) {
+        return Ok(Rendered::TakesLong);
+    }
     if let Some(error) = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>())
         && matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::StorageFull)
     {
-        return Ok(false);
+        return Ok(Rendered::TooLarge);
     }
     Err(of_template_error(&error))
 }

@@ -1,8 +1,12 @@
 //! What the statements of a transaction answer, and the sink for all their rows.
 
+use crate::computations::in_place;
 use thalweg_encode::{EncodeError, Encoder};
 use thalweg_rows::{Cursor, Demand, RowSink, RowView};
 use thalweg_sql::Purpose;
+
+/// From this size on a row takes some milliseconds to be encoded, in bytes.
+const LARGE_ROW_BYTES_MIN: usize = 1024 * 1024;
 
 /// What a statement of the transaction answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +105,14 @@ impl Replies {
         self.affected.or(self.head).unwrap_or(self.encoder.rows())
     }
 
+    /// Writes a row of the response. One that takes long leaves the thread's other tasks to another thread meanwhile.
+    fn encode(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
+        match row.size_bytes() < LARGE_ROW_BYTES_MIN {
+            true => self.encoder.row(row),
+            false => in_place(|| self.encoder.row(row)),
+        }
+    }
+
     fn reply(&self) -> Reply {
         self.replies.get(self.at).copied().unwrap_or(Reply::Nothing)
     }
@@ -136,9 +148,9 @@ impl RowSink for Replies {
             Reply::SetBySql => self.set_by_sql = set_by_sql(row)?,
             Reply::Of(Purpose::Rows(_)) if self.made_of_rows => {
                 self.head = Some(count(columns.column()?)?);
-                return self.encoder.row(columns.rest());
+                return self.encode(columns.rest());
             }
-            Reply::Of(Purpose::Rows(_)) => return self.encoder.row(row),
+            Reply::Of(Purpose::Rows(_)) => return self.encode(row),
             Reply::Of(Purpose::RowsAndTotal) => {
                 self.tally.counted(columns.column()?)?;
                 let found = columns.column()?.is_some();
@@ -146,7 +158,7 @@ impl RowSink for Replies {
                     self.head = Some(count(columns.column()?)?);
                 }
                 if found {
-                    return self.encoder.row(columns.rest());
+                    return self.encode(columns.rest());
                 }
             }
         }

@@ -12,6 +12,7 @@ mod signed;
 
 mod bodies;
 mod crowd;
+mod computations;
 mod ddl;
 mod disk;
 mod identities;

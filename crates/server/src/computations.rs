@@ -1,0 +1,330 @@
+//! Computations that may take long: they run on threads that serve no clients, a few at a time, so that quick requests always find
+//! a thread, and a CPU as a rule.
+//!
+//! ```text
+//!  run(kind, work) ─ a permit free? ──────────────────────────┬─▶ spawn_blocking(work) ─▶ the next in the queue
+//!                     └ no: the queue of its kind ─ its turn ─┘
+//! ```
+//!
+//! A permit that becomes free goes to the kinds in rotation: however many clients ask for one page, another page waits for one computation
+//! of that page at a time, and not for all of them.
+
+use crate::error::ApiError;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
+
+/// The number of computations of one kind that may wait for a permit.
+const WAITING_OF_KIND_MAX: usize = 1_000;
+/// The time for which one waits.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The number of CPUs that computations leave to everything else, where there are more than one.
+const CPUS_LEFT: usize = 1;
+
+/// Permits for computations that may take long. One set is shared by a server and the code that extends it, so that all of their
+/// computations together leave a CPU to quick requests: as many run at once as there are CPUs but one, and one at least.
+///
+/// Get it from [`ServerBuilder::computations`](crate::ServerBuilder::computations).
+#[derive(Clone)]
+pub struct Computations(Arc<Mutex<Queues>>);
+
+/// The kind of a computation. Permits go to the kinds in rotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A page, by its place among those of the site.
+    Page(usize),
+    /// A page of the table browser.
+    Browse,
+    /// The description of a schema.
+    Description,
+    /// A computation of code that extends the server, by its name.
+    Extension(&'static str),
+}
+
+/// The reason for which a computation has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotComputed {
+    /// It did not begin: too many others wait for a permit, or it has waited for 10 s. It may be retried later (503).
+    Busy,
+    /// It panicked.
+    Panicked,
+}
+
+impl fmt::Display for NotComputed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy => "too many computations are waiting; retry later",
+            Self::Panicked => "the computation panicked",
+        })
+    }
+}
+
+impl std::error::Error for NotComputed {}
+
+impl From<NotComputed> for ApiError {
+    fn from(reason: NotComputed) -> Self {
+        match reason {
+            NotComputed::Busy => Self::too_many_computations(),
+            NotComputed::Panicked => Self::of_handler(),
+        }
+    }
+}
+
+/// A permit to compute. The next in the queue gets it when this is dropped.
+pub struct ComputationPermit(Option<Arc<Mutex<Queues>>>);
+
+/// The permits that are free, and the computations that wait for one.
+struct Queues {
+    free: usize,
+    waiting: HashMap<Kind, VecDeque<oneshot::Sender<ComputationPermit>>>,
+    /// The kinds that wait. The first is the next to get a permit, and goes to the end then.
+    rotation: VecDeque<Kind>,
+}
+
+impl Computations {
+    /// Creates the permits of a process: one for each CPU but one, and one at least.
+    pub(crate) fn new() -> Self {
+        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+        Self::with_permits(cpus.saturating_sub(CPUS_LEFT).max(1))
+    }
+
+    fn with_permits(permits: usize) -> Self {
+        Self(Arc::new(Mutex::new(Queues { free: permits, waiting: HashMap::new(), rotation: VecDeque::new() })))
+    }
+
+    /// Runs a computation on a thread that serves no clients, as soon as there is a permit. `name` tells the computations of one
+    /// extension from those of others, which get permits in rotation. Once it has begun, it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`NotComputed::Busy`] if it did not begin, [`NotComputed::Panicked`] if it did not end.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotComputed> {
+        self.run_as(Kind::Extension(name), work).await
+    }
+
+    /// Runs a computation of this kind.
+    pub(crate) async fn run_as<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotComputed> {
+        let permit = self.acquire(kind, WAITING_OF_KIND_MAX)?;
+        let permit = tokio::time::timeout(WAIT_MAX, permit).await;
+        let permit = permit.ok().and_then(Result::ok).ok_or(NotComputed::Busy)?;
+        let running = tokio::task::spawn_blocking(thalweg_gauge::blocking(move || {
+            let _permit = permit;
+            work()
+        }));
+        running.await.map_err(|_| NotComputed::Panicked)
+    }
+
+    /// Waits for a permit for as long as it takes, for parts of a response whose head has been sent. The caller bounds how many wait, and
+    /// drops the permit before it waits for anything else, such as its client.
+    pub async fn permit(&self, name: &'static str) -> ComputationPermit {
+        match self.acquire(Kind::Extension(name), usize::MAX) {
+            // Each sender sends before it is dropped, unless this receiver is dropped first.
+            Ok(permit) => permit.await.unwrap_or(ComputationPermit(None)),
+            Err(_) => ComputationPermit(None),
+        }
+    }
+
+    /// Takes a permit, or a place in the queue of this kind, if it has room.
+    fn acquire(&self, kind: Kind, waiting_max: usize) -> Result<oneshot::Receiver<ComputationPermit>, NotComputed> {
+        let (give, permit) = oneshot::channel();
+        let mut queues = lock(&self.0);
+        if queues.free > 0 {
+            queues.free -= 1;
+            drop(queues);
+            _ = give.send(ComputationPermit(Some(self.0.clone())));
+            return Ok(permit);
+        }
+        let of_kind = queues.waiting.entry(kind).or_default();
+        let is_new = of_kind.is_empty();
+        if of_kind.len() >= waiting_max {
+            // Those whose callers have left make room.
+            of_kind.retain(|waiting| !waiting.is_closed());
+            if of_kind.len() >= waiting_max {
+                return Err(NotComputed::Busy);
+            }
+        }
+        of_kind.push_back(give);
+        if is_new {
+            queues.rotation.push_back(kind);
+        }
+        Ok(permit)
+    }
+}
+
+impl fmt::Debug for Computations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queues = lock(&self.0);
+        let waiting: usize = queues.waiting.values().map(VecDeque::len).sum();
+        f.debug_struct("Computations").field("free", &queues.free).field("waiting", &waiting).finish()
+    }
+}
+
+impl fmt::Debug for ComputationPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ComputationPermit")
+    }
+}
+
+impl Drop for ComputationPermit {
+    fn drop(&mut self) {
+        let Some(queues) = self.0.take() else { return };
+        loop {
+            let mut locked = lock(&queues);
+            let Some(next) = locked.next() else {
+                locked.free += 1;
+                return;
+            };
+            drop(locked);
+            match next.send(ComputationPermit(Some(queues.clone()))) {
+                Ok(()) => return,
+                // Its caller has left meanwhile: the permit goes to another one.
+                Err(mut permit) => permit.0 = None,
+            }
+        }
+    }
+}
+
+impl Queues {
+    /// Removes the next computation from the queues: the longest waiting one of the first kind in the rotation.
+    fn next(&mut self) -> Option<oneshot::Sender<ComputationPermit>> {
+        loop {
+            let kind = self.rotation.pop_front()?;
+            let Some(of_kind) = self.waiting.get_mut(&kind) else { continue };
+            let next = of_kind.pop_front();
+            match of_kind.is_empty() {
+                true => _ = self.waiting.remove(&kind),
+                false => self.rotation.push_back(kind),
+            }
+            if let Some(next) = next.filter(|next| !next.is_closed()) {
+                return Some(next);
+            }
+        }
+    }
+}
+
+fn lock(queues: &Mutex<Queues>) -> MutexGuard<'_, Queues> {
+    queues.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does work that may take long where nothing can be awaited, as within a poll. Its thread leaves its other tasks to another thread
+/// meanwhile. No permit bounds how many do so at once: each has a connection to the database, and the pool bounds those.
+pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| thalweg_gauge::in_place(work)),
+        _ => work(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const PAGE: Kind = Kind::Page(0);
+
+    fn acquire(computations: &Computations, kind: Kind) -> oneshot::Receiver<ComputationPermit> {
+        computations.acquire(kind, WAITING_OF_KIND_MAX).unwrap()
+    }
+
+    #[test]
+    fn permits_go_to_the_kinds_in_rotation() {
+        let computations = Computations::with_permits(1);
+        let permit = acquire(&computations, PAGE).try_recv().unwrap();
+        let mut pages: Vec<_> = (0..3).map(|_| acquire(&computations, PAGE)).collect();
+        let mut other = acquire(&computations, Kind::Page(1));
+        drop(permit);
+        let first = pages[0].try_recv().unwrap();
+        assert!(other.try_recv().is_err());
+        drop(first);
+        let of_other = other.try_recv().unwrap();
+        assert!(pages[1].try_recv().is_err());
+        drop(of_other);
+        drop(pages[1].try_recv().unwrap());
+        drop(pages[2].try_recv().unwrap());
+        assert_eq!(format!("{computations:?}"), "Computations { free: 1, waiting: 0 }");
+    }
+
+    #[test]
+    fn only_so_many_of_a_kind_wait_and_those_that_have_left_make_room() {
+        let computations = Computations::with_permits(1);
+        let permit = acquire(&computations, PAGE).try_recv().unwrap();
+        let waiting: Vec<_> = (0..WAITING_OF_KIND_MAX).map(|_| acquire(&computations, PAGE)).collect();
+        assert_eq!(computations.acquire(PAGE, WAITING_OF_KIND_MAX).unwrap_err(), NotComputed::Busy);
+        let mut other = acquire(&computations, Kind::Browse);
+        drop(waiting);
+        let mut last = acquire(&computations, PAGE);
+        drop(permit);
+        drop(last.try_recv().unwrap());
+        drop(other.try_recv().unwrap());
+        assert_eq!(format!("{computations:?}"), "Computations { free: 1, waiting: 0 }");
+    }
+
+    #[test]
+    fn a_permit_that_nobody_takes_goes_on() {
+        let computations = Computations::with_permits(1);
+        let permit = acquire(&computations, PAGE).try_recv().unwrap();
+        let [left, given, mut last] = [(); 3].map(|()| acquire(&computations, PAGE));
+        drop(left);
+        drop(permit);
+        // It has been given one, and leaves without having looked.
+        drop(given);
+        drop(last.try_recv().unwrap());
+        assert_eq!(format!("{computations:?}"), "Computations { free: 1, waiting: 0 }");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_computation_waits_for_a_bounded_time_and_a_panic_gives_its_permit_back() {
+        let computations = Computations::with_permits(1);
+        let panicked = computations.run("panics", || panic!("on purpose")).await;
+        assert_eq!(panicked, Err::<(), _>(NotComputed::Panicked));
+        let held = computations.permit("held").await;
+        assert_eq!(computations.run("waits", || ()).await, Err(NotComputed::Busy));
+        drop(held);
+        let (thread, here) = (computations.run("runs", || thread::current().id()).await, thread::current().id());
+        assert_ne!(thread, Ok(here));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_more_run_at_once_than_there_are_permits() {
+        let computations = Computations::with_permits(2);
+        let (begun, begins) = mpsc::channel();
+        let gates: Vec<_> = (0..4)
+            .map(|number| {
+                let (open, gate) = mpsc::channel::<()>();
+                let (computations, begun) = (computations.clone(), begun.clone());
+                let run = tokio::spawn(async move {
+                    let work = move || {
+                        begun.send(number).unwrap();
+                        gate.recv().unwrap();
+                    };
+                    computations.run("gated", work).await
+                });
+                (open, run)
+            })
+            .collect();
+        let first: Vec<i32> = begins.iter().take(2).collect();
+        assert!(begins.try_recv().is_err());
+        for number in first {
+            gates[number as usize].0.send(()).unwrap();
+            begins.recv().unwrap();
+        }
+        for (open, run) in gates {
+            _ = open.send(());
+            run.await.unwrap().unwrap();
+        }
+    }
+}
