@@ -28,8 +28,10 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 use thalweg_pages::{Additions, Cost};
 use thalweg_wire::{Pool, PoolLimits};
@@ -297,7 +299,10 @@ async fn follow(state: Arc<State>, mut reload_schema: Signal, mut reload_config:
 /// How many clients may be connected: those that the configuration allows, but no more than leave descriptors for the database.
 fn clients_max(config: &Config) -> usize {
     let open = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
-    let kept = 2 * config.db_pool + OTHER_DESCRIPTORS + admin::place(config).map_or(0, |_| admin::CLIENTS_MAX);
+    // The gauge has one for each thread that serves requests.
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let of_admin = admin::place(config).map_or(0, |_| admin::CLIENTS_MAX);
+    let kept = 2 * config.db_pool + OTHER_DESCRIPTORS + threads + of_admin;
     usize::try_from(open).unwrap_or(usize::MAX).saturating_sub(kept).clamp(1, config.server_clients_max)
 }
 
