@@ -38,7 +38,8 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
     let (asked, mut room) = asked::read(request, &shared).await?;
     let known = match asked.known.is_empty() {
         true => None,
-        false => Some(shared.known(asked.known.join("\n")).await?),
+        // They may be thousands, each of which is looked up.
+        false => Some(shared.computed(move |shared| Known::of(&shared.dictionary, &asked.known.join("\n"))).await?),
     };
     let own_bytes = asked.text.len() + known.as_ref().map_or(0, Known::memory_bytes);
     room.grow(own_bytes, &shared)?;

@@ -1,6 +1,6 @@
 //! What somebody asks of `/rpc/gloss`: a text, and how it is to be read.
 
-use super::reading::{NoRoom, Room, Shared};
+use super::reading::{NoRoom, Room, SHORT_TEXT_BYTES_MAX, Shared};
 use axum::extract::{Query, Request};
 use axum::http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -10,6 +10,7 @@ use http_body::Body as _;
 use serde::Deserialize;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use thalweg_server::{ApiFailure, NotComputed};
 
 /// A body is no larger, and so no text.
@@ -68,7 +69,7 @@ impl Form {
 }
 
 /// Reads a request. What it takes in memory it has room for as long as the second is kept.
-pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Room), Failure> {
+pub(super) async fn read(request: Request, shared: &Arc<Shared>) -> Result<(Asked, Room), Failure> {
     let mut room = Room::default();
     let asked: Asked = match *request.method() {
         Method::GET | Method::HEAD => {
@@ -82,10 +83,10 @@ pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Ro
                 return Err(Failure::Type(String::from_utf8_lossy(kind).into_owned()));
             }
             let body = collected(request.into_body(), &mut room, shared).await?;
-            if !body.trim_ascii_start().starts_with(b"{") {
-                return Err(Failure::Body("it is no object".to_owned()));
+            match body.len() <= SHORT_TEXT_BYTES_MAX {
+                true => parse(&body)?,
+                false => shared.computed(move |_| parse(&body)).await??,
             }
-            thalweg_json::from_slice(&body).map_err(|error| Failure::Body(error.to_string()))?
         }
         _ => return Err(Failure::Method),
     };
@@ -93,6 +94,13 @@ pub(super) async fn read(request: Request, shared: &Shared) -> Result<(Asked, Ro
         return Err(Failure::TooManyWords);
     }
     Ok((asked, room))
+}
+
+fn parse(body: &[u8]) -> Result<Asked, Failure> {
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(Failure::Body("it is no object".to_owned()));
+    }
+    thalweg_json::from_slice(body).map_err(|error| Failure::Body(error.to_string()))
 }
 
 /// All of a body, within its bound, with room for what has arrived: whoever sends nothing takes none.

@@ -14,7 +14,7 @@ pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
 /// so that these leave them room.
 const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 const LONG_TEXTS_BYTES_MAX: usize = 192 * 1024 * 1024;
-const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
+pub(super) const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
 
 thread_local! {
@@ -49,10 +49,13 @@ impl Shared {
         self.computations.permit(COMPUTATION).await
     }
 
-    /// Looks words up that are known, which may be thousands.
-    pub(super) async fn known(self: &Arc<Self>, words: String) -> Result<Known, NotComputed> {
+    /// Computes something of a request that may take long.
+    pub(super) async fn computed<T: Send + 'static>(
+        self: &Arc<Self>,
+        compute: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, NotComputed> {
         let shared = self.clone();
-        self.computations.run(COMPUTATION, move || Known::of(&shared.dictionary, &words)).await
+        self.computations.run(COMPUTATION, move || compute(&shared)).await
     }
 }
 
