@@ -126,7 +126,11 @@ impl Sources<'_> {
     }
 }
 
+/// Whether constants of a file may be named: those of the code, and of the test that measures what clients hold.
 fn is_code(file: &str) -> bool {
+    if file == "tests/process/unread.rs" {
+        return true;
+    }
     let is_room = ["crates/", "apps/"].iter().any(|rooms| file.starts_with(rooms));
     is_room && Path::new(file).components().nth(2).is_some_and(|part| part.as_os_str() == "src")
 }

@@ -43,7 +43,7 @@ impl Client {
         socket.set_recv_buffer_size(RECEIVED_BYTES_MAX).expect("its buffer can be set");
         socket.set_tcp_mss(SEGMENT_BYTES).expect("its segments can be set");
         socket.connect(&address.into()).expect("the server accepts");
-        socket.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        socket.set_read_timeout(Some(10 * TIMEOUT)).expect("a timeout can be set");
         Self { stream: BufReader::with_capacity(RECEIVED_BYTES_MAX, socket.into()) }
     }
 

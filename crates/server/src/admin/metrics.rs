@@ -64,6 +64,11 @@ fn ours(text: &mut Text, state: &State) {
     for (of, bytes) in held {
         text.sample(&format!("thalweg_held_bytes{{of=\"{of}\"}}"), bytes);
     }
+    let memory = thalweg_gauge::Counts::of_process();
+    if memory.allocated_bytes > 0 {
+        let allocated_bytes = memory.allocated_bytes.saturating_sub(memory.freed_bytes);
+        text.gauge("thalweg_allocated_bytes", "Memory that is allocated and not freed.", allocated_bytes);
+    }
     text.gauge("thalweg_spool_bytes", "Disk that slow clients take.", state.spool.bytes());
     text.count("thalweg_log_lines_dropped_total", "Log lines that nobody took.", log::lines_dropped());
 }

@@ -1,8 +1,18 @@
 //! Clients that read slowly, or not at all: they keep neither connections nor memory, and slow lines get what they asked for.
 
 use crate::served::{GRANTS, Served, config, eventually};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::routing::{get, post};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use thalweg_server::Config;
+use thalweg_server::http_body::Frame;
+use thalweg_server::{Config, Server};
 use thalweg_testkit::{Client, Database, Response};
 
 /// A response of about 40 MB, which no socket's buffers can hold.
@@ -242,4 +252,114 @@ fn without_a_spool_answers_hold_as_much_as_they_may() {
             more => read += more,
         }
     }
+}
+
+/// Frames of a handler's response, and how many of them have been made.
+struct Frames(VecDeque<Bytes>, Arc<AtomicUsize>);
+
+impl thalweg_server::http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = self.0.pop_front();
+        self.1.fetch_add(usize::from(frame.is_some()), Ordering::Relaxed);
+        Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
+    }
+}
+
+/// Bytes that tell where they belong.
+fn pattern(bytes: usize) -> Bytes {
+    (0..bytes).map(|at| (at % 251) as u8).collect::<Vec<u8>>().into()
+}
+
+/// What a handler had made was with the HTTP connection at once, however large it was: 3,000 clients held 4.3 GB.
+#[test]
+fn what_a_handler_has_made_goes_to_disk_where_its_client_does_not_take_it() {
+    const FRAME_BYTES: usize = 8 * 1024 * 1024;
+    let database = Database::new("create schema api;");
+    let made = Arc::new(AtomicUsize::new(0));
+    let (counted, frame) = (made.clone(), pattern(FRAME_BYTES));
+    let frames = move || {
+        let (counted, frame) = (counted.clone(), frame.clone());
+        async move { Body::new(Frames(VecDeque::from([frame.clone(), Bytes::from_static(b"between"), frame]), counted)) }
+    };
+    let router = Router::new().route("/frames", get(frames));
+    let served = Served::of_builder(Server::builder(config(&database.uri())).routes("/own", router));
+    let mut reader = Client::connect_narrow(served.address);
+    reader.send("GET", "/own/frames", &[]);
+    assert!(reader.status_line().contains(" 200 "));
+    // Longer than the patience with a client.
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(made.load(Ordering::Relaxed), 1, "no frame is made before the last has been taken");
+    assert_eq!(served.get("/own/frames").body.len(), 2 * FRAME_BYTES + 7);
+    // The rest of the head, then the chunks.
+    let mut all = Vec::new();
+    while !all.ends_with(b"0\r\n\r\n") {
+        let piece = reader.read_some(64 * 1024);
+        assert!(!piece.is_empty(), "the response was cut after {} bytes", all.len());
+        all.extend_from_slice(&piece);
+    }
+    let start = all.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let (mut body, mut rest) = (Vec::new(), &all[start..]);
+    loop {
+        let end = rest.windows(2).position(|window| window == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = &rest[end + 2 + size + 2..];
+    }
+    let frame = pattern(FRAME_BYTES);
+    assert!(body == [&frame[..], b"between", &frame[..]].concat());
+    // As often for the one who read everything at once.
+    assert_eq!(made.load(Ordering::Relaxed), 6);
+}
+
+/// While answers hold as much as they may, pages and what handlers make are refused, too, up to a byte.
+#[test]
+fn without_a_spool_pages_and_handlers_hold_as_much_as_they_may() {
+    const FRAME_BYTES: usize = 40 * 1024 * 1024;
+    const HELD_BYTES_MAX: usize = 512 * 1024 * 1024;
+    const REFUSED_BYTES_MIN: usize = 128 * 1024;
+    let database = Database::new(&format!("create schema api; create table api.notes (id int primary key); {GRANTS}"));
+    let folder = tempfile::tempdir().unwrap();
+    // The form is not filled in, so that the page comes again.
+    let form = "+++\n[form]\ninsert = \"/notes\"\nfields = [\"id\"]\n+++\n";
+    std::fs::write(folder.path().join("large.html"), format!("{form}{}", "x".repeat(REFUSED_BYTES_MIN))).unwrap();
+    std::fs::write(folder.path().join("small.html"), format!("{form}{}", "x".repeat(REFUSED_BYTES_MIN - 1))).unwrap();
+    let whole = |bytes: usize| move || async move { vec![b'x'; bytes] };
+    let router = Router::new()
+        .route("/frame", get(whole(FRAME_BYTES)))
+        .route("/large", post(whole(REFUSED_BYTES_MIN)))
+        .route("/small", post(whole(REFUSED_BYTES_MIN - 1)));
+    let pages_dir = Some(folder.path().to_owned());
+    let config = Config { client_spool_max: 0, pages_dir, ..config(&database.uri()) };
+    let served = Served::of_builder(Server::builder(config).routes("/own", router));
+    let headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Sec-Fetch-Site", "same-origin")];
+    let send = |target: &str| served.send("POST", target, &headers, "id=none");
+    let before = [send("/large"), send("/small")].map(|page| (page.status, page.body.len()));
+    assert_eq!(before, [(422, REFUSED_BYTES_MIN), (422, REFUSED_BYTES_MIN - 1)]);
+    let readers: Vec<Client> = (0..=HELD_BYTES_MAX / FRAME_BYTES)
+        .map(|_| {
+            let mut reader = Client::connect_narrow(served.address);
+            reader.send("GET", "/own/frame", &[]);
+            assert!(reader.status_line().contains(" 200 "));
+            reader
+        })
+        .collect();
+    let refused = served.get("/large");
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.text());
+    assert_eq!(refused.json()["code"], "PGRST003");
+    let refused = send("/large");
+    assert_eq!((refused.status, refused.header("retry-after")), (500, None), "{}", refused.text());
+    assert_eq!(refused.json()["code"], "TWG32");
+    assert_eq!([served.get("/small").status, send("/small").status], [200, 422]);
+    let mut cut = Client::connect(served.address);
+    assert!(!cut.request_with("POST", "/own/large", &[], b"").whole, "a handler's frame is one too many");
+    assert_eq!(send("/own/small").body.len(), REFUSED_BYTES_MIN - 1);
+    drop(readers);
+    eventually("there is room again", || served.get("/large").status == 200);
+    assert_eq!(send("/own/large").body.len(), REFUSED_BYTES_MIN);
 }

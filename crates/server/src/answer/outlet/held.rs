@@ -55,8 +55,11 @@ impl Held {
             None if bytes <= WATCHED_BYTES_MIN => (chunks, None, bytes),
             None => (VecDeque::new(), Some(Flow::new(outlet, chunks, Source::End)), bytes),
             Some((mut writer, reader)) => {
-                writer.hold(chunks.into());
-                writer.finish();
+                // The end of the answer follows its beginning, so that a client that reads nothing does not keep it in memory.
+                tokio::spawn(thalweg_gauge::billed(async move {
+                    write_or_hold(&mut writer, chunks.into()).await;
+                    writer.finish();
+                }));
                 (VecDeque::new(), Some(Flow::from_spool(outlet, reader)), bytes)
             }
         }
