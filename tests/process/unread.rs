@@ -21,7 +21,7 @@ const UNREAD_FILE_BYTES_MAX: u64 = 384 * 1024;
 const UNREAD_SHARED_FILE_BYTES_MAX: u64 = 64 * 1024;
 const UNREAD_ERROR_BYTES_MAX: u64 = 384 * 1024;
 const UNREAD_HANDLER_BYTES_MAX: u64 = 384 * 1024;
-const UNREAD_EXPORT_BYTES_MAX: u64 = 2048 * 1024;
+const UNREAD_EXPORT_BYTES_MAX: u64 = 1536 * 1024;
 const UNREAD_ADMIN_BYTES_MAX: u64 = 384 * 1024;
 /// The most that answers hold before the disk has them (`HELD_BYTES_PATIENT`), which the program may keep for its next answers.
 const SHORTLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -117,7 +117,8 @@ const SCHEMA: &str = "
 #[test]
 fn clients_of_a_site_that_read_nothing_hold_what_the_manual_says() {
     let (database, directory) = (Database::new(SCHEMA), Directory::new("unread"));
-    let page = "+++\nrows = \"/medium?select=id,filler\"\n+++\n{% for row in rows %}<p>{{ row.filler }}</p>{% endfor %}";
+    let page =
+        "+++\nrows = \"/medium?select=id,filler\"\n+++\n{% for row in rows %}<p>{{ row.filler }}</p>{% endfor %}";
     std::fs::write(directory.0.join("page.html"), page).unwrap();
     std::fs::create_dir(directory.0.join("static")).unwrap();
     std::fs::write(directory.0.join("static/shared.bin"), vec![7; 1024 * 1024]).unwrap();
@@ -134,7 +135,12 @@ fn clients_of_a_site_that_read_nothing_hold_what_the_manual_says() {
         get("API, less than 1 MiB", "/api/medium", "", UNREAD_API_BYTES_MAX),
         get("API, more than 1 MiB", "/api/flowing", "", UNREAD_API_BYTES_MAX),
         get("API, one large row", "/api/wide", "", UNREAD_API_BYTES_MAX),
-        get("API, one value", "/api/files?select=content", "Accept: application/octet-stream\r\n", UNREAD_API_BYTES_MAX),
+        get(
+            "API, one value",
+            "/api/files?select=content",
+            "Accept: application/octet-stream\r\n",
+            UNREAD_API_BYTES_MAX,
+        ),
         get("API, the description", "/api/", "Accept: application/openapi+json\r\n", UNREAD_API_BYTES_MAX),
         Kind { status: 400, ..get("an error", "/api/rpc/fails", "", UNREAD_ERROR_BYTES_MAX) },
         get("a page", "/page", html, UNREAD_PAGE_BYTES_MAX),
@@ -199,11 +205,15 @@ fn heads_do_not_pile_up_for_a_client_that_reads_nothing() {
 /// A dictionary in which each of these syllables has many long entries: a hundred of them are told in megabytes.
 fn words() -> String {
     const SYLLABLES: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわ";
-    let mut words = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE JMdict [\n<!ENTITY n \"noun\">\n]>\n<!-- JMdict created: 2021-07-05 -->\n<JMdict>\n");
+    let mut words = String::from(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE JMdict [\n<!ENTITY n \"noun\">\n]>\n<!-- JMdict created: 2021-07-05 -->\n<JMdict>\n",
+    );
     for (at, syllable) in SYLLABLES.chars().enumerate() {
         for number in 0..32 {
             let (number, gloss) = (1_000_000 + at * 100 + number, "long ".repeat(240));
-            words += &format!("<entry><ent_seq>{number}</ent_seq><r_ele><reb>{syllable}</reb></r_ele><sense><pos>&n;</pos><gloss>{number} {gloss}</gloss></sense></entry>\n");
+            words += &format!(
+                "<entry><ent_seq>{number}</ent_seq><r_ele><reb>{syllable}</reb></r_ele><sense><pos>&n;</pos><gloss>{number} {gloss}</gloss></sense></entry>\n"
+            );
         }
     }
     words + "</JMdict>\n"
@@ -225,14 +235,21 @@ fn clients_of_the_reader_that_read_nothing_hold_what_the_manual_says() {
     let body = json!({ "text": text }).to_string();
     let head = |accept: &str| {
         let length = body.len();
-        format!("POST /rpc/gloss HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+        format!(
+            "POST /rpc/gloss HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
     };
     for (name, accept) in [("gloss as JSON", "application/json"), ("gloss as HTML", "text/html")] {
         let request = head(accept).into_bytes();
-        Kind { name, request, status: 200, bytes_max: UNREAD_HANDLER_BYTES_MAX, clients: CLIENTS }.measure(&program, admin, address);
+        Kind { name, request, status: 200, bytes_max: UNREAD_HANDLER_BYTES_MAX, clients: CLIENTS }
+            .measure(&program, admin, address);
     }
-    let text: String = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほ".bytes().map(|byte| format!("%{byte:02X}")).collect();
-    get("a page with a text", &format!("/text?text={text}"), "", UNREAD_PAGE_BYTES_MAX).measure(&program, admin, address);
+    let text: String = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほ"
+        .bytes()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect();
+    get("a page with a text", &format!("/text?text={text}"), "", UNREAD_PAGE_BYTES_MAX)
+        .measure(&program, admin, address);
 }
 
 #[test]
@@ -246,6 +263,11 @@ fn clients_of_the_flight_book_that_read_nothing_hold_what_the_manual_says() {
     // Of the others each is refused at once, so that those which are made are measured.
     let kind = get("an export", "/do/export.zip", &authorization, UNREAD_EXPORT_BYTES_MAX);
     Kind { clients: EXPORTS, ..kind }.measure(&program, admin, address);
-    let kind = get("an export, refused", "/do/export.zip", &authorization, EXPORTS as u64 * UNREAD_EXPORT_BYTES_MAX / CLIENTS as u64);
+    let kind = get(
+        "an export, refused",
+        "/do/export.zip",
+        &authorization,
+        EXPORTS as u64 * UNREAD_EXPORT_BYTES_MAX / CLIENTS as u64,
+    );
     kind.measure(&program, admin, address);
 }
