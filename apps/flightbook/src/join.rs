@@ -1,7 +1,7 @@
 //! The flight book beside its pages and API: accounts, tracks sent, everything taken away.
 //!
 //! ```text
-//!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs ─ accounts.rs: the database's functions
+//!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs, devices.rs ─ accounts.rs: the database's functions
 //!  /do/sign_in_sample ─ click.rs, in the demo alone
 //!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs, archive.rs: files of a ZIP ─ reading.rs: figures ─ tracks.rs: the database's functions
 //!  /do/export.zip  ─ export.rs ─ the API, as the pilot
@@ -11,6 +11,7 @@ mod accounts;
 mod archive;
 mod attempts;
 mod click;
+mod devices;
 mod export;
 mod form;
 mod passwords;
@@ -26,11 +27,12 @@ pub use accounts::{AccountError, reset_password};
 pub(crate) use sign_in::Claims;
 
 use accounts::Accounts;
-use attempts::Attempts;
+use attempts::SignInAttempts;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use click::Samples;
+use devices::Devices;
 use export::Exports;
 use passwords::Passwords;
 use std::fmt;
@@ -50,7 +52,8 @@ struct Shared {
     accounts: Accounts,
     tracks: Tracks,
     passwords: Passwords,
-    attempts: Attempts,
+    attempts: SignInAttempts,
+    devices: Devices,
     uploads: Uploads,
     exports: Exports,
 }
@@ -82,7 +85,8 @@ fn join_with(server: ServerBuilder, config: &Config, samples: Samples) -> Result
         accounts: Accounts::new(uri).map_err(JoinError::Database)?,
         tracks: Tracks::new(uri).map_err(JoinError::Database)?,
         passwords: Passwords::new().map_err(JoinError::Password)?,
-        attempts: Attempts::default(),
+        attempts: SignInAttempts::default(),
+        devices: Devices::new(config),
         uploads: Uploads::default(),
         exports: Exports::default(),
     };

@@ -151,6 +151,12 @@ pub(crate) fn caller(state: &State, in_force: &InForce, parts: &Parts, network: 
     of_token().unwrap_or(Caller::Network(network))
 }
 
+/// Returns the caller of a request whose connection comes from this address. Code in the same process has none.
+pub(crate) fn caller_at((state, in_force): (&State, &InForce), parts: &Parts, peer: Option<&str>) -> Caller {
+    let network = peer.map(|peer| state.callers.network(&in_force.config, peer, &parts.headers));
+    caller(state, in_force, parts, network.unwrap_or(Network::Unknown))
+}
+
 /// Whose a token is.
 pub(crate) async fn identify(state: &State, in_force: &InForce, token: &[u8]) -> Result<Arc<Identity>, ApiError> {
     let verifier = in_force.verifier().ok_or_else(ApiError::no_secret)?;

@@ -2,16 +2,19 @@
 //! a thread, and a CPU as a rule.
 //!
 //! ```text
-//!  run(kind, work) ─ a permit free? ──────────────────────────┬─▶ spawn_blocking(work) ─▶ the next in the queue
-//!                     └ no: the queue of its kind ─ its turn ─┘
+//!  run(kind, caller, work) ─ a permit free? ────────────────────────────┬─▶ spawn_blocking(work) ─▶ the next in the queue
+//!                             └ no: the queue of its kind and caller ────┘
 //! ```
 //!
-//! A permit that becomes free goes to the kinds in rotation: however many clients ask for one page, another page waits for one computation
-//! of that page at a time, and not for all of them.
+//! A permit that becomes free goes to the kinds in rotation, and within a kind to the callers in rotation. However many clients
+//! request one page, another page waits for one computation of that page at a time. However often one caller requests a
+//! page, another caller of it waits for one of these requests at a time.
 
+use crate::callers::ShareError;
 use crate::error::ApiError;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -21,6 +24,10 @@ use tokio::sync::oneshot;
 
 /// The number of computations of one kind that may wait for a permit.
 const WAITING_OF_KIND_MAX: usize = 1_000;
+/// The number of those that one caller may have waiting.
+const WAITING_OF_CALLER_MAX: usize = 100;
+/// The time after which a caller may retry.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The time for which one waits.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The number of CPUs that computations leave to everything else, where there are more than one.
@@ -52,6 +59,8 @@ pub(crate) enum Kind {
 pub enum NotComputed {
     /// It did not begin: too many others wait for a permit, or it has waited for 10 s. It may be retried later (503).
     Busy,
+    /// It did not begin: too many requests of the same caller wait for a permit. It may be retried later (429).
+    CallerBusy,
     /// It panicked.
     Panicked,
 }
@@ -60,6 +69,7 @@ impl fmt::Display for NotComputed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Busy => "too many computations are waiting; retry later",
+            Self::CallerBusy => "too many computations of this client are waiting; retry later",
             Self::Panicked => "the computation panicked",
         })
     }
@@ -71,6 +81,7 @@ impl From<NotComputed> for ApiError {
     fn from(reason: NotComputed) -> Self {
         match reason {
             NotComputed::Busy => Self::too_many_computations(),
+            NotComputed::CallerBusy => Self::of_share(ShareError::Used { retry_after: RETRY_AFTER }),
             NotComputed::Panicked => Self::of_handler(),
         }
     }
@@ -82,9 +93,32 @@ pub struct ComputationPermit(Option<Arc<Mutex<Queues>>>);
 /// The permits that are free, and the computations that wait for one.
 struct Queues {
     free: usize,
-    waiting: HashMap<Kind, VecDeque<oneshot::Sender<ComputationPermit>>>,
+    waiting: HashMap<Kind, KindQueue>,
     /// The kinds that wait. The first is the next to get a permit, and goes to the end then.
     rotation: VecDeque<Kind>,
+    hashing: RandomState,
+}
+
+/// The computations of one kind that wait, by the hash of their caller.
+#[derive(Default)]
+struct KindQueue {
+    waiting: HashMap<u64, VecDeque<Waiter>>,
+    /// The callers that wait, as the kinds do in [`Queues`].
+    rotation: VecDeque<u64>,
+}
+
+type Waiter = oneshot::Sender<ComputationPermit>;
+
+/// The numbers of computations that may wait, of one kind and of one caller of that kind.
+#[derive(Clone, Copy)]
+struct WaitingMax {
+    of_kind: usize,
+    of_caller: usize,
+}
+
+impl WaitingMax {
+    const DEFAULT: Self = Self { of_kind: WAITING_OF_KIND_MAX, of_caller: WAITING_OF_CALLER_MAX };
+    const NONE: Self = Self { of_kind: usize::MAX, of_caller: usize::MAX };
 }
 
 impl Computations {
@@ -95,30 +129,35 @@ impl Computations {
     }
 
     fn with_permits(permits: usize) -> Self {
-        Self(Arc::new(Mutex::new(Queues { free: permits, waiting: HashMap::new(), rotation: VecDeque::new() })))
+        let hashing = RandomState::new();
+        let queues = Queues { free: permits, waiting: HashMap::new(), rotation: VecDeque::new(), hashing };
+        Self(Arc::new(Mutex::new(queues)))
     }
 
     /// Runs a computation on a thread that serves no clients, as soon as there is a permit. `name` tells the computations of one
-    /// extension from those of others, which get permits in rotation. Once it has begun, it runs to its end.
+    /// extension from those of others. Names get permits in rotation, and so do the callers of one name: a caller is
+    /// anything that can be hashed, such as a [`Caller`](crate::Caller). Once a computation has begun, it runs to its end.
     ///
     /// # Errors
     ///
-    /// [`NotComputed::Busy`] if it did not begin, [`NotComputed::Panicked`] if it did not end.
-    pub async fn run<T: Send + 'static>(
+    /// [`NotComputed::Busy`] or [`NotComputed::CallerBusy`] if it did not begin, [`NotComputed::Panicked`] if it did not end.
+    pub async fn run<K: Hash + ?Sized, T: Send + 'static>(
         &self,
         name: &'static str,
+        caller: &K,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotComputed> {
-        self.run_as(Kind::Extension(name), work).await
+        self.run_as(Kind::Extension(name), caller, work).await
     }
 
     /// Runs a computation of this kind.
-    pub(crate) async fn run_as<T: Send + 'static>(
+    pub(crate) async fn run_as<K: Hash + ?Sized, T: Send + 'static>(
         &self,
         kind: Kind,
+        caller: &K,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotComputed> {
-        let permit = self.acquire(kind, WAITING_OF_KIND_MAX)?;
+        let permit = self.acquire(kind, caller, WaitingMax::DEFAULT)?;
         let permit = tokio::time::timeout(WAIT_MAX, permit).await;
         let permit = permit.ok().and_then(Result::ok).ok_or(NotComputed::Busy)?;
         let running = tokio::task::spawn_blocking(thalweg_gauge::blocking(move || {
@@ -128,18 +167,23 @@ impl Computations {
         running.await.map_err(|_| NotComputed::Panicked)
     }
 
-    /// Waits for a permit for as long as it takes, for parts of a response whose head has been sent. The caller bounds how many wait, and
-    /// drops the permit before it waits for anything else, such as its client.
-    pub async fn permit(&self, name: &'static str) -> ComputationPermit {
-        match self.acquire(Kind::Extension(name), usize::MAX) {
+    /// Waits for a permit for as long as it takes, for parts of a response whose head has been sent. The code that calls this
+    /// bounds how many wait, and drops the permit before it waits for anything else, such as its client.
+    pub async fn permit<K: Hash + ?Sized>(&self, name: &'static str, caller: &K) -> ComputationPermit {
+        match self.acquire(Kind::Extension(name), caller, WaitingMax::NONE) {
             // Each sender sends before it is dropped, unless this receiver is dropped first.
             Ok(permit) => permit.await.unwrap_or(ComputationPermit(None)),
             Err(_) => ComputationPermit(None),
         }
     }
 
-    /// Takes a permit, or a place in the queue of this kind, if it has room.
-    fn acquire(&self, kind: Kind, waiting_max: usize) -> Result<oneshot::Receiver<ComputationPermit>, NotComputed> {
+    /// Takes a permit, or a place in the queue of this kind and caller, if it has room.
+    fn acquire<K: Hash + ?Sized>(
+        &self,
+        kind: Kind,
+        caller: &K,
+        max: WaitingMax,
+    ) -> Result<oneshot::Receiver<ComputationPermit>, NotComputed> {
         let (give, permit) = oneshot::channel();
         let mut queues = lock(&self.0);
         if queues.free > 0 {
@@ -148,16 +192,10 @@ impl Computations {
             _ = give.send(ComputationPermit(Some(self.0.clone())));
             return Ok(permit);
         }
+        let caller = queues.hashing.hash_one(caller);
         let of_kind = queues.waiting.entry(kind).or_default();
-        let is_new = of_kind.is_empty();
-        if of_kind.len() >= waiting_max {
-            // Those whose callers have left make room.
-            of_kind.retain(|waiting| !waiting.is_closed());
-            if of_kind.len() >= waiting_max {
-                return Err(NotComputed::Busy);
-            }
-        }
-        of_kind.push_back(give);
+        let is_new = of_kind.rotation.is_empty();
+        of_kind.push(caller, give, max)?;
         if is_new {
             queues.rotation.push_back(kind);
         }
@@ -168,7 +206,7 @@ impl Computations {
 impl fmt::Debug for Computations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let queues = lock(&self.0);
-        let waiting: usize = queues.waiting.values().map(VecDeque::len).sum();
+        let waiting: usize = queues.waiting.values().map(KindQueue::len).sum();
         f.debug_struct("Computations").field("free", &queues.free).field("waiting", &waiting).finish()
     }
 }
@@ -199,18 +237,60 @@ impl Drop for ComputationPermit {
 }
 
 impl Queues {
-    /// Removes the next computation from the queues: the longest waiting one of the first kind in the rotation.
-    fn next(&mut self) -> Option<oneshot::Sender<ComputationPermit>> {
+    /// Removes the next computation from the queues.
+    fn next(&mut self) -> Option<Waiter> {
         loop {
             let kind = self.rotation.pop_front()?;
             let Some(of_kind) = self.waiting.get_mut(&kind) else { continue };
-            let next = of_kind.pop_front();
-            match of_kind.is_empty() {
+            let next = of_kind.next();
+            match of_kind.rotation.is_empty() {
                 true => _ = self.waiting.remove(&kind),
                 false => self.rotation.push_back(kind),
             }
-            if let Some(next) = next.filter(|next| !next.is_closed()) {
-                return Some(next);
+            if next.is_some() {
+                return next;
+            }
+        }
+    }
+}
+
+impl KindQueue {
+    fn len(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+
+    fn push(&mut self, caller: u64, waiter: Waiter, max: WaitingMax) -> Result<(), NotComputed> {
+        let of_caller = |queue: &Self| queue.waiting.get(&caller).map_or(0, VecDeque::len);
+        if self.len() >= max.of_kind || of_caller(self) >= max.of_caller {
+            // Requests whose clients have left make room.
+            self.waiting.values_mut().for_each(|waiters| waiters.retain(|waiter| !waiter.is_closed()));
+            if of_caller(self) >= max.of_caller {
+                return Err(NotComputed::CallerBusy);
+            }
+            if self.len() >= max.of_kind {
+                return Err(NotComputed::Busy);
+            }
+        }
+        let waiters = self.waiting.entry(caller).or_insert_with(|| {
+            self.rotation.push_back(caller);
+            VecDeque::new()
+        });
+        waiters.push_back(waiter);
+        Ok(())
+    }
+
+    /// Removes the longest waiting computation of the first caller in the rotation, if its client has not left.
+    fn next(&mut self) -> Option<Waiter> {
+        loop {
+            let caller = self.rotation.pop_front()?;
+            let Some(waiters) = self.waiting.get_mut(&caller) else { continue };
+            let next = std::iter::from_fn(|| waiters.pop_front()).find(|waiter| !waiter.is_closed());
+            match waiters.is_empty() {
+                true => _ = self.waiting.remove(&caller),
+                false => self.rotation.push_back(caller),
+            }
+            if next.is_some() {
+                return next;
             }
         }
     }
@@ -237,7 +317,28 @@ mod tests {
     const PAGE: Kind = Kind::Page(0);
 
     fn acquire(computations: &Computations, kind: Kind) -> oneshot::Receiver<ComputationPermit> {
-        computations.acquire(kind, WAITING_OF_KIND_MAX).unwrap()
+        of_caller(computations, kind, 0)
+    }
+
+    fn of_caller(computations: &Computations, kind: Kind, caller: usize) -> oneshot::Receiver<ComputationPermit> {
+        computations.acquire(kind, &caller, WaitingMax::DEFAULT).unwrap()
+    }
+
+    #[test]
+    fn within_a_kind_permits_go_to_the_callers_in_rotation() {
+        let computations = Computations::with_permits(1);
+        let permit = acquire(&computations, PAGE).try_recv().unwrap();
+        let mut greedy: Vec<_> = (0..WAITING_OF_CALLER_MAX).map(|_| of_caller(&computations, PAGE, 1)).collect();
+        let refused = computations.acquire(PAGE, &1_usize, WaitingMax::DEFAULT).unwrap_err();
+        assert_eq!(refused, NotComputed::CallerBusy);
+        let mut modest = of_caller(&computations, PAGE, 2);
+        drop(permit);
+        let first = greedy[0].try_recv().unwrap();
+        assert!(modest.try_recv().is_err());
+        drop(first);
+        drop(modest.try_recv().unwrap());
+        greedy[1..].iter_mut().for_each(|waiting| drop(waiting.try_recv().unwrap()));
+        assert_eq!(format!("{computations:?}"), "Computations { free: 1, waiting: 0 }");
     }
 
     #[test]
@@ -262,8 +363,10 @@ mod tests {
     fn only_so_many_of_a_kind_wait_and_those_that_have_left_make_room() {
         let computations = Computations::with_permits(1);
         let permit = acquire(&computations, PAGE).try_recv().unwrap();
-        let waiting: Vec<_> = (0..WAITING_OF_KIND_MAX).map(|_| acquire(&computations, PAGE)).collect();
-        assert_eq!(computations.acquire(PAGE, WAITING_OF_KIND_MAX).unwrap_err(), NotComputed::Busy);
+        let waiting: Vec<_> =
+            (0..WAITING_OF_KIND_MAX).map(|at| of_caller(&computations, PAGE, at / WAITING_OF_CALLER_MAX)).collect();
+        let refused = computations.acquire(PAGE, "another caller", WaitingMax::DEFAULT).unwrap_err();
+        assert_eq!(refused, NotComputed::Busy);
         let mut other = acquire(&computations, Kind::Browse);
         drop(waiting);
         let mut last = acquire(&computations, PAGE);
@@ -289,12 +392,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_computation_waits_for_a_bounded_time_and_a_panic_gives_its_permit_back() {
         let computations = Computations::with_permits(1);
-        let panicked = computations.run("panics", || panic!("on purpose")).await;
+        let panicked = computations.run("panics", &0, || panic!("on purpose")).await;
         assert_eq!(panicked, Err::<(), _>(NotComputed::Panicked));
-        let held = computations.permit("held").await;
-        assert_eq!(computations.run("waits", || ()).await, Err(NotComputed::Busy));
+        let held = computations.permit("held", &0).await;
+        assert_eq!(computations.run("waits", &0, || ()).await, Err(NotComputed::Busy));
         drop(held);
-        let (thread, here) = (computations.run("runs", || thread::current().id()).await, thread::current().id());
+        let (thread, here) = (computations.run("runs", &0, || thread::current().id()).await, thread::current().id());
         assert_ne!(thread, Ok(here));
     }
 
@@ -311,7 +414,7 @@ mod tests {
                         begun.send(number).unwrap();
                         gate.recv().unwrap();
                     };
-                    computations.run("gated", work).await
+                    computations.run("gated", &0, work).await
                 });
                 (open, run)
             })

@@ -6,6 +6,7 @@ mod form;
 mod going;
 mod page;
 pub(crate) mod route;
+mod sign_in;
 mod text;
 mod wanted;
 
@@ -15,6 +16,7 @@ pub(crate) use text::RequestText;
 
 use crate::answer::{Body, cors};
 use crate::auth::{Identified, Who, cookie::Cookie};
+use crate::callers::SignInAttempt;
 use crate::config::InForce;
 use crate::error::{ApiError, NO_ROOM, Retry};
 use crate::http::{PROXY_STATUS, SERVER_NAME, SERVER_TIMING};
@@ -61,7 +63,7 @@ impl Answer<'_> {
 pub(crate) async fn answer<'a>(
     state: &State,
     in_force: &'a InForce,
-    parts: &'a Parts,
+    (parts, peer): (&'a Parts, &'a str),
     body: &mut RequestBody,
     site: Option<&'a Site>,
 ) -> Answer<'a> {
@@ -71,7 +73,7 @@ pub(crate) async fn answer<'a>(
     if site.is_none() && !is_browsed && parts.method != Method::OPTIONS && state.pool.is_full() {
         return refuse(in_force, parts, bill);
     }
-    let mut given = Given { site, is_browsed, ..Given::of(in_force, parts) };
+    let mut given = Given { site, is_browsed, peer: Some(peer), ..Given::of(in_force, parts) };
     let (mut response, code, rows) = match attempts((state, in_force), parts, body, &mut bill, &mut given).await {
         Ok((response, rows)) => (response, None, rows),
         Err(error) => {
@@ -207,6 +209,8 @@ struct Given<'a> {
     is_called: bool,
     /// The cookie that tokens may come in.
     cookie: Option<Cookie<'a>>,
+    /// The address of the connection, unless code in the same process asks.
+    peer: Option<&'a str>,
     /// Who asks, once that is known.
     who: Option<Who<'a>>,
     /// Whether levels must not be joined here: relations that have grown since PostgreSQL last looked are joined by it.
@@ -383,6 +387,8 @@ async fn of_api<'a>(
     let plan = plan(&request, payload.as_ref(), going.context(&request))?;
     request.preferences.check()?;
     let session_cookie = going.session_cookie(&request, &plan, given.cookie)?;
+    let asked = (parts, given.peer);
+    let attempt = sign_in::count((state, in_force), asked, &snapshot, &plan, session_cookie.is_some())?;
     if let Media::Value(value) = &plan.media {
         return going.download(&request, &plan, value, bill).await;
     }
@@ -390,8 +396,10 @@ async fn of_api<'a>(
     let source = going::copy_source(&plan, received, &request).await?;
     let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
     let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
-    if let Some(cookie) = session_cookie {
-        cookie.put(state, in_force, &mut response).await?;
-    }
+    let is_in = match session_cookie {
+        Some(cookie) => cookie.put(state, in_force, &mut response).await?,
+        None => attempt.is_some() && sign_in::has_returned_something(&response),
+    };
+    attempt.filter(|_| is_in).inspect(SignInAttempt::succeeded);
     Ok((response, rows))
 }

@@ -445,7 +445,7 @@ impl ServerBuilder {
             held_bytes: Arc::default(),
             outlet: Outlet::new(spool.clone()),
             spool,
-            callers: Callers::default(),
+            callers: Callers::new(&config),
             turns: Turns::of_pool(config.db_pool, waiting_max, wait),
             computations: self.computations,
             descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),

@@ -164,3 +164,38 @@ fn a_token_costs_no_round_trip() {
         }
     }
 }
+
+/// A function that looks a token's session up before every request runs in the transaction of the request, as one does that looks
+/// nothing up.
+#[test]
+fn a_session_that_is_looked_up_costs_no_round_trip() {
+    let schema = "create schema private; create table private.sessions (id int primary key);
+                  insert into private.sessions values (1);
+                  create function api.check_nothing() returns void language plpgsql as 'begin end';
+                  create function api.check_session() returns void language plpgsql security definer as $$ begin
+                    perform from private.sessions
+                      where id = (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'session')::int;
+                    if not found then raise sqlstate 'PT401' using message = 'ended'; end if;
+                  end $$;";
+    let database = Database::new(&format!("{SCHEMA}{schema}{GRANTS}"));
+    let (proxy, uri) = Proxy::before(&database.uri());
+    let bearer = format!("Bearer {}", token(&serde_json::json!({"role": ROLE, "session": 1})));
+    let costs = |function: &str| {
+        let pre_request = Some((Some("api".to_owned()), function.to_owned()));
+        let config = Config { db_pool: 1, db_channel_enabled: false, db_pre_request: pre_request, ..with_secret(&uri) };
+        let served = Served::start(config);
+        let mut client = Client::connect(served.address);
+        let mut ask = || client.request("GET", "/tags?id=eq.1&select=id", &[("authorization", &bearer)]).status;
+        assert_eq!((ask(), ask()), (200, 200));
+        proxy.take_recorded();
+        assert_eq!((ask(), ask()), (200, 200));
+        transactions(&proxy.take_recorded()).len()
+    };
+    let (with, without) = (costs("check_session"), costs("check_nothing"));
+    // Two requests, and what makes the session as new between them and, perhaps, after them.
+    assert!(with.abs_diff(without) <= 1 && (3..=5).contains(&with), "{with} {without}");
+    database.execute("delete from private.sessions");
+    let pre_request = Some((Some("api".to_owned()), "check_session".to_owned()));
+    let served = Served::start(Config { db_pre_request: pre_request, ..with_secret(&database.uri()) });
+    assert_eq!(served.request("GET", "/tags", &[("authorization", &bearer)]).status, 401);
+}

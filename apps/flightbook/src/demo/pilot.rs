@@ -2,12 +2,15 @@
 
 use super::load::LoadError;
 use crate::join::Claims;
-use crate::sample::PILOTS;
+use crate::sample::{NO_PASSWORD, PILOTS};
 use thalweg_server::{Api, ApiFailure};
 use thalweg_wire::{Config, Connection, Error, Param, Query, Texts};
 
-const FIND: &str = "select p.id, flightbook_private.password_since(p.id), s.token
-  from flightbook.pilots p left join flightbook.shares s on s.pilot_id = p.id where p.email = $1 order by s.shared_at limit 1";
+const FIND: &str = "with pilot as materialized (
+    select p.id, s.token from flightbook.pilots p left join flightbook.shares s on s.pilot_id = p.id
+    where p.email = $1 order by s.shared_at limit 1
+  )
+  select pilot.id, flightbook_private.begin_session(pilot.id, $2), pilot.token from pilot";
 
 /// Who shows the API.
 #[derive(Debug)]
@@ -25,14 +28,16 @@ impl Guide {
     /// The database is out of reach, or has another schema.
     pub async fn find(uri: &str) -> Result<Option<Self>, LoadError> {
         let mut connection = Connection::connect(&Config::parse(uri)?).await?;
-        let params = [Param::Text(PILOTS[0].email.into())];
+        let params = [PILOTS[0].email, NO_PASSWORD].map(|text| Param::Text(text.into()));
         let mut found = Texts::default();
-        connection.run(&[Query { params: &params, ..Query::bare(FIND) }], &mut found).await.map_err(Error::from)?;
+        connection
+            .run(&[Query { params: &params, writes: true, ..Query::bare(FIND) }], &mut found)
+            .await
+            .map_err(Error::from)?;
         connection.terminate().await;
-        let number = |value: &Option<String>| value.as_deref().and_then(|number| number.parse().ok());
         Ok(found.rows.into_iter().next().and_then(|row| {
-            let [id, since, shared] = <[Option<String>; 3]>::try_from(row).ok()?;
-            Some(Self { claims: Claims::new(number(&id)? as i32, number(&since)?), shared })
+            let [id, session, shared] = <[Option<String>; 3]>::try_from(row).ok()?;
+            Some(Self { claims: Claims::new(id?.parse().ok()?, session?), shared })
         }))
     }
 

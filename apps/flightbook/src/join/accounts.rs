@@ -74,11 +74,10 @@ impl Accounts {
         }
     }
 
-    /// The same of somebody who has signed in, with their address.
-    pub(super) async fn credentials_of(&self, pilot_id: i32) -> Result<(String, String), AccountError> {
-        let text = "select email, hash from flightbook_private.credentials_of($1::int)";
-        let mut row = self.ask(text, &[&pilot_id.to_string()], false).await?;
-        Ok((text_of(&mut row, 0)?, text_of(&mut row, 1)?))
+    /// Returns the hash of a pilot who has signed in.
+    pub(super) async fn hash_of(&self, pilot_id: i32) -> Result<String, AccountError> {
+        let text = "select hash from flightbook_private.credentials_of($1::int)";
+        text_of(&mut self.ask(text, &[&pilot_id.to_string()], false).await?, 0)
     }
 
     /// Puts another hash in the place of a pilot's.
@@ -88,10 +87,11 @@ impl Accounts {
         if text_of(&mut row, 0)? == "t" { Ok(()) } else { Err(AccountError::Missing) }
     }
 
-    /// Since when their password holds, as their tokens say it.
-    pub(super) async fn password_since(&self, pilot_id: i32) -> Result<i64, AccountError> {
-        let text = "select flightbook_private.password_since($1::int)";
-        number(&self.ask(text, &[&pilot_id.to_string()], false).await?, 0)
+    /// Begins a session of a pilot whose password has this hash, and returns its id. [`AccountError::Missing`]: the password has
+    /// been changed meanwhile.
+    pub(super) async fn begin_session(&self, pilot_id: i32, hash: &str) -> Result<String, AccountError> {
+        let text = "select flightbook_private.begin_session($1::int, $2)";
+        text_of(&mut self.ask(text, &[&pilot_id.to_string(), hash], true).await?, 0)
     }
 
     /// The only row of a statement.

@@ -50,5 +50,5 @@ async fn sign_in_sample(
     let account = book.accounts.credentials(pilot.email).await?;
     // who has a password has registered with the address of one who is gone
     let Some(account) = account.filter(|account| account.hash == NO_PASSWORD) else { return Ok(gone()) };
-    enter(&book.accounts, &api, account.pilot_id, back).await
+    enter(&book.accounts, &api, (account.pilot_id, NO_PASSWORD), None, back).await
 }

@@ -1,49 +1,63 @@
 //! Passwords and their hashes: Argon2id, a few at a time, and not on a thread that answers others.
 
-use super::turn::{Busy, in_turn};
+use super::turn::blocking;
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
 use std::time::Duration;
-use thalweg_wire::Slots;
+use thalweg_server::{Network, ShareError, Shares};
 
 /// How many characters a password has.
 const PASSWORD_CHARS_MIN: usize = 10;
 const PASSWORD_CHARS_MAX: usize = 1000;
 /// How many are hashed at once: each takes a core and 19 MiB.
 const HASHES_MAX: usize = 2;
-/// How many may wait for that, and for how long.
+/// How many are hashed at once for one network.
+const NETWORK_HASHES_MAX: usize = 1;
+/// How many may wait for that, of all networks and of one, and for how long.
 const HASHES_WAITING_MAX: usize = 32;
+const NETWORK_HASHES_WAITING_MAX: usize = 8;
 const HASH_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Makes hashes and holds passwords against them.
 pub(super) struct Passwords {
-    slots: Slots,
+    shares: Shares,
     /// Nobody's hash, which costs what others do.
     decoy: String,
 }
 
 impl Passwords {
     pub(super) fn new() -> Result<Self, Error> {
-        let slots = Slots::new(HASHES_MAX, HASHES_WAITING_MAX, HASH_WAIT_MAX);
-        Ok(Self { slots, decoy: hash(&made())? })
+        let waiting = (HASHES_WAITING_MAX, NETWORK_HASHES_WAITING_MAX);
+        let shares = Shares::with_waiting(HASHES_MAX, NETWORK_HASHES_MAX, HASH_WAIT_MAX, waiting);
+        Ok(Self { shares, decoy: hash(&made())? })
     }
 
-    /// In the PHC string format.
-    pub(super) async fn hash(&self, password: String) -> Result<String, Busy> {
-        in_turn(&self.slots, move || hash(&password)).await?.and_then(Result::ok).ok_or(Busy)
+    /// Hashes a password for a client of a network, in the PHC string format.
+    pub(super) async fn hash(&self, password: String, network: Network) -> Result<String, ShareError> {
+        let permit = self.shares.acquire(&network).await?;
+        blocking(permit, move || hash(&password)).await.and_then(Result::ok).ok_or(FAILED)
     }
 
-    /// Whether a password is the one of a hash. Where there is no hash it is not, and that takes as long.
-    pub(super) async fn is_right(&self, password: String, hash: Option<&str>) -> Result<bool, Busy> {
-        let held_against = hash.unwrap_or(&self.decoy).to_owned();
-        let is_held = in_turn(&self.slots, move || {
-            let hash = PasswordHash::new(&held_against);
+    /// Returns whether a password is the one of a hash. Without a hash it is not, and that takes as long.
+    pub(super) async fn is_right(
+        &self,
+        password: String,
+        hash: Option<&str>,
+        network: Network,
+    ) -> Result<bool, ShareError> {
+        let compared = hash.unwrap_or(&self.decoy).to_owned();
+        let permit = self.shares.acquire(&network).await?;
+        let is_equal = blocking(permit, move || {
+            let hash = PasswordHash::new(&compared);
             hash.is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
         });
-        Ok(is_held.await?.ok_or(Busy)? && hash.is_some())
+        Ok(is_equal.await.ok_or(FAILED)? && hash.is_some())
     }
 }
+
+/// The error where no memory was left to hash a password.
+const FAILED: ShareError = ShareError::Exhausted { retry_after: HASH_WAIT_MAX };
 
 /// Whether it can be a password.
 pub(super) fn is_allowed(password: &str) -> bool {

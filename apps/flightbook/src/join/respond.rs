@@ -6,7 +6,7 @@ use super::turn::Busy;
 use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use thalweg_server::{ApiFailure, percent_encoded};
+use thalweg_server::{ApiFailure, ShareError, percent_encoded};
 
 /// After how many seconds somebody may try again for whom there was no room.
 const RETRY_S: &str = "2";
@@ -36,6 +36,8 @@ pub(super) enum Failure {
     Track(TrackError),
     /// Too many want the same.
     Busy,
+    /// The pilot has used their share, or others use all that there is.
+    Share(ShareError),
     /// What was sent is nothing that a form sends.
     Request(&'static str),
 }
@@ -58,6 +60,12 @@ impl From<TrackError> for Failure {
     }
 }
 
+impl From<ShareError> for Failure {
+    fn from(error: ShareError) -> Self {
+        Self::Share(error)
+    }
+}
+
 impl From<Busy> for Failure {
     fn from(Busy: Busy) -> Self {
         Self::Busy
@@ -72,6 +80,10 @@ impl IntoResponse for Failure {
         };
         match self {
             Self::Api(failure) => failure.into_response(),
+            Self::Share(error) => {
+                let after = [(RETRY_AFTER, error.retry_after_s().to_string())];
+                (error.status(), after, format!("{error}\n")).into_response()
+            }
             Self::Busy
             | Self::Account(AccountError::Unavailable(_))
             | Self::Track(TrackError::Unavailable | TrackError::Conflict) => busy(),

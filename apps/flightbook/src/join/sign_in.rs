@@ -2,16 +2,16 @@
 
 use super::Book;
 use super::accounts::AccountError;
-use super::attempts::Client;
+use super::attempts::Origin;
 use super::passwords;
 use super::respond::{Failure, problem, see_other};
 use axum::extract::{Extension, Form, State};
 use axum::http::HeaderMap;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{HeaderValue, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
-use thalweg_server::{Api, Peer, is_of_site};
+use thalweg_server::{Api, Network, ShareError, is_of_site};
 
 /// How long somebody stays signed in.
 const SESSION_S: u64 = 30 * 24 * 3600;
@@ -54,7 +54,7 @@ pub(super) struct Change {
 /// Adds a pilot, who has signed in then.
 pub(super) async fn register(
     State(Book(book)): State<Book>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(network): Extension<Network>,
     api: Api,
     headers: HeaderMap,
     Form(form): Form<Registration>,
@@ -70,12 +70,18 @@ pub(super) async fn register(
     if !passwords::is_allowed(&form.password) {
         return refused("password");
     }
-    if !book.attempts.of_client(Client::of(&peer, &headers)) {
+    if book.attempts.of_network(network).is_err() {
         return refused("busy");
     }
-    let hash = book.passwords.hash(form.password).await?;
+    let hash = match book.passwords.hash(form.password, network).await {
+        Err(ShareError::Used { .. }) => return refused("busy"),
+        hash => hash?,
+    };
     match book.accounts.register(&form.name, &form.email, &hash).await {
-        Ok(pilot_id) => enter(&book.accounts, &api, pilot_id, HOME).await,
+        Ok(pilot_id) => {
+            let device = book.devices.cookie(&api, &headers, &form.email)?;
+            enter(&book.accounts, &api, (pilot_id, &hash), Some(device), HOME).await
+        }
         Err(AccountError::Name) => refused("name"),
         Err(AccountError::Email) => refused("email"),
         Err(AccountError::Taken) => refused("taken"),
@@ -86,7 +92,7 @@ pub(super) async fn register(
 /// Lets a pilot in whose password is right.
 pub(super) async fn sign_in(
     State(Book(book)): State<Book>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(network): Extension<Network>,
     api: Api,
     headers: HeaderMap,
     Form(form): Form<SignIn>,
@@ -94,28 +100,35 @@ pub(super) async fn sign_in(
     api.check_site()?;
     let back = page_after(&form.back);
     let refused = |word| Ok(problem("/sign_in", word, &[("back", back)]));
-    let client = Client::of(&peer, &headers);
-    if !book.attempts.of_client(client) {
+    let device = book.devices.find(&api, &headers, &form.email)?;
+    let origin = device.as_deref().map_or(Origin::Network(network), Origin::Device);
+    if book.attempts.of_origin(&form.email, origin).is_err() {
         return refused("busy");
     }
     let credentials = book.accounts.credentials(&form.email).await?;
     // which letters are the same, the database says
     let account = credentials.as_ref().map_or(&form.email, |credentials| &credentials.address);
-    if !book.attempts.at_account(account) {
+    if book.attempts.at_account(account, origin).is_err() {
         return refused("busy");
     }
     let hash = credentials.as_ref().map(|credentials| &*credentials.hash);
-    if !book.passwords.is_right(form.password, hash).await? {
-        return refused("password");
+    let is_right = match book.passwords.is_right(form.password, hash, network).await {
+        Err(ShareError::Used { .. }) => return refused("busy"),
+        is_right => is_right?,
+    };
+    let Some(credentials) = credentials.as_ref().filter(|_| is_right) else { return refused("password") };
+    book.attempts.succeeded(&form.email, account, origin);
+    let device = book.devices.cookie(&api, &headers, account)?;
+    match enter(&book.accounts, &api, (credentials.pilot_id, &credentials.hash), Some(device), back).await {
+        Err(Failure::Account(AccountError::Missing)) => refused("password"),
+        entered => entered,
     }
-    let Some(credentials) = &credentials else { return refused("password") };
-    book.attempts.succeeded(account, client);
-    enter(&book.accounts, &api, credentials.pilot_id, back).await
 }
 
-/// Puts another password in the place of a pilot's. All their sessions end, and a new one begins here.
+/// Replaces a pilot's password. All their sessions end, and a new one begins here.
 pub(super) async fn change_password(
     State(Book(book)): State<Book>,
+    Extension(network): Extension<Network>,
     api: Api,
     Form(form): Form<Change>,
 ) -> Result<Response, Failure> {
@@ -125,16 +138,24 @@ pub(super) async fn change_password(
     if !passwords::is_allowed(&form.new_password) {
         return refused("new_password");
     }
-    let (email, hash) = book.accounts.credentials_of(pilot_id).await?;
-    if !book.attempts.at_account(&email) {
+    if book.attempts.of_change(pilot_id).is_err() {
         return refused("busy");
     }
-    if !book.passwords.is_right(form.password, Some(&hash)).await? {
-        return refused("password");
-    }
-    let hash = book.passwords.hash(form.new_password).await?;
+    let hash = book.accounts.hash_of(pilot_id).await?;
+    let changed = async {
+        if !book.passwords.is_right(form.password, Some(&hash), network).await? {
+            return Ok(None);
+        }
+        book.passwords.hash(form.new_password, network).await.map(Some)
+    };
+    let hash = match changed.await {
+        Ok(Some(hash)) => hash,
+        Ok(None) => return refused("password"),
+        Err(ShareError::Used { .. }) => return refused("busy"),
+        Err(error) => return Err(error.into()),
+    };
     book.accounts.set_password(pilot_id, &hash).await?;
-    enter(&book.accounts, &api, pilot_id, "/account?changed=1").await
+    enter(&book.accounts, &api, (pilot_id, &hash), None, "/account?changed=1").await
 }
 
 /// Where somebody who has signed in goes: back, if they came from a page of this site.
@@ -163,28 +184,31 @@ pub(crate) struct Claims {
     sub: String,
     iat: u64,
     exp: u64,
-    /// Of which password, by `flightbook_private.check_session`.
-    since: i64,
+    /// The row of `flightbook_private.sessions` without which `flightbook_private.check_session` refuses the token.
+    session: String,
 }
 
 impl Claims {
-    /// Of a pilot whose password holds since then, from now on for as long as a session.
-    pub(crate) fn new(pilot_id: i32, since: i64) -> Self {
+    /// Creates the claims of a pilot's session, which begins now.
+    pub(crate) fn new(pilot_id: i32, session: String) -> Self {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        Self { role: PILOT, sub: pilot_id.to_string(), iat: now_s, exp: now_s + SESSION_S, since }
+        Self { role: PILOT, sub: pilot_id.to_string(), iat: now_s, exp: now_s + SESSION_S, session }
     }
 }
 
-/// Begins a session, and sends the pilot on.
+/// Begins a session of a pilot whose password has this hash, and sends the pilot on.
 pub(super) async fn enter(
     accounts: &super::Accounts,
     api: &Api,
-    pilot_id: i32,
+    (pilot_id, hash): (i32, &str),
+    device: Option<HeaderValue>,
     page: &str,
 ) -> Result<Response, Failure> {
-    let claims = Claims::new(pilot_id, accounts.password_since(pilot_id).await?);
+    let claims = Claims::new(pilot_id, accounts.begin_session(pilot_id, hash).await?);
     let cookie = api.session_cookie(&api.sign(&claims)?).await?;
-    Ok(([(SET_COOKIE, cookie)], see_other(page)).into_response())
+    let mut response = ([(SET_COOKIE, cookie)], see_other(page)).into_response();
+    response.headers_mut().extend(device.map(|device| (SET_COOKIE, device)));
+    Ok(response)
 }
 
 /// Whether it is something that PostgreSQL keeps as a text.

@@ -13,9 +13,17 @@ pub(super) async fn in_turn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Busy> {
     let slot = slots.next().await.map_err(|_| Busy)?;
+    Ok(blocking(slot, work).await)
+}
+
+/// Runs a computation on a thread that serves nobody else, and drops the permit when it has ended. Returns nothing if it panics.
+pub(super) async fn blocking<T: Send + 'static>(
+    permit: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let worked = spawn_blocking(thalweg_gauge::blocking(move || {
-        let _slot = slot;
+        let _permit = permit;
         work()
     }));
-    Ok(worked.await.ok())
+    worked.await.ok()
 }

@@ -57,7 +57,7 @@ impl Book {
     }
 
     pub(crate) fn visitor(&self) -> Visitor {
-        Visitor { client: Client::connect(self.address), cookie: None, language: "en" }
+        Visitor { client: Client::connect(self.address), cookie: None, device: None, language: "en" }
     }
 
     /// The same pilot in another window.
@@ -104,8 +104,10 @@ impl Drop for Book {
 
 /// A browser, as far as headers and cookies go.
 pub(crate) struct Visitor {
-    client: Client,
+    pub(crate) client: Client,
     pub(crate) cookie: Option<String>,
+    /// The device cookie, which the browser keeps when its session ends.
+    pub(crate) device: Option<String>,
     pub(crate) language: &'static str,
 }
 
@@ -153,13 +155,16 @@ impl Visitor {
     pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let mut all = vec![("accept-language", self.language)];
         all.extend_from_slice(headers);
-        let cookie = self.cookie.clone();
-        all.extend(cookie.as_deref().map(|cookie| ("cookie", cookie)));
+        let cookies = [self.cookie.clone(), self.device.clone()];
+        all.extend(cookies.iter().flatten().map(|cookie| ("cookie", cookie.as_str())));
         let response = self.client.request_with(method, path, &all, body);
-        let put = response.headers.iter().filter(|(name, _)| name == "set-cookie");
-        for (_, cookie) in put.filter(|(_, cookie)| cookie.starts_with("__Host-flightbook=")) {
+        for (_, cookie) in response.headers.iter().filter(|(name, _)| name == "set-cookie") {
             let value = cookie.split(';').next().unwrap_or_default().to_owned();
-            self.cookie = Some(value).filter(|value| !value.ends_with('='));
+            match value.split('=').next() {
+                Some("__Host-flightbook") => self.cookie = Some(value).filter(|value| !value.ends_with('=')),
+                Some("__Host-flightbook-device") => self.device = Some(value),
+                _ => {}
+            }
         }
         response
     }

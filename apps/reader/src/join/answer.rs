@@ -9,7 +9,7 @@
 //! A text may be read for a minute, so that no thread that answers others reads it.
 
 use super::asked::{self, Failure, Form};
-use super::reading::{Manner, NoRoom, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
+use super::reading::{Manner, PAGE_ENTRIES_PER_SPAN_MAX, Room, Shared};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
@@ -22,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use thalweg_gloss::{Html, Json, Known, Options, Progress, write_json};
+use thalweg_server::ShareError;
 
 /// A frame is sent once it has so many bytes. It may have as many as the entries of a hundred characters take, a few megabytes. The
 /// server cuts it and counts it among what answers hold, and asks for the next frame when this one has been taken.
@@ -39,7 +40,10 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
     let known = match asked.known.is_empty() {
         true => None,
         // They may be thousands, each of which is looked up.
-        false => Some(shared.computed(move |shared| Known::of(&shared.dictionary, &asked.known.join("\n"))).await?),
+        false => {
+            let known = move |shared: &Shared| Known::of(&shared.dictionary, &asked.known.join("\n"));
+            Some(shared.computed(&room.caller, known).await?)
+        }
     };
     let own_bytes = asked.text.len() + known.as_ref().map_or(0, Known::memory_bytes);
     room.grow(own_bytes, &shared)?;
@@ -94,7 +98,7 @@ impl Writer {
 impl Reading {
     /// Returns what is found next, and whether there is more to be read. An error means that the record of the entries has grown, and
     /// that others have all the room for texts.
-    fn next(&mut self) -> Result<(Vec<u8>, bool), NoRoom> {
+    fn next(&mut self) -> Result<(Vec<u8>, bool), ShareError> {
         let (mut out, has_more) = self.write_next();
         // Of a large frame the rest of its buffer would stay as long as the frame does.
         out.shrink_to_fit();
@@ -147,7 +151,7 @@ enum Stage {
 }
 
 async fn next(mut reading: Box<Reading>) -> Told {
-    let turn = reading.shared.turn().await;
+    let turn = reading.shared.turn(&reading.room.caller).await;
     let read = thalweg_gauge::blocking(move || {
         let next = reading.next();
         drop(turn);

@@ -1,8 +1,8 @@
 //! What somebody asks of `/rpc/gloss`: a text, and how it is to be read.
 
-use super::reading::{NoRoom, Room, SHORT_TEXT_BYTES_MAX, Shared};
+use super::reading::{Room, SHORT_TEXT_BYTES_MAX, Shared};
 use axum::extract::{Query, Request};
-use axum::http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use thalweg_server::{ApiFailure, NotComputed};
+use thalweg_server::{ApiFailure, Caller, Network, NotComputed, ShareError};
 
 /// A body is no larger, and so no text.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -70,7 +70,8 @@ impl Form {
 
 /// Reads a request. What it takes in memory it has room for as long as the second is kept.
 pub(super) async fn read(request: Request, shared: &Arc<Shared>) -> Result<(Asked, Room), Failure> {
-    let mut room = Room::default();
+    let caller = request.extensions().get::<Caller>().cloned();
+    let mut room = Room::new(caller.unwrap_or(Caller::Network(Network::Unknown)));
     let asked: Asked = match *request.method() {
         Method::GET | Method::HEAD => {
             room.grow(request.uri().query().map_or(0, str::len), shared)?;
@@ -85,7 +86,7 @@ pub(super) async fn read(request: Request, shared: &Arc<Shared>) -> Result<(Aske
             let body = collected(request.into_body(), &mut room, shared).await?;
             match body.len() <= SHORT_TEXT_BYTES_MAX {
                 true => parse(&body)?,
-                false => shared.computed(move |_| parse(&body)).await??,
+                false => shared.computed(&room.caller, move |_| parse(&body)).await??,
             }
         }
         _ => return Err(Failure::Method),
@@ -132,17 +133,17 @@ pub(super) enum Failure {
     Type(String),
     TooLarge,
     TooManyWords,
-    /// Others are being read, and there is no room for more.
-    Busy,
+    /// Texts of this caller, or of all, are being read, and there is no room for more.
+    Share(ShareError),
     /// The body did not arrive, or the server does not take it.
     Api(Box<ApiFailure>),
     /// The client has broken off.
     Lost,
 }
 
-impl From<NoRoom> for Failure {
-    fn from(_: NoRoom) -> Self {
-        Self::Busy
+impl From<ShareError> for Failure {
+    fn from(error: ShareError) -> Self {
+        Self::Share(error)
     }
 }
 
@@ -161,8 +162,6 @@ impl Failure {
     }
 }
 
-/// After how many seconds somebody may try again for whom there was no room.
-const RETRY_S: HeaderValue = HeaderValue::from_static("1");
 const METHODS: HeaderValue = HeaderValue::from_static("OPTIONS,GET,HEAD,POST");
 
 /// What can be done here, as functions of the API say it that only read.
@@ -181,6 +180,7 @@ impl IntoResponse for Failure {
         let hint = "POST {\"text\": \"…\", \"known\": [\"…\"], \"names\": true, \"once\": false}, or GET ?text=…&names=true&once=false; all but the text may be left out.";
         let (status, code, message, details, hint) = match self {
             Self::Api(failure) => return failure.into_response(),
+            Self::Share(error) => return ApiFailure::from(error).into_response(),
             Self::Method => {
                 (StatusCode::METHOD_NOT_ALLOWED, "PGRST101", "Only GET, HEAD and POST are for functions", None, None)
             }
@@ -207,17 +207,12 @@ impl IntoResponse for Failure {
                 Some(format!("It may have {KNOWN_WORDS_MAX} words.")),
                 None,
             ),
-            Self::Busy => {
-                (StatusCode::SERVICE_UNAVAILABLE, "TWG20", "Too many texts are being read at once", None, None)
-            }
             Self::Lost => (StatusCode::BAD_REQUEST, "PGRST102", "The body broke off", None, None),
         };
         let body = thalweg_json::json!({ "code": code, "details": details, "hint": hint, "message": message });
         let mut response = (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response();
-        match status {
-            StatusCode::SERVICE_UNAVAILABLE => _ = response.headers_mut().insert(RETRY_AFTER, RETRY_S),
-            StatusCode::METHOD_NOT_ALLOWED => _ = response.headers_mut().insert(ALLOW, METHODS),
-            _ => {}
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(ALLOW, METHODS);
         }
         response
     }

@@ -1,12 +1,10 @@
 //! Texts read along the one dictionary that all share, each thread with a reader of its own.
 
 use std::cell::RefCell;
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use thalweg_gloss::{Dictionary, Gloss, Known, Options, Progress, Reader};
-use thalweg_server::{ComputationPermit, Computations, NotComputed};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use thalweg_server::{Caller, ComputationPermit, Computations, NotComputed, Permit, ShareError, Shares};
 
 /// So many words of a span are told on pages, the likeliest, and of how many there are more.
 pub(super) const PAGE_ENTRIES_PER_SPAN_MAX: usize = 8;
@@ -16,85 +14,94 @@ const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 const LONG_TEXTS_BYTES_MAX: usize = 192 * 1024 * 1024;
 pub(super) const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
+/// The texts of one caller: a part of each, so that no caller takes all of it.
+const CALLER_SHORT_TEXTS_BYTES_MAX: usize = SHORT_TEXTS_BYTES_MAX / 4;
+const CALLER_LONG_TEXTS_BYTES_MAX: usize = LONG_TEXTS_BYTES_MAX / 4;
 
 thread_local! {
     /// What it needs for one text it keeps for the next. It is used between two awaits only, and by one at a time.
     static READER: RefCell<Reader> = RefCell::default();
 }
 
-/// What all requests share.
-pub(super) struct Shared {
-    pub(super) dictionary: Dictionary,
-    short: Arc<Semaphore>,
-    long: Arc<Semaphore>,
-    computations: Computations,
-}
-
 /// The name of the reader's computations among those of the server.
 const COMPUTATION: &str = "gloss";
 
+/// The state that all requests share.
+pub(super) struct Shared {
+    pub(super) dictionary: Dictionary,
+    short: Shares,
+    long: Shares,
+    computations: Computations,
+}
+
 impl Shared {
     pub(super) fn new(dictionary: Dictionary, computations: Computations) -> Self {
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
+        let room =
+            |all: usize, of_caller: usize| Shares::new(all / COUNTED_BYTES, of_caller / COUNTED_BYTES, Duration::ZERO);
         Shared {
             dictionary,
-            short: semaphore(SHORT_TEXTS_BYTES_MAX / COUNTED_BYTES),
-            long: semaphore(LONG_TEXTS_BYTES_MAX / COUNTED_BYTES),
+            short: room(SHORT_TEXTS_BYTES_MAX, CALLER_SHORT_TEXTS_BYTES_MAX),
+            long: room(LONG_TEXTS_BYTES_MAX, CALLER_LONG_TEXTS_BYTES_MAX),
             computations,
         }
     }
 
-    /// Waits for a permit to read a piece of a text. It shares the CPUs with all other computations of the server.
-    pub(super) async fn turn(&self) -> ComputationPermit {
-        self.computations.permit(COMPUTATION).await
+    /// Waits for a permit to read a piece of a text, which callers get in rotation. A text that has room waits as
+    /// long as it takes, and there are no more texts than there is room.
+    pub(super) async fn turn(&self, caller: &Caller) -> ComputationPermit {
+        self.computations.permit(COMPUTATION, caller).await
     }
 
-    /// Computes something of a request that may take long.
+    /// Computes a part of a request that may take long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Computations::run`].
     pub(super) async fn computed<T: Send + 'static>(
         self: &Arc<Self>,
+        caller: &Caller,
         compute: impl FnOnce(&Shared) -> T + Send + 'static,
     ) -> Result<T, NotComputed> {
         let shared = self.clone();
-        self.computations.run(COMPUTATION, move || compute(&shared)).await
+        self.computations.run(COMPUTATION, caller, move || compute(&shared)).await
     }
 }
 
 /// The room that a text has in memory.
-#[derive(Debug, Default)]
-pub(super) struct Room(Option<OwnedSemaphorePermit>);
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) caller: Caller,
+    is_long: bool,
+    permit: Option<Permit>,
+}
 
 impl Room {
-    /// Makes it large enough for so many bytes that have arrived, if others have not taken what there is.
-    pub(super) fn grow(&mut self, bytes: usize, shared: &Shared) -> Result<(), NoRoom> {
-        let of = if bytes <= SHORT_TEXT_BYTES_MAX { &shared.short } else { &shared.long };
-        if self.0.as_ref().is_some_and(|room| !Arc::ptr_eq(room.semaphore(), of)) {
-            self.0 = None;
+    /// No room yet.
+    pub(super) fn new(caller: Caller) -> Self {
+        Self { caller, is_long: false, permit: None }
+    }
+
+    /// Enlarges the room for so many bytes that have arrived.
+    ///
+    /// # Errors
+    ///
+    /// The texts of this caller, or those of all, have all the room that there is for them.
+    pub(super) fn grow(&mut self, bytes: usize, shared: &Shared) -> Result<(), ShareError> {
+        let is_long = bytes > SHORT_TEXT_BYTES_MAX;
+        if is_long != self.is_long {
+            (self.is_long, self.permit) = (is_long, None);
         }
-        let has = self.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let more = bytes.div_ceil(COUNTED_BYTES).max(1).saturating_sub(has);
-        let more = u32::try_from(more).map_err(|_| NoRoom)?;
-        if more > 0 {
-            let more = of.clone().try_acquire_many_owned(more).map_err(|_| NoRoom)?;
-            match &mut self.0 {
-                Some(room) => room.merge(more),
-                room => *room = Some(more),
+        let permits = bytes.div_ceil(COUNTED_BYTES).max(1);
+        match &mut self.permit {
+            Some(permit) => permit.grow(permits.saturating_sub(permit.permits()))?,
+            none => {
+                let of = if is_long { &shared.long } else { &shared.short };
+                *none = Some(of.try_acquire(&self.caller, permits)?);
             }
         }
         Ok(())
     }
 }
-
-/// Other texts have all the room there is.
-#[derive(Debug)]
-pub(super) struct NoRoom;
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many texts are being read at once, and there is no room for the record of this one's entries")
-    }
-}
-
-impl Error for NoRoom {}
 
 /// How a text is read.
 pub(super) struct Manner {

@@ -262,8 +262,9 @@ fn others_are_answered_while_long_texts_are_read() {
     assert_eq!(told.load(Relaxed), 0, "the texts are too short to say anything");
 }
 
+/// One client took all the room that there is for texts, and nobody else could read one.
 #[test]
-fn long_texts_leave_room_for_short_ones() {
+fn one_client_leaves_room_for_the_texts_of_others() {
     let site = Site::start();
     let large = vec![b' '; 2 * 1024 * 1024 - 1];
     let length = (large.len() + 1).to_string();
@@ -272,27 +273,41 @@ fn long_texts_leave_room_for_short_ones() {
         client.send("POST", "/rpc/gloss", headers);
         client
     };
-    // who has said that something comes has no room yet
+    // A request that has sent nothing has no room yet.
     let silent: Vec<Client> = (0..150).map(|_| begun(&[JSON[0], ("transfer-encoding", "chunked")])).collect();
     assert_eq!(asked(&site, &json!({ "text": " ".repeat(1 << 20) + "本" })).status, 200);
     drop(silent);
-    let long = json!({ "text": " ".repeat(1 << 17) + "本" });
-    // as soon as there is too little left, it stays so
-    let mut others = Vec::new();
-    let busy = loop {
-        let busy = asked(&site, &long);
-        if busy.status != 200 || others.len() > 300 {
-            break busy;
+    let long = json!({ "text": " ".repeat(1 << 17) + "本" }).to_string();
+    let ask =
+        |client: &str, body: &str| site.post("/rpc/gloss", &[JSON[0], ("x-forwarded-for", client)], body.as_bytes());
+    // Sends the beginnings of texts until a client is refused, which stays so.
+    let fill = |client: &str| {
+        let mut held = Vec::new();
+        loop {
+            let refused = ask(client, &long);
+            if refused.status != 200 || held.len() > 300 {
+                return (refused, held);
+            }
+            let mut holding = begun(&[JSON[0], ("content-length", &length), ("x-forwarded-for", client)]);
+            holding.send_bytes(&large);
+            held.push(holding);
         }
-        let mut client = begun(&[JSON[0], ("content-length", &length)]);
-        client.send_bytes(&large);
-        others.push(client);
     };
-    assert_eq!((busy.status, &busy.json()["code"]), (503, &json!("TWG20")));
-    assert_eq!(busy.header("retry-after"), Some("1"));
-    assert!(others.len() >= 96, "{}", others.len());
-    assert_eq!(asked(&site, &json!({ "text": "本" })).status, 200);
-    drop(others);
+    let (refused, mut held) = fill("192.0.2.1");
+    assert_eq!((refused.status, &refused.json()["code"]), (429, &json!("TWG34")));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!((24..=30).contains(&held.len()), "{}", held.len());
+    // It may read short texts still, and others may read long ones.
+    assert_eq!(ask("192.0.2.1", &json!({ "text": "本" }).to_string()).status, 200);
+    assert_eq!(ask("192.0.2.2", &long).status, 200);
+    for client in ["192.0.2.2", "192.0.2.3", "192.0.2.4"] {
+        held.extend(fill(client).1);
+    }
+    // All of them together have taken everything that there is for long texts.
+    let refused = ask("192.0.2.5", &json!({ "text": " ".repeat(2_000_000) }).to_string());
+    assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("TWG35")));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(ask("192.0.2.5", &json!({ "text": "本" }).to_string()).status, 200);
 }
 
 #[test]

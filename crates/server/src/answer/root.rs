@@ -50,7 +50,7 @@ pub(crate) async fn describe(
     drop(entered);
     let (config, schema, prefix) = (in_force.config.clone(), schema.to_owned(), state.prefix().to_owned());
     let port = state.port.get().copied().unwrap_or(config.server_port);
-    let document = state.computations.run_as(Kind::Description, move || {
+    let document = state.computations.run_as(Kind::Description, &(), move || {
         let all = config.openapi_mode == OpenApiMode::IgnorePrivileges;
         let shows = |thing: Thing<'_>| {
             all || match thing {

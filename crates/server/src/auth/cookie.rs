@@ -33,18 +33,18 @@ impl<'a> Cookie<'a> {
     }
 
     /// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
-    /// where the function returned none.
+    /// where the function returned none. Returns whether a token was put.
     pub(crate) async fn put(
         &self,
         state: &State,
         in_force: &InForce,
         response: &mut Response<Body>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<bool, ApiError> {
         let name = self.name;
         // SQL may send who signs in on; of other statuses it says that nobody does
         let is_sent_on = response.status().is_redirection();
         if !response.status().is_success() && !is_sent_on {
-            return Ok(());
+            return Ok(false);
         }
         let returned = match response.body().bytes() {
             Some(bytes) if bytes.is_empty() => Value::Null,
@@ -64,7 +64,7 @@ impl<'a> Cookie<'a> {
         headers.append(header::SET_COOKIE, cookie);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("session"));
-        Ok(())
+        Ok(!token.is_empty())
     }
 
     /// The cookie of this name with a token, or what takes it away where there is none.

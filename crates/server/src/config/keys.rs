@@ -4,8 +4,8 @@
 
 use super::dump::{Show, Shown};
 use super::values::{
-    Values, api_prefix, boolean, choice, connection, cookie_name, function, jwks_uri, language, list, number, optional,
-    origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header, trusted_proxies,
+    Values, api_prefix, boolean, choice, connection, cookie_name, function, functions, jwks_uri, language, list,
+    number, optional, origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header, trusted_proxies,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
 use crate::callers::TrustedProxy;
@@ -18,6 +18,7 @@ const ROWS_MAX: u64 = i64::MAX as u64;
 const BYTES_MAX: u64 = u64::MAX;
 const CONNECTIONS_MAX: u64 = 10_000;
 const CLIENTS_MAX: u64 = 1_000_000;
+const ATTEMPTS_MAX: u64 = 1_000_000;
 /// A day: keys that were withdrawn are no good for longer.
 const JWKS_REFRESH_S_MAX: u64 = 86_400;
 
@@ -46,6 +47,12 @@ config_of_keys! {
     "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
     /// a key of Thalweg's own: whether browsers send it over TLS only.
     "session-cookie-secure": "true" => session_cookie_secure: bool = boolean;
+    /// a key of Thalweg's own: functions whose calls are attempts to sign in, besides those that a form or Prefer: session calls.
+    "sign-in-functions": "" => sign_in_functions: Vec<String> = functions;
+    /// a key of Thalweg's own: how many attempts to sign in a client has at once; 0 is no limit.
+    "sign-in-attempts": "30", at_start => sign_in_attempts: usize = number(0, ATTEMPTS_MAX);
+    /// a key of Thalweg's own: after how many seconds a client has another one.
+    "sign-in-interval": "2", at_start => sign_in_interval: Duration = at_least_a_second;
     /// a key of Thalweg's own: whether rows are counted by the planner's estimates where that is asked for, or exactly.
     "db-count-estimates": "true" => db_count_estimates: bool = boolean;
     /// a key of Thalweg's own: the folder whose templates are the pages of a site.

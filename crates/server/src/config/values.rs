@@ -223,6 +223,13 @@ pub(super) fn function(given: &str) -> Result<(Option<String>, String), String> 
     Ok((schema.map(str::to_owned), name.to_owned()))
 }
 
+/// Names of functions between commas.
+pub(super) fn functions(given: &str) -> Result<Vec<String>, String> {
+    let names = list(given)?;
+    names.iter().try_for_each(|name| function(name).map(drop))?;
+    Ok(names)
+}
+
 /// A connection string, or after `@` the name of the file that holds it. What is said of it holds none of its values.
 pub(super) fn connection(given: &str) -> Result<String, String> {
     let uri = match given.strip_prefix('@') {

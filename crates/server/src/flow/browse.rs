@@ -12,11 +12,11 @@ mod writing;
 
 use super::going::Going;
 use super::page::{BUSY_BYTES_MIN, Rendered, Work, made, of_renderer, of_template_error};
-use super::route;
 use super::wanted::{self, Wanted};
 use super::{Answered, Given, RequestText};
+use super::{route, sign_in};
 use crate::answer::{Body, respond};
-use crate::auth::Who;
+use crate::auth::{Who, caller_at};
 use crate::computations::Kind;
 use crate::config::{InForce, PagesBrowse};
 use crate::error::ApiError;
@@ -67,6 +67,10 @@ pub(super) async fn attempt<'a>(
         return Ok((sent_on(&written), None));
     }
     let who = given.who((state, in_force), parts, bill).await?;
+    if let Ok(Resource::Function(name)) = Resource::parse(parts.uri.path()) {
+        let function = (wanted::schema(&in_force.config, parts)?, &*name);
+        sign_in::count_browsed((state, in_force), (parts, given.peer), &*state.snapshot()?, function)?;
+    }
     if let Some(media) = address.says("as").filter(|_| !is_post) {
         let asked = asking::as_media(parts, &address, media)?;
         let answered = asking::api((state, in_force), &asked, Vec::new(), bill, given.is_never_flat).await;
@@ -74,7 +78,16 @@ pub(super) async fn attempt<'a>(
     }
     let snapshot = state.snapshot()?;
     let schema = wanted::schema(&in_force.config, parts)?;
-    let browsing = Browsing { state, in_force, parts, snapshot: &snapshot, who: &who, schema, address: &address };
+    let browsing = Browsing {
+        state,
+        in_force,
+        parts,
+        snapshot: &snapshot,
+        who: &who,
+        schema,
+        address: &address,
+        peer: given.peer,
+    };
     if is_post {
         return Ok((browsing.write(body, bill).await?, None));
     }
@@ -124,7 +137,16 @@ async fn told<'a>(
     let snapshot = state.snapshot()?;
     let who = given.who.clone().or(Who::nobody(in_force)).ok_or_else(ApiError::no_page)?;
     let schema = wanted::schema(&in_force.config, parts).unwrap_or_default();
-    let browsing = Browsing { state, in_force, parts, snapshot: &snapshot, who: &who, schema, address: &address };
+    let browsing = Browsing {
+        state,
+        in_force,
+        parts,
+        snapshot: &snapshot,
+        who: &who,
+        schema,
+        address: &address,
+        peer: given.peer,
+    };
     let resource = Resource::parse(parts.uri.path()).unwrap_or(Resource::Root);
     let mut page = browsing.common();
     page["error"] = browsing.told(error);
@@ -173,6 +195,8 @@ struct Browsing<'a> {
     who: &'a Who<'a>,
     schema: &'a str,
     address: &'a Address,
+    /// The address of the connection, unless code in the same process makes the request.
+    peer: Option<&'a str>,
 }
 
 /// What a page is made of.
@@ -220,7 +244,8 @@ impl<'a> Browsing<'a> {
         let cells = shown.level.columns.len() * shown.rows.as_ref().map_or(0, |(_, count)| *count);
         let is_small = shown.rows_bytes < BUSY_BYTES_MIN && cells < BUSY_CELLS_MIN;
         let work = if is_small { Work::Quick } else { Work::Long };
-        let out = made(state, (Kind::Browse, work), move |out| templates.write(&shown, &prefix, out)).await?;
+        let caller = || caller_at((state, self.in_force), self.parts, self.peer);
+        let out = made(state, (Kind::Browse, work), caller, move |out| templates.write(&shown, &prefix, out)).await?;
         bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, HTML, &self.parts.headers, is_head);

@@ -13,6 +13,7 @@ use super::page::Making;
 use super::{Answered, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
+use crate::callers::SignInAttempt;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
 use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
@@ -35,7 +36,7 @@ pub(super) async fn attempt(
     making: &Making<'_>,
     bound: Arc<Bound>,
     number: usize,
-    (body, cookie): (&mut RequestBody, Option<Cookie<'_>>),
+    (body, cookie, peer): (&mut RequestBody, Option<Cookie<'_>>, Option<&str>),
     bill: &mut Laps,
 ) -> Answered {
     let name = making.asked.of_address(NAME).unwrap_or_default();
@@ -46,7 +47,7 @@ pub(super) async fn attempt(
     let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale };
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
     body.receive_form(&making.parts.headers, arrays, &sent.set()?).await?;
-    let faults = match sent.carry_out(body, cookie, bill).await {
+    let faults = match sent.carry_out((body, cookie, peer), bill).await {
         Ok(response) => return Ok((response, None)),
         Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
         Err(Failure::Faults(faults)) => *faults,
@@ -123,8 +124,7 @@ impl Sent<'_> {
     /// Writes, or calls, and says where to go.
     async fn carry_out(
         &self,
-        body: &mut RequestBody,
-        cookie: Option<Cookie<'_>>,
+        (body, cookie, peer): (&mut RequestBody, Option<Cookie<'_>>, Option<&str>),
         bill: &mut Laps,
     ) -> Result<Response<Body>, Failure> {
         let (form, making) = (&self.form.form, self.making);
@@ -136,6 +136,8 @@ impl Sent<'_> {
         let (received, incoming) = body.split();
         let payload = self.payload(received, &request)?;
         let plan = plan(&request, payload.as_ref(), going.context(&request))?;
+        let server = (making.state, making.in_force);
+        let attempt = super::sign_in::count(server, (making.parts, peer), going.snapshot, &plan, form.session)?;
         let (prepared, values) = going.prepare(&request, &plan, None);
         let source = going::copy_source(&plan, received, &request).await?;
         let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
@@ -147,9 +149,11 @@ impl Sent<'_> {
             return Err(Failure::Faults(Box::new(Faults::of_status(response.status()))));
         }
         let then = self.then(&response);
-        if let Some(cookie) = cookie.filter(|_| form.session) {
-            cookie.put(making.state, making.in_force, &mut response).await?;
-        }
+        let is_in = match cookie.filter(|_| form.session) {
+            Some(cookie) => cookie.put(making.state, making.in_force, &mut response).await?,
+            None => true,
+        };
+        attempt.filter(|_| is_in).inspect(SignInAttempt::succeeded);
         send_on(&mut response, then);
         Ok(response)
     }

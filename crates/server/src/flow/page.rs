@@ -10,7 +10,8 @@ use super::going::Going;
 use super::route;
 use super::{Answered, Given, RequestText};
 use crate::answer::{Body, respond};
-use crate::auth::{Who, cookie};
+use crate::auth::{Who, caller_at, cookie};
+use crate::callers::Caller;
 use crate::computations::Kind;
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
@@ -121,9 +122,10 @@ pub(super) async fn attempt<'a>(
     if asked.is_of_no_language(&loaded.pages) {
         return Err(ApiError::no_page());
     }
-    let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let making =
+        Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked, peer: given.peer };
     if is_sent {
-        return form::attempt(&making, bound, found.number, (body, given.cookie), bill).await;
+        return form::attempt(&making, bound, found.number, (body, given.cookie, given.peer), bill).await;
     }
     let mut filled = making.filled(&bound, found.number, bill).await?;
     filled.values.insert("form", form::untouched());
@@ -181,7 +183,8 @@ async fn of_template<'a>(
     // what was asked may be what is wrong
     let nothing = Uri::default();
     let asked = asked.or_else(|_| Asked::of((&nothing, &parts.headers), &[], &who.claims())).ok()?;
-    let making = Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked };
+    let making =
+        Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked, peer: given.peer };
     let mut filled = match error.status.is_server_error() {
         true => making.common(&loaded.pages),
         false => making.filled(&bound, number, bill).await.ok()?,
@@ -225,6 +228,8 @@ pub(super) struct Making<'a> {
     snapshot: &'a Snapshot,
     pub(super) who: &'a Who<'a>,
     pub(super) asked: &'a Asked<'a>,
+    /// The address of the connection, unless code in the same process makes the request.
+    peer: Option<&'a str>,
 }
 
 /// What a page is made of.
@@ -396,8 +401,11 @@ impl<'a> Making<'a> {
         let is_linear = bound.loaded.pages.pages()[number].is_linear;
         let bytes_min = if is_linear { BUSY_BYTES_MIN } else { BUSY_BYTES_MIN_UNLESS_LINEAR };
         let work = if rows_bytes < bytes_min { Work::Quick } else { Work::Long };
-        let kind = Kind::Page(number);
-        made(state, (kind, work), move |out| render(&bound, (number, block.as_deref()), &values, out)).await
+        let caller = || caller_at((state, self.in_force), self.parts, self.peer);
+        made(state, (Kind::Page(number), work), caller, move |out| {
+            render(&bound, (number, block.as_deref()), &values, out)
+        })
+        .await
     }
 }
 
@@ -423,6 +431,7 @@ pub(super) enum Rendered {
 pub(super) async fn made(
     state: &State,
     (kind, work): (Kind, Work),
+    caller: impl FnOnce() -> Caller,
     render: impl Fn(&mut Page) -> Result<Rendered, ApiError> + Send + 'static,
 ) -> Result<Page, ApiError> {
     if let Work::Quick = work {
@@ -432,7 +441,7 @@ pub(super) async fn made(
         }
     }
     let outlet = state.outlet.clone();
-    let rendered = state.computations.run_as(kind, move || {
+    let rendered = state.computations.run_as(kind, &caller(), move || {
         let mut out = Page::of_any_size(&outlet);
         match render(&mut out)? {
             Rendered::Whole => Ok(out),

@@ -143,7 +143,7 @@ async fn exchange(
     let mut body = RequestBody::new(incoming, limits, state.held_bytes.clone());
     let (answer, queries) = {
         // by reference: a future that is handed over takes its place twice, for each client
-        let answering = pin!(flow::answer(state, &in_force, &parts, &mut body, site));
+        let answering = pin!(flow::answer(state, &in_force, (&parts, &client.peer), &mut body, site));
         log::noting_queries(in_force.config.log_query, answering).await
     };
     if answer.is_refusal() {

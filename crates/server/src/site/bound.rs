@@ -20,6 +20,8 @@ pub(crate) struct Bound {
     in_force: u64,
     /// In the order of the site's pages.
     pages: Vec<Result<BoundPage, Error>>,
+    /// The functions by which forms sign their visitors in.
+    sign_in_functions: BTreeSet<String>,
 }
 
 /// A page whose names are all those of columns.
@@ -52,8 +54,10 @@ impl Bound {
             };
             Ok(BoundPage { queries, forms: page.front.forms.iter().map(form).collect::<Result<_, _>>()? })
         };
-        let pages = loaded.pages.pages().iter().map(page).collect();
-        Self { loaded, snapshot: snapshot.load, in_force: in_force.number, pages }
+        let pages: Vec<Result<BoundPage, Error>> = loaded.pages.pages().iter().map(page).collect();
+        let forms = pages.iter().flatten().flat_map(|page| &page.forms);
+        let sign_in_functions = forms.filter_map(|(_, form)| form.sign_in_function.clone()).collect();
+        Self { loaded, snapshot: snapshot.load, in_force: in_force.number, pages, sign_in_functions }
     }
 
     pub(super) fn is_of(&self, loaded: &Loaded, in_force: &InForce, snapshot: &Snapshot) -> bool {
@@ -67,6 +71,11 @@ impl Bound {
             Some(Err(error)) => Err(ApiError::of_page(Fault::of(error))),
             None => Err(ApiError::no_page()),
         }
+    }
+
+    /// Returns whether a form signs its visitor in by this function of the default schema.
+    pub(crate) fn signs_in_by(&self, function: &str) -> bool {
+        self.sign_in_functions.contains(function)
     }
 
     /// What is wrong with its pages.

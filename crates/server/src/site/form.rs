@@ -23,6 +23,8 @@ pub(crate) struct BoundForm {
     pub(crate) is_filled_by_fields_only: bool,
     /// The relation that errors are about, unless they may be about one that stands behind it.
     pub(crate) table: Option<(String, String)>,
+    /// The function that returns the token of a session.
+    pub(crate) sign_in_function: Option<String>,
 }
 
 /// A field that a form takes: a column, or an argument.
@@ -98,6 +100,7 @@ impl BoundForm {
             is_filled_by_fields_only: relation.writing != Runs::Anything,
             table: (relation.kind == RelationKind::Table)
                 .then(|| (relation.schema.to_string(), relation.name.to_string())),
+            sign_in_function: None,
         })
     }
 
@@ -120,6 +123,7 @@ impl BoundForm {
             row_is_selected,
             is_filled_by_fields_only: true,
             table: None,
+            sign_in_function: form.session.then(|| name.to_owned()),
         })
     }
 

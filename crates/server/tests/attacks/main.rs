@@ -11,12 +11,13 @@ mod served;
 mod signed;
 
 mod bodies;
-mod crowd;
 mod computations;
+mod crowd;
 mod ddl;
 mod disk;
 mod identities;
 mod pooler;
+mod proxied;
 mod random;
 mod readers;
 mod request_settings;

@@ -138,3 +138,123 @@ fn one_client_takes_its_share_and_no_other_ones() {
         }
     }
 }
+
+/// A site whose visitors sign in by a function of SQL.
+struct Club {
+    served: Served,
+    _database: Database,
+    _folder: tempfile::TempDir,
+}
+
+const FORM: &str = "+++\n[form]\ncall = \"/rpc/login\"\nsession = true\n+++\n{{ form.error }}";
+const OUT: &str = "+++\n[form]\ncall = \"/rpc/logout\"\nsession = true\n+++\nout";
+
+impl Club {
+    fn start(with: impl FnOnce(Config) -> Config) -> Self {
+        let token = token(&serde_json::json!({ "role": ROLE, "sub": "ann", "exp": 4_000_000_000_u64 }));
+        let database = Database::new(&format!(
+            "{SCHEMA}{GRANTS}
+             create function api.login(email text, password text) returns text language sql stable as
+               $$ select case when password = 'right' then '{token}' end $$;
+             create function api.enter(email text, password text) returns text language sql stable as
+               $$ select api.login(email, password) $$;
+             create function api.logout() returns text language sql as $$ select null::text $$;"
+        ));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("sign_in.html"), FORM).unwrap();
+        std::fs::write(folder.path().join("sign_out.html"), OUT).unwrap();
+        let config = Config {
+            session_cookie: Some("__Host-club".to_owned()),
+            pages_dir: Some(folder.path().to_owned()),
+            sign_in_attempts: 5,
+            sign_in_interval: Duration::from_secs(3600),
+            ..with_secret(&database.uri())
+        };
+        Self { served: Served::start(with(config)), _database: database, _folder: folder }
+    }
+
+    /// Calls a function with a password as a client of an address.
+    fn call(&self, function: &str, client: &str, prefer: &str, password: &str) -> Response {
+        let headers = [
+            ("content-type", "application/json"),
+            ("origin", "http://test"),
+            ("x-forwarded-for", client),
+            ("prefer", prefer),
+        ];
+        let body = format!("{{\"email\": \"ann\", \"password\": \"{password}\"}}");
+        self.served.send("POST", &format!("/api/rpc/{function}"), &headers, body)
+    }
+
+    fn submit(&self, page: &str, client: &str, body: &str) -> Response {
+        let form = "application/x-www-form-urlencoded";
+        let headers = [("content-type", form), ("origin", "http://test"), ("x-forwarded-for", client)];
+        self.served.send("POST", page, &headers, body)
+    }
+}
+
+/// Passwords were guessed as fast as the database answered, by a function that a site signs in with.
+#[test]
+fn passwords_of_a_site_without_code_are_not_guessed_for_long() {
+    let club = Club::start(|config| config);
+    let session = |client: &str, password: &str| club.call("login", client, "session", password);
+    // Who signs in has made no attempt that counts.
+    for _ in 0..10 {
+        assert_eq!(session("192.0.2.1", "right").status, 204);
+    }
+    for _ in 0..5 {
+        assert_eq!(session("192.0.2.1", "wrong").status, 204);
+    }
+    let refused = session("192.0.2.1", "right");
+    let body: serde_json::Value = serde_json::from_slice(&refused.body).unwrap();
+    assert_eq!((refused.status, &body["code"]), (429, &serde_json::json!("TWG34")));
+    let after: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=3600).contains(&after) && refused.header("set-cookie").is_none());
+    // There is no way around: not without the cookie, nor by GET, a page of the API, or the form.
+    assert_eq!(club.call("login", "192.0.2.1", "", "right").status, 429);
+    for accept in ["application/json", "text/html", "text/csv"] {
+        let headers = [("x-forwarded-for", "192.0.2.1"), ("accept", accept)];
+        for more in ["", "&as=csv"] {
+            let address = format!("/api/rpc/login?email=ann&password=right{more}");
+            assert_eq!(club.served.request("GET", &address, &headers).status, 429, "{accept} {more}");
+        }
+    }
+    let refused = club.submit("/sign_in", "192.0.2.1", "email=ann&password=right");
+    assert_eq!((refused.status, refused.header("set-cookie")), (429, None));
+    assert!(refused.header("retry-after").is_some());
+    // Whoever is refused can sign out, and others can sign in.
+    let out = club.submit("/sign_out", "192.0.2.1", "");
+    assert_eq!((out.status, out.header("set-cookie").is_some_and(|put| put.contains("Max-Age=0"))), (303, true));
+    assert_eq!(session("192.0.2.2", "right").status, 204);
+    let entered = club.submit("/sign_in", "192.0.2.3", "email=ann&password=right");
+    assert_eq!(entered.status, 303, "{}", entered.text());
+    assert!(entered.header("set-cookie").is_some_and(|put| put.starts_with("__Host-club=ey")));
+    // A client cannot make itself another by what it writes into the header.
+    let forged = club.call("login", "192.0.2.9, 192.0.2.1", "session", "right");
+    assert_eq!(forged.status, 429);
+}
+
+#[test]
+fn a_function_that_no_form_calls_is_named_in_the_configuration() {
+    for (named, guesses) in [("", 8), ("enter", 5), ("api.enter", 5), ("other.enter", 8)] {
+        let club = Club::start(|config| Config {
+            sign_in_functions: Some(named.to_owned()).filter(|named| !named.is_empty()).into_iter().collect(),
+            ..config
+        });
+        let wrong = (0..8).filter(|_| club.call("enter", "192.0.2.1", "", "wrong").status == 200).count();
+        assert_eq!(wrong, guesses, "{named}");
+        let right = club.call("enter", "192.0.2.2", "", "right");
+        assert!(right.status == 200 && right.text().starts_with("\"ey"), "{}", right.text());
+    }
+}
+
+#[test]
+fn clients_that_a_proxy_hides_do_not_keep_each_other_out() {
+    let club = Club::start(|config| config);
+    for _ in 0..20 {
+        assert_eq!(club.call("login", "unknown", "session", "wrong").status, 204);
+    }
+    let unlimited = Club::start(|config| Config { sign_in_attempts: 0, ..config });
+    for _ in 0..20 {
+        assert_eq!(unlimited.call("login", "192.0.2.1", "session", "wrong").status, 204);
+    }
+}

@@ -1,0 +1,94 @@
+//! Device cookies: a browser proves that it has signed in to an account before (OWASP, "Slow down online guessing attacks with device
+//! cookies").
+//!
+//! The cookie has an entry for each of the last accounts: a random number, and a signature over it and the account. It lets nobody
+//! in. It only exempts the browser from the limit that all networks share at the account.
+
+use super::attempts::account_key;
+use axum::http::HeaderMap;
+use axum::http::header::{COOKIE, HeaderValue};
+use serde::Serialize;
+use thalweg_server::{Api, ApiFailure, Config};
+
+/// Accounts for which a browser keeps an entry.
+const DEVICE_ACCOUNTS_MAX: usize = 4;
+/// The longest entry that is sent back; those that are made have 76 bytes.
+const ENTRY_BYTES_MAX: usize = 128;
+/// How long a browser keeps the cookie.
+const DEVICE_S: u64 = 365 * 24 * 3600;
+
+/// The device cookie of a site.
+pub(super) struct Devices {
+    name: String,
+    guard: &'static str,
+}
+
+/// The claims that are signed. They expired in 1970, so that no server takes the signature for a token's.
+#[derive(Serialize)]
+struct Claims<'a> {
+    exp: u64,
+    device: &'a str,
+    account: &'a str,
+}
+
+impl Devices {
+    /// Names the cookie after that of sessions.
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            name: format!("{}-device", config.session_cookie.as_deref().unwrap_or_default()),
+            guard: if config.session_cookie_secure { "; Secure" } else { "" },
+        }
+    }
+
+    /// Returns the random number of the browser, if it has signed in to this account before.
+    pub(super) fn find(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<Option<String>, ApiFailure> {
+        for entry in self.entries(headers) {
+            if is_of_account(api, entry, account)? {
+                return Ok(entry.split_once('.').map(|(device, _)| device.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the cookie of a browser that has signed in to this account.
+    pub(super) fn cookie(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<HeaderValue, ApiFailure> {
+        let device = match self.find(api, headers, account)? {
+            Some(device) => device,
+            None => format!("{:032x}", rand::random::<u128>()),
+        };
+        let mut entries = vec![format!("{device}.{}", signature(api, &device, account)?)];
+        for entry in self.entries(headers) {
+            if entries.len() < DEVICE_ACCOUNTS_MAX && !is_of_account(api, entry, account)? {
+                entries.push(entry.to_owned());
+            }
+        }
+        let (name, guard) = (&self.name, self.guard);
+        let cookie = format!("{name}={}; Path=/; Max-Age={DEVICE_S}; HttpOnly; SameSite=Lax{guard}", entries.join(":"));
+        Ok(HeaderValue::try_from(cookie).unwrap_or(HeaderValue::from_static("")))
+    }
+
+    /// Returns the entries that a browser has sent, as far as they have the form of one.
+    fn entries<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = &'h str> {
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut cookies = cookies.flat_map(|line| line.split(';')).map(str::trim);
+        let value = cookies.find_map(|cookie| cookie.strip_prefix(self.name.as_str())?.strip_prefix('='));
+        let is_entry = |entry: &&str| {
+            entry.len() <= ENTRY_BYTES_MAX
+                && entry.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        };
+        value.into_iter().flat_map(|value| value.split(':').take(DEVICE_ACCOUNTS_MAX)).filter(is_entry)
+    }
+}
+
+fn is_of_account(api: &Api, entry: &str, account: &str) -> Result<bool, ApiFailure> {
+    let Some((device, sent)) = entry.split_once('.') else { return Ok(false) };
+    let right = signature(api, device, account)?;
+    // All bytes are compared, so that the time tells nothing of the right ones.
+    let unequal = right.bytes().zip(sent.bytes()).fold(0, |unequal, (right, sent)| unequal | (right ^ sent));
+    Ok(right.len() == sent.len() && unequal == 0)
+}
+
+fn signature(api: &Api, device: &str, account: &str) -> Result<String, ApiFailure> {
+    let token = api.sign(&Claims { exp: 0, device, account: &account_key(account) })?;
+    Ok(token.rsplit('.').next().unwrap_or_default().to_owned())
+}

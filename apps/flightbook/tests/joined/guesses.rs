@@ -1,0 +1,142 @@
+//! Passwords that are guessed: guesses end, and the owner is not kept out.
+
+use crate::book::{Book, PASSWORD, Visitor};
+use thalweg_testkit::{Client, Database, Response};
+
+const EMAIL: &str = "ida@club.example";
+
+/// Tries a password from an address, as a proxy reports it.
+fn try_from(visitor: &mut Visitor, client: &str, email: &str, password: &str) -> Response {
+    let headers =
+        [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://test"), ("x-forwarded-for", client)];
+    let body = format!("email={email}&password={}", password.replace(' ', "+"));
+    visitor.ask("POST", "/do/sign_in", &headers, body.as_bytes())
+}
+
+/// Returns the word for what was wrong, or nothing if the visitor is in.
+fn problem(response: &Response) -> &str {
+    response.header("location").unwrap_or_default().split(['=', '&']).nth(1).unwrap_or_default()
+}
+
+fn words(visitor: &mut Visitor, tries: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    tries.map(|(client, email)| problem(&try_from(visitor, &client, &email, "guess")).to_owned()).collect()
+}
+
+fn count(words: &[String], word: &str) -> usize {
+    words.iter().filter(|known| *known == word).count()
+}
+
+/// Ten wrong passwords kept the owner out, whoever had tried them.
+#[test]
+fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
+    let book = Book::start();
+    let mut owner = book.pilot("Ida");
+    assert_eq!(owner.submit("/sign_out", &[]).status, 303);
+    let mut thief = book.visitor();
+    let tried = words(&mut thief, (0..20).map(|_| ("192.0.2.1".to_owned(), EMAIL.to_owned())));
+    assert_eq!((&tried[..10], &tried[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
+    // The owner in a new browser, at another address.
+    let mut elsewhere = book.visitor();
+    assert_eq!(problem(&try_from(&mut elsewhere, "198.51.100.1", EMAIL, PASSWORD)), "");
+    // One machine may have all addresses of a network of IPv6.
+    let tried = words(&mut thief, (0..20).map(|at| (format!("2001:db8::{at}"), EMAIL.to_owned())));
+    assert_eq!(tried[19], "busy");
+    // Many machines use up what all networks together may try.
+    let tried = words(&mut thief, (0..70).map(|at| (format!("203.0.113.{at}"), EMAIL.to_owned())));
+    assert!(count(&tried, "busy") > 0, "{tried:?}");
+    assert_eq!(problem(&try_from(&mut book.visitor(), "198.51.100.1", EMAIL, PASSWORD)), "busy");
+    // The browser in which the owner has signed in before still gets in, at any address.
+    owner.client = Client::connect(book.address);
+    for client in ["198.51.100.1", "192.0.2.1", "203.0.113.1"] {
+        assert_eq!(problem(&try_from(&mut owner, client, EMAIL, PASSWORD)), "", "{client}");
+        assert_eq!(owner.submit("/sign_out", &[]).status, 303);
+    }
+}
+
+#[test]
+fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
+    let book = Book::start();
+    let (owner, mut thief) = (book.pilot("Ida"), book.pilot("Eve"));
+    thief.cookie = None;
+    // It lets nobody in.
+    let mut copied = Visitor { device: owner.device.clone(), ..book.visitor() };
+    assert_eq!(copied.get("/flights").status, 303);
+    let token = format!("Bearer {}", owner.device.clone().unwrap().split_once('=').unwrap().1);
+    assert_eq!(book.visitor().ask("GET", "/api/flights", &[("authorization", &token)], b"").status, 401);
+    // That of another account, or a forged one, does not exempt from the account's limit.
+    let eves = thief.device.clone().unwrap();
+    let forged = format!("{}0", &eves[..eves.len() - 1]);
+    let all = words(&mut thief, (0..70).map(|at| (format!("203.0.113.{at}"), EMAIL.to_owned())));
+    assert!(count(&all, "busy") > 0);
+    for device in [eves, forged, "__Host-flightbook-device=.".to_owned(), "__Host-flightbook-device=a.b:c".to_owned()] {
+        let mut visitor = Visitor { device: Some(device), ..book.visitor() };
+        assert_eq!(problem(&try_from(&mut visitor, "198.51.100.9", EMAIL, "guess")), "busy");
+    }
+    // One that was copied is good for ten guesses, from all addresses together.
+    copied.client = Client::connect(book.address);
+    let device = copied.device.clone();
+    let guesses = (0..20).map(|at| {
+        copied.device.clone_from(&device);
+        problem(&try_from(&mut copied, &format!("198.51.100.{at}"), EMAIL, "guess")).to_owned()
+    });
+    let guesses: Vec<String> = guesses.collect();
+    assert_eq!((&guesses[..10], &guesses[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
+}
+
+#[test]
+fn a_browser_of_several_pilots_keeps_an_entry_for_each() {
+    let book = Book::start();
+    let mut browser = book.visitor();
+    for name in ["Ann", "Bob", "Ida"] {
+        let email = format!("{name}@club.example");
+        browser.cookie = None;
+        browser.submit("/do/register", &[("name", name), ("email", &email), ("password", PASSWORD)]);
+        assert!(browser.cookie.is_some());
+    }
+    let entries = |browser: &Visitor| {
+        let mut entries: Vec<String> =
+            browser.device.as_ref().unwrap().split_once('=').unwrap().1.split(':').map(str::to_owned).collect();
+        entries.sort();
+        entries
+    };
+    let before = entries(&browser);
+    assert_eq!(before.len(), 3);
+    browser.submit("/do/sign_in", &[("email", "ann@club.example"), ("password", PASSWORD)]);
+    assert_eq!(entries(&browser), before, "an account keeps its number");
+}
+
+#[test]
+fn passwords_cannot_be_tried_for_long() {
+    // whose lower('İ') is 'i', as that of most is not
+    let book = Book::start_on(Database::with("template template0 lc_ctype 'C.UTF-8'"));
+    book.pilot("Ida");
+    let mut thief = book.visitor();
+    // one account, from many places, in several spellings
+    let spellings = ["ida@club.example", "IDA@club.example", "%C4%B0da@club.example"];
+    let tried = words(&mut thief, (0..70).map(|at| (format!("192.0.2.{at}"), spellings[at % 3].to_owned())));
+    assert!(count(&tried[..50], "password") == 50 && count(&tried, "busy") > 0, "{tried:?}");
+    // many accounts, from one place
+    let tried = words(&mut thief, (0..90).map(|at| ("198.51.100.7".to_owned(), format!("n{at}@x.example"))));
+    assert!(count(&tried[..30], "password") == 30 && tried[89] == "busy", "{tried:?}");
+    assert_eq!(problem(&try_from(&mut thief, "198.51.100.8", "n@x.example", "guess")), "password");
+    // an account that nobody has looks the same as one that somebody has
+    let tried = words(&mut thief, (0..20).map(|_| ("198.51.100.9".to_owned(), "nobody@x.example".to_owned())));
+    assert_eq!((&tried[..10], &tried[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
+}
+
+/// Behind a proxy that reported nobody, all visitors were one: whoever tried 30 passwords kept all of them out.
+#[test]
+fn visitors_behind_a_proxy_that_hides_them_do_not_keep_each_other_out() {
+    let book = Book::start();
+    book.pilot("Ida");
+    let mut thief = book.visitor();
+    for at in 0..60 {
+        let tried = thief.submit("/do/sign_in", &[("email", &format!("n{at}@x.example")), ("password", "guess")]);
+        assert_eq!(problem(&tried), "password");
+    }
+    for _ in 0..20 {
+        thief.submit("/do/sign_in", &[("email", EMAIL), ("password", "guess")]);
+    }
+    let entered = book.visitor().submit("/do/sign_in", &[("email", EMAIL), ("password", PASSWORD)]);
+    assert_eq!(problem(&entered), "");
+}

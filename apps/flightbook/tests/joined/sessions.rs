@@ -1,0 +1,102 @@
+//! Copies of a session's token: what they open after the session has ended.
+
+use crate::book::{Book, PASSWORD, Visitor};
+
+const PATHS: [(&str, u16); 4] =
+    [("/flights", 401), ("/api/flights", 401), ("/do/export.zip", 303), ("/flights/new", 401)];
+
+/// Asserts that a copy of a token opens nothing, as a cookie or as a header.
+fn opens_nothing(book: &Book, copied: &str) {
+    for (path, status) in PATHS {
+        let mut thief = Visitor { cookie: Some(copied.to_owned()), ..book.visitor() };
+        assert_eq!(thief.get(path).status, status, "{path}");
+    }
+    let token = copied.split_once('=').unwrap().1;
+    let header = format!("Bearer {token}");
+    let answer = book.visitor().ask("GET", "/api/flights", &[("authorization", &header)], b"");
+    assert_eq!(answer.status, 401, "{}", answer.text());
+    let mut thief = Visitor { cookie: Some(copied.to_owned()), ..book.visitor() };
+    assert_eq!(thief.upload(&[("a.igc", b"A")]).header("location"), Some("/sign_in?back=/flights/new"));
+}
+
+/// A token that was copied, from a backup of a browser or a log, was good for 30 days after its pilot had signed out.
+#[test]
+fn a_copied_token_opens_nothing_after_sign_out() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let copied = ann.cookie.clone().unwrap();
+    let mut elsewhere = book.again(&ann);
+    elsewhere.cookie = None;
+    elsewhere.submit("/do/sign_in", &[("email", "ann@club.example"), ("password", PASSWORD)]);
+    // The server has verified both tokens, and remembers them.
+    assert_eq!((ann.get("/flights").status, elsewhere.get("/flights").status), (200, 200));
+    assert_eq!(ann.submit("/sign_out", &[]).status, 303);
+    opens_nothing(&book, &copied);
+    assert_eq!(elsewhere.get("/flights").status, 200, "another session goes on");
+    assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "1");
+}
+
+#[test]
+fn the_api_signs_out_for_good_too() {
+    let book = Book::start();
+    let ann = book.pilot("Ann");
+    let copied = ann.cookie.clone().unwrap();
+    let header = format!("Bearer {}", copied.split_once('=').unwrap().1);
+    let out = book.visitor().ask("POST", "/api/rpc/sign_out", &[("authorization", &header)], b"");
+    assert_eq!(out.status, 200, "{}", out.text());
+    opens_nothing(&book, &copied);
+}
+
+#[test]
+fn signing_out_everywhere_ends_all_sessions_and_no_other_pilots() {
+    let book = Book::start();
+    let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let mut elsewhere = book.again(&ann);
+    elsewhere.cookie = None;
+    elsewhere.submit("/do/sign_in", &[("email", "ann@club.example"), ("password", PASSWORD)]);
+    let copies = [ann.cookie.clone().unwrap(), elsewhere.cookie.clone().unwrap()];
+    assert!(ann.page("/account").contains("action=\"?form=everywhere\""));
+    assert_eq!(ann.submit("/account?form=everywhere", &[]).status, 303);
+    assert_eq!(ann.cookie, None);
+    copies.iter().for_each(|copied| opens_nothing(&book, copied));
+    assert_eq!(bob.get("/flights").status, 200);
+}
+
+/// A session that began before sessions were recorded, or that claims another pilot's, is none.
+#[test]
+fn a_token_counts_only_with_its_own_session() {
+    let book = Book::start();
+    let (ann, bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let copied = ann.cookie.clone().unwrap();
+    book.database.execute("update flightbook_private.sessions set pilot_id = 2 where pilot_id = 1");
+    opens_nothing(&book, &copied);
+    book.database.execute("delete from flightbook_private.sessions");
+    opens_nothing(&book, &bob.cookie.clone().unwrap());
+}
+
+/// A thief signs in with the old password while it is being changed.
+#[test]
+fn no_session_begins_with_a_password_that_has_been_changed() {
+    let book = Book::start();
+    book.pilot("Ann");
+    let begun = "select flightbook_private.begin_session(1, (select hash from flightbook_private.passwords))";
+    assert_ne!(book.database.value(begun), "");
+    book.database.execute("select flightbook_private.set_password(1, '$argon2id$v=19$new')");
+    assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "0");
+    let late = "select flightbook_private.begin_session(1, '$argon2id$v=19$old') is null";
+    assert_eq!(book.database.value(late), "t");
+    assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "0");
+}
+
+#[test]
+fn a_pilot_has_a_hundred_sessions_at_most() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let begin = "select flightbook_private.begin_session(1, hash) from flightbook_private.passwords";
+    for (more, oldest_status) in [(99, 200), (1, 401)] {
+        // Each in a transaction of its own, so that each has a time of its own.
+        (0..more).for_each(|_| book.database.execute(begin));
+        assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "100");
+        assert_eq!(ann.get("/flights").status, oldest_status);
+    }
+}

@@ -1,0 +1,69 @@
+//! Attempts to sign in: which calls of functions are such, and the limit that each client has for them.
+
+use crate::answer::Body;
+use crate::callers::SignInAttempt;
+use crate::config::InForce;
+use crate::error::ApiError;
+use crate::schema::Snapshot;
+use crate::state::State;
+use hyper::Response;
+use hyper::http::request::Parts;
+use thalweg_plan::Plan;
+
+/// Counts a call that may be an attempt to sign in: one with `Prefer: session` or by a form with `session`, and each other
+/// call of a function that such a form calls or that `sign-in-functions` names. A function that is given nothing checks no
+/// password: it signs out.
+pub(super) fn count<'s>(
+    (state, in_force): (&'s State, &InForce),
+    (parts, peer): (&Parts, Option<&str>),
+    snapshot: &Snapshot,
+    plan: &Plan<'_>,
+    is_session: bool,
+) -> Result<Option<SignInAttempt<'s>>, ApiError> {
+    let Some(call) = plan.call().filter(|call| !call.arguments.is_empty()) else { return Ok(None) };
+    let function = call.function;
+    if !is_session && !is_sign_in((state, in_force), snapshot, (&function.schema, &function.name)) {
+        return Ok(None);
+    }
+    attempt((state, in_force), (parts, peer))
+}
+
+/// Counts a call by an address of the API's own pages.
+pub(super) fn count_browsed(
+    (state, in_force): (&State, &InForce),
+    (parts, peer): (&Parts, Option<&str>),
+    snapshot: &Snapshot,
+    function: (&str, &str),
+) -> Result<(), ApiError> {
+    if parts.uri.query().is_none_or(str::is_empty) || !is_sign_in((state, in_force), snapshot, function) {
+        return Ok(());
+    }
+    attempt((state, in_force), (parts, peer)).map(drop)
+}
+
+/// Returns whether a function that did not sign its caller in by a cookie has returned something, such as a token.
+pub(super) fn has_returned_something(response: &Response<Body>) -> bool {
+    let is_something = |bytes: Vec<u8>| !matches!(bytes.trim_ascii(), b"" | b"null" | b"[]" | b"\"\"");
+    response.status().is_success() && response.body().bytes().is_some_and(is_something)
+}
+
+fn attempt<'s>(
+    (state, in_force): (&'s State, &InForce),
+    (parts, peer): (&Parts, Option<&str>),
+) -> Result<Option<SignInAttempt<'s>>, ApiError> {
+    // Code in the same process limits its own callers.
+    let Some(peer) = peer else { return Ok(None) };
+    state.callers.sign_in(&in_force.config, peer, &parts.headers)
+}
+
+fn is_sign_in((state, in_force): (&State, &InForce), snapshot: &Snapshot, (schema, name): (&str, &str)) -> bool {
+    let is_named = |listed: &String| match listed.split_once('.') {
+        Some((of, listed)) => of == schema && listed == name,
+        None => listed == name,
+    };
+    let is_of_form = || {
+        let site = state.site.as_deref().filter(|_| schema == in_force.config.default_schema());
+        site.is_some_and(|site| site.bound(&site.loaded(), in_force, snapshot).signs_in_by(name))
+    };
+    in_force.config.sign_in_functions.iter().any(is_named) || is_of_form()
+}
