@@ -440,8 +440,8 @@ pub(super) async fn made(
             return Ok(out);
         }
     }
-    let outlet = state.outlet.clone();
-    let rendered = state.computations.run_as(kind, &caller(), move || {
+    let (outlet, caller) = (state.outlet.clone(), caller());
+    let rendered = state.computations.run_as(kind, &caller, move || {
         let mut out = Page::of_any_size(&outlet);
         match render(&mut out)? {
             Rendered::Whole => Ok(out),
