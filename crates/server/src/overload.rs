@@ -6,7 +6,8 @@
 //! * A client is told to come back after a second (`Retry-After`). If it sends its next request on the
 //!   same connection earlier, and would be refused again, that request waits for the rest of the second.
 //! * Refusals leave the server at a bounded rate, after a burst that is refused at once. Clients that
-//!   open a new connection for each request wait for that.
+//!   open a new connection for each request wait for that. The rate is lower while requests are served,
+//!   since those need the processor, and higher while the database has stalled.
 //!
 //! A request that waits here holds its connection and a timer, and no place in a queue.
 
@@ -22,31 +23,36 @@ use tokio::time::Instant;
 
 /// The value of `Retry-After`, in seconds, and the time for which a client that comes back earlier waits.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
-/// Number of refusals that leave the server in a second, after a burst.
-const REFUSALS_PER_S_MAX: u32 = 2_000;
-/// Number of refusals that leave the server at once, if there were none for a while.
-const REFUSALS_AT_ONCE_MAX: u32 = 10_000;
+/// Number of refusals that leave the server in a second, after a burst of five times as many, while
+/// requests are served.
+const REFUSALS_PER_S_MAX: u32 = 200;
+/// The same number while the database has stalled.
+const STALLED_REFUSALS_PER_S_MAX: u32 = 2_000;
+/// The time whose refusals may leave the server at once, if there were none for a while.
+const BURST: Duration = Duration::from_secs(5);
 /// The longest time for which a refusal is held back.
 const REFUSAL_DELAY_MAX: Duration = Duration::from_secs(5);
 
 /// The rate at which refusals leave the server.
 #[derive(Debug)]
 pub(crate) struct RefusalPace {
-    /// The time at which all refusals so far would have left, if they had left at the bounded rate.
-    all_sent: Mutex<Instant>,
+    /// The time at which all refusals so far would have left, if they had left at the bounded rate:
+    /// while requests are served, and while the database has stalled.
+    all_sent: [Mutex<Instant>; 2],
 }
 
 impl RefusalPace {
     pub(crate) fn new() -> Self {
-        Self { all_sent: Mutex::new(Instant::now()) }
+        Self { all_sent: [(); 2].map(|()| Mutex::new(Instant::now())) }
     }
 
     /// The time for which a refusal is to be held back. The refusal counts as sent then.
-    pub(crate) fn delay(&self, now: Instant) -> Duration {
-        let interval = Duration::from_secs(1) / REFUSALS_PER_S_MAX;
-        let mut all_sent = self.all_sent.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn delay(&self, now: Instant, is_stalled: bool) -> Duration {
+        let interval =
+            Duration::from_secs(1) / if is_stalled { STALLED_REFUSALS_PER_S_MAX } else { REFUSALS_PER_S_MAX };
+        let mut all_sent = self.all_sent[usize::from(is_stalled)].lock().unwrap_or_else(PoisonError::into_inner);
         *all_sent = (*all_sent).max(now);
-        let delay = (*all_sent - now).saturating_sub(interval * (REFUSALS_AT_ONCE_MAX - 1));
+        let delay = (*all_sent - now).saturating_sub(BURST - interval);
         if delay >= REFUSAL_DELAY_MAX {
             // Clients that do not wait for their refusals do not delay those of others any further.
             return REFUSAL_DELAY_MAX;
@@ -116,25 +122,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_refused_at_once_and_what_follows_at_a_bounded_rate() {
-        let pace = RefusalPace::new();
-        let now = Instant::now();
-        assert!((0..REFUSALS_AT_ONCE_MAX).all(|_| pace.delay(now).is_zero()));
-        assert_eq!(pace.delay(now), Duration::from_micros(500));
-        // After a second as many more may leave at once as leave in a second, less the one above.
-        advance(Duration::from_secs(1)).await;
-        let now = Instant::now();
-        assert!((1..REFUSALS_PER_S_MAX).all(|_| pace.delay(now).is_zero()));
-        assert!(!pace.delay(now).is_zero());
+        for (is_stalled, at_once, interval_us) in [(false, 1_000, 5_000), (true, 10_000, 500)] {
+            let pace = RefusalPace::new();
+            let now = Instant::now();
+            assert!((0..at_once).all(|_| pace.delay(now, is_stalled).is_zero()));
+            assert_eq!(pace.delay(now, is_stalled), Duration::from_micros(interval_us));
+            // After a second as many more may leave at once as leave in a second, less the one above.
+            advance(Duration::from_secs(1)).await;
+            let now = Instant::now();
+            assert!((1..at_once / 5).all(|_| pace.delay(now, is_stalled).is_zero()));
+            assert!(!pace.delay(now, is_stalled).is_zero());
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_refusal_is_held_back_for_longer_than_the_bound() {
         let pace = RefusalPace::new();
         let now = Instant::now();
-        let longest = (0..10 * REFUSALS_AT_ONCE_MAX).map(|_| pace.delay(now)).max();
+        let longest = (0..100_000).map(|_| pace.delay(now, true)).max();
         assert_eq!(longest, Some(REFUSAL_DELAY_MAX));
         advance(2 * REFUSAL_DELAY_MAX).await;
-        assert!(pace.delay(Instant::now()).is_zero());
+        assert!(pace.delay(Instant::now(), true).is_zero());
     }
 
     #[tokio::test(start_paused = true)]

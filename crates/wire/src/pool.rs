@@ -223,6 +223,11 @@ impl Pool {
         }
     }
 
+    /// Reports whether no connection has come back for so long that the database seems to have stalled.
+    pub fn is_stalled(&self) -> bool {
+        self.shared.slots.is_stalled()
+    }
+
     /// Reports whether [`Pool::get`] would refuse a request at once, since it would have to wait for
     /// too long. It is cheap, so that a request can be refused before anything else is done for it.
     pub fn is_full(&self) -> bool {

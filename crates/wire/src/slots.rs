@@ -3,8 +3,7 @@
 //!
 //! A request may wait if the queue, at the rate at which slots come back, is expected to take less
 //! than a fifth of the time that a request waits at most. A queue that has just begun is a burst:
-//! nothing is known of its rate, and it is let in. If no slot has come back for a twentieth of that
-//! time, what the slots are for has stalled, and only [`WAITING_MIN`] requests may wait. As many may
+//! nothing is known of its rate, and it is let in. If no slot has come back for a fifth of that time, what the slots are for has stalled, and only [`WAITING_MIN`] requests may wait. As many may
 //! always wait for the whole time, in the order in which they came, however slow the slots are.
 //!
 //! Slots may become slower after requests have been let in. While more wait than may always wait,
@@ -36,8 +35,9 @@ const EXPECTED_WAIT_PART: u32 = 5;
 /// The time after which a request is late, in times the longest expected wait: 4 s of 10 s.
 const LATE_FACTOR: u32 = 2;
 /// The time without any progress after which a queue has stalled, as a part of the longest wait:
-/// 0.5 s of 10 s.
-const STALLED_PART: u32 = 20;
+/// 2 s of 10 s. It is long enough for a server that is itself short of processor time: if it took
+/// that for a stall, it would spend the time that it has on refusals.
+const STALLED_PART: u32 = 5;
 
 /// A fixed number of slots, each of which is waited for in a queue. Clones share them.
 #[derive(Debug, Clone)]
@@ -138,6 +138,11 @@ impl Slots {
     /// Reports whether another request would not be allowed to wait now.
     pub fn is_full(&self) -> bool {
         self.waiting() >= self.shared.waiting_min && self.shared.lock().is_full(&self.shared, Instant::now())
+    }
+
+    /// Reports whether no slot has come back for so long that nothing seems to be served any more.
+    pub fn is_stalled(&self) -> bool {
+        self.waiting() > 0 && self.shared.lock().estimate(Instant::now()) == Estimate::Stalled
     }
 
     /// Number of requests that wait.

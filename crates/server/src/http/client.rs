@@ -115,7 +115,7 @@ impl Client {
 
     /// Holds a refusal back for as long as the server has sent too many.
     async fn hold_back(&self, state: &State) {
-        let delay = state.refusals.delay(tokio::time::Instant::now());
+        let delay = state.refusals.delay(tokio::time::Instant::now(), state.pool.is_stalled());
         if !delay.is_zero() {
             Box::pin(tokio::time::sleep(delay)).await;
         }
