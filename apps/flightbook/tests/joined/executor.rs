@@ -35,6 +35,8 @@ fn the_dearest_page_form_function_and_file_hold_up_no_executor() {
         (0..2000).map(|number| format!("{number},2021-05-{:02},First,over the ridge\n", 1 + number % 28)).collect();
     let csv = format!("number,date,launch_site,comment\n{csv}");
     let long = "x".repeat(200_000);
+    let browsed = format!("/api/flights?limit={}", 1000 / PART);
+    let tracks = format!("/api/tracks?limit={}", 50 / PART);
     for number in 0..REQUESTS {
         for page in [
             "/",
@@ -60,8 +62,8 @@ fn the_dearest_page_form_function_and_file_hold_up_no_executor() {
         }
         for (api, accept) in [
             ("/api/flights", "application/json"),
-            (&*format!("/api/flights?limit={}", 1000 / PART), "text/html"),
-            (&*format!("/api/tracks?limit={}", 50 / PART), "application/json"),
+            (browsed.as_str(), "text/html"),
+            (tracks.as_str(), "application/json"),
             ("/api/", "application/json"),
         ] {
             let answer = ann.ask("GET", api, &[("accept", accept)], b"");
