@@ -14,9 +14,9 @@ const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 const LONG_TEXTS_BYTES_MAX: usize = 192 * 1024 * 1024;
 pub(super) const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
-/// The texts of one caller: a part of each, so that no caller takes all of it.
-const CALLER_SHORT_TEXTS_BYTES_MAX: usize = SHORT_TEXTS_BYTES_MAX / 4;
-const CALLER_LONG_TEXTS_BYTES_MAX: usize = LONG_TEXTS_BYTES_MAX / 4;
+/// The texts of one caller: a quarter of each, so that no caller takes all of it.
+const CALLER_SHORT_TEXTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+const CALLER_LONG_TEXTS_BYTES_MAX: usize = 48 * 1024 * 1024;
 
 thread_local! {
     /// What it needs for one text it keeps for the next. It is used between two awaits only, and by one at a time.

@@ -1,3 +1,5 @@
+//! Tests of shares.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
