@@ -77,5 +77,5 @@ const EXAMPLES: &str = r#"
   curl -H "$AUTH" "$API/flihgts"
   curl -H "$AUTH" "$API/sites" -H 'Prefer: return=representation' -H 'Content-Type: application/json' -d '{"name":"Niesen","country":"CH"}'
   curl -H "$AUTH" "$API/sites?on_conflict=pilot_id,name" -H 'Prefer: resolution=merge-duplicates' -H 'Content-Type: application/json' -d '{"name":"Niesen","elevation_m":2362}' -i
-  curl -H "$AUTH" "$API/tracks?select=igc&order=starts_at.desc&limit=1" -H 'Accept: application/octet-stream' -o track.igc
+  curl -H "$AUTH" "$API/igc_files?select=igc&order=starts_at.desc&limit=1" -H 'Accept: application/octet-stream' -o track.igc
 "#;

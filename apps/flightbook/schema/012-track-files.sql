@@ -39,12 +39,15 @@ alter table flightbook.tracks set without cluster;
 comment on table flightbook.tracks is 'The recorded course of a flight, as it is drawn';
 comment on column flightbook.tracks.igc_sha256 is 'The file in track_files that the flight was read from';
 
-create function flightbook.igc(track flightbook.tracks) returns bytea language sql stable as $$
-  select f.igc from flightbook.track_files f where f.pilot_id = track.pilot_id and f.sha256 = track.igc_sha256
-$$;
-comment on function flightbook.igc(flightbook.tracks) is 'The IGC file of a track, as a computed column of tracks';
-revoke execute on function flightbook.igc(flightbook.tracks) from public;
-grant execute on function flightbook.igc(flightbook.tracks) to flightbook_pilot;
+create view flightbook.igc_files with (security_invoker = true) as
+  select t.flight_id, t.igc_name, t.starts_at, f.igc
+  from flightbook.tracks t join flightbook.track_files f on f.pilot_id = t.pilot_id and f.sha256 = t.igc_sha256;
+comment on view flightbook.igc_files is 'The IGC files of a pilot by flight';
+comment on column flightbook.igc_files.flight_id is 'The flight';
+comment on column flightbook.igc_files.igc_name is 'The name of the file';
+comment on column flightbook.igc_files.starts_at is 'When the first fix of the flight is';
+comment on column flightbook.igc_files.igc is 'The file, as it was sent';
+grant select on flightbook.igc_files to flightbook_pilot;
 
 create function flightbook_private.delete_unused_file() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

@@ -76,25 +76,35 @@ pub(super) fn entries(file: &[u8], entries_max: u64) -> Result<Vec<Entry>, Refus
     let mut rest = file.get(directory.range.clone()).ok_or(Refusal::Unreadable)?;
     let mut entries = Vec::new();
     for _ in 0..directory.entries {
-        let (mut entry, after) = Entry::parse(rest)?;
-        entry.locate(file, directory.range.start)?;
+        let (entry, after) = Entry::parse(rest)?;
         entries.push(entry);
         rest = after;
     }
     if !rest.is_empty() {
         return Err(Refusal::Unreadable);
     }
+    check_named_once(&entries)?;
+    for entry in &mut entries {
+        entry.locate(file, directory.range.start)?;
+    }
     check_apart(&entries)?;
     Ok(entries)
 }
 
-/// Refuses entries that share a byte or a name.
+/// Refuses entries that share a name or a local header.
+fn check_named_once(entries: &[Entry]) -> Result<(), Refusal> {
+    let names: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let headers: HashSet<usize> = entries.iter().map(|entry| entry.header).collect();
+    let are_all = names.len() == entries.len() && headers.len() == entries.len();
+    if are_all { Ok(()) } else { Err(Refusal::Overlapping) }
+}
+
+/// Refuses entries that share a byte.
 fn check_apart(entries: &[Entry]) -> Result<(), Refusal> {
     let mut places: Vec<Range<usize>> = entries.iter().map(|entry| entry.header..entry.data.end).collect();
     places.sort_unstable_by_key(|place| place.start);
-    let names: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let are_apart = places.windows(2).all(|pair| pair[0].end <= pair[1].start);
-    if are_apart && names.len() == entries.len() { Ok(()) } else { Err(Refusal::Overlapping) }
+    if are_apart { Ok(()) } else { Err(Refusal::Overlapping) }
 }
 
 /// The place of the directory, and its number of entries.

@@ -15,18 +15,18 @@ use std::error::Error;
 use std::future::poll_fn;
 use std::io::{self, Write};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use thalweg_server::{Api, ApiBody};
+use std::time::Duration;
+use thalweg_server::{Api, ApiBody, Shares};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::spawn_blocking;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
-/// How many archives are made at once: each has a thread while it is taken, and at most one track in memory.
+/// Archives that are made at once, and those of one pilot: each has a thread while it is taken, and at most one track in memory.
 const EXPORTS_MAX: usize = 32;
+const PILOT_EXPORTS_MAX: usize = 2;
 /// How large the pieces are that are sent, and how many wait for the client.
 const PIECE_BYTES: usize = 64 * 1024;
 const PIECES_MAX: usize = 4;
@@ -42,29 +42,29 @@ const TABLES: [(&str, &str, &str, &str); 3] = [
         "number,date,glider,launch_site,launch_time_utc,landing_site,landing_time_utc,track_distance,hikeandfly,comment,\
          xcontest_url,xcontest_tracktype,xcontest_scored_distance,video_url",
     ),
-    ("gliders.csv", "gliders", "name", "manufacturer,model,since,until,comment"),
-    ("sites.csv", "sites", "name", "name,country,elevation_m,latitude,longitude,comment"),
+    ("gliders.csv", "gliders_exported", "manufacturer,model", "manufacturer,model,since,until,comment"),
+    ("sites.csv", "sites_exported", "name", "name,country,elevation_m,latitude,longitude,comment"),
 ];
 
 /// Archives being made.
-pub(super) struct Exports(Arc<Semaphore>);
+pub(super) struct Exports(Shares);
 
 impl Default for Exports {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(EXPORTS_MAX)))
+        Self(Shares::new(EXPORTS_MAX, PILOT_EXPORTS_MAX, Duration::ZERO))
     }
 }
 
 /// Gives a pilot all that is theirs.
 pub(super) async fn export(State(Book(book)): State<Book>, api: Api) -> Result<Response, Failure> {
-    if pilot(&api).await?.is_none() {
+    let Some(pilot) = pilot(&api).await? else {
         return Ok(see_other("/sign_in?back=/account"));
-    }
-    let slot = book.exports.0.clone().try_acquire_owned().map_err(|_| Failure::Busy)?;
+    };
+    let permit = book.exports.0.try_acquire(&pilot, 1)?;
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     let runtime = Handle::current();
     spawn_blocking(move || {
-        let _slot = slot;
+        let _permit = permit;
         let pieces = Pieces { sender: sender.clone(), piece: BytesMut::new() };
         if let Err(error) = write(&api, &runtime, pieces) {
             if !sender.is_closed() {
@@ -115,7 +115,7 @@ fn write(api: &Api, runtime: &Handle, pieces: Pieces) -> Result<(), Box<dyn Erro
         let tracks: Vec<Listed> = runtime.block_on(async { tracks.await?.json().await })?;
         for track in &tracks {
             archive.start_file(file_name(track), options())?;
-            let igc = api.get("/tracks?select=igc").param("flight_id", format!("eq.{}", track.flight_id));
+            let igc = api.get("/igc_files?select=igc").param("flight_id", format!("eq.{}", track.flight_id));
             let igc = runtime.block_on(igc.header("accept", "application/octet-stream").into_future())?;
             copy(runtime, igc.into_http().into_body(), Bytes::clone, &mut archive)?;
             after = track.flight_id;

@@ -6,14 +6,12 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use http_body::Body as _;
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use thalweg_decode::Chunks;
 use thalweg_files::{Part, PartsReader};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use thalweg_server::{Permit, Shares};
 
 /// What one form may send.
 const UPLOAD_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -24,22 +22,13 @@ const KIB: usize = 1024;
 /// How long a form may send nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The room that forms share, in kibibytes, and each pilot's own part of it.
-pub(super) struct Room {
-    all: Arc<Semaphore>,
-    pilots: Mutex<HashMap<i32, Weak<Semaphore>>>,
-}
+/// The memory that forms share, in kibibytes, and of which each pilot has a part.
+pub(super) struct Room(Shares);
 
-/// The parts of a form, and the room that they take.
+/// The parts of a form, and the memory that they take.
 pub(super) struct Received {
     pub(super) parts: Vec<Part>,
-    pub(super) taken: Taken,
-}
-
-/// The room that a form takes: of its pilot's, and of all.
-pub(super) struct Taken {
-    rooms: [Arc<Semaphore>; 2],
-    permits: Vec<OwnedSemaphorePermit>,
+    pub(super) taken: Permit,
 }
 
 /// Why a form is not read to its end.
@@ -58,7 +47,7 @@ impl From<Failure> for Unread {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(UPLOADS_BYTES_MAX / KIB)), pilots: Mutex::default() }
+        Self(Shares::new(UPLOADS_BYTES_MAX / KIB, PILOT_BYTES_MAX / KIB, Duration::ZERO))
     }
 }
 
@@ -69,47 +58,16 @@ impl Room {
             boundary(&request).ok_or(Failure::Request("A form with files (multipart/form-data) is needed.\n"))?;
         let mut reader = PartsReader::new(&boundary);
         let (mut body, mut chunks) = (request.into_body(), Chunks::default());
-        let mut taken = self.taken(pilot);
+        let mut taken = self.0.try_acquire(&pilot, 0).map_err(Failure::from)?;
         while let Some(chunk) = next(&mut body).await? {
             if chunks.size_bytes() + chunk.len() as u64 > UPLOAD_BYTES_MAX {
                 return Err(Unread::TooLarge);
             }
-            taken.add(chunk.len())?;
+            taken.grow(chunk.len().div_ceil(KIB)).map_err(Failure::from)?;
             reader.feed(&chunk).map_err(|_| NO_FORM)?;
             chunks.push(chunk);
         }
         Ok(Received { parts: reader.finish(&chunks).map_err(|_| NO_FORM)?, taken })
-    }
-
-    /// For a form of this pilot.
-    fn taken(&self, pilot: i32) -> Taken {
-        Taken { rooms: [self.of(pilot), self.all.clone()], permits: Vec::new() }
-    }
-
-    /// A pilot's own, for as long as a form takes of it.
-    fn of(&self, pilot: i32) -> Arc<Semaphore> {
-        let mut pilots = self.pilots.lock().unwrap_or_else(PoisonError::into_inner);
-        pilots.retain(|_, room| room.strong_count() > 0);
-        if let Some(room) = pilots.get(&pilot).and_then(Weak::upgrade) {
-            return room;
-        }
-        let room = Arc::new(Semaphore::new(PILOT_BYTES_MAX / KIB));
-        pilots.insert(pilot, Arc::downgrade(&room));
-        room
-    }
-}
-
-impl Taken {
-    fn add(&mut self, bytes: usize) -> Result<(), Failure> {
-        let kib = u32::try_from(bytes.div_ceil(KIB)).map_err(|_| Failure::Busy)?;
-        for (at, room) in self.rooms.iter().enumerate() {
-            let more = room.clone().try_acquire_many_owned(kib).map_err(|_| Failure::Busy)?;
-            match self.permits.get_mut(at) {
-                Some(permit) => permit.merge(more),
-                None => self.permits.push(more),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -139,28 +97,4 @@ fn boundary(request: &Request) -> Option<String> {
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
     let boundary = boundary.trim().trim_matches('"');
     (1..=70).contains(&boundary.len()).then(|| boundary.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pilot_takes_a_part_of_the_room_and_gives_it_back() {
-        let room = Room::default();
-        let (mut first, mut second) = (room.taken(1), room.taken(1));
-        assert!(first.add(PILOT_BYTES_MAX - 1).is_ok());
-        assert!(second.add(1).is_err());
-        let mut others = [2, 3, 4].map(|pilot| room.taken(pilot));
-        assert!(
-            others[0].add(PILOT_BYTES_MAX).is_ok() && others[1].add(UPLOADS_BYTES_MAX - 2 * PILOT_BYTES_MAX).is_ok()
-        );
-        assert!(others[2].add(1).is_err());
-        drop(first);
-        assert!(second.add(1).is_ok() && others[2].add(1).is_ok());
-        drop((second, others));
-        assert_eq!(room.all.available_permits(), UPLOADS_BYTES_MAX / KIB);
-        room.of(5);
-        assert_eq!(room.pilots.lock().unwrap().len(), 1);
-    }
 }

@@ -1,6 +1,6 @@
 //! Passwords and their hashes: Argon2id, a few at a time, and not on a thread that answers others.
 
-use super::turn::blocking;
+use super::turn::with_permit;
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
@@ -36,7 +36,7 @@ impl Passwords {
     /// Hashes a password for a client of a network, in the PHC string format.
     pub(super) async fn hash(&self, password: String, network: Network) -> Result<String, ShareError> {
         let permit = self.shares.acquire(&network).await?;
-        blocking(permit, move || hash(&password)).await.and_then(Result::ok).ok_or(FAILED)
+        with_permit(permit, move || hash(&password)).await.and_then(Result::ok).ok_or(FAILED)
     }
 
     /// Returns whether a password is the one of a hash. Without a hash it is not, and that takes as long.
@@ -48,7 +48,7 @@ impl Passwords {
     ) -> Result<bool, ShareError> {
         let compared = hash.unwrap_or(&self.decoy).to_owned();
         let permit = self.shares.acquire(&network).await?;
-        let is_equal = blocking(permit, move || {
+        let is_equal = with_permit(permit, move || {
             let hash = PasswordHash::new(&compared);
             hash.is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
         });

@@ -48,6 +48,24 @@ impl From<ApiFailure> for Failure {
     }
 }
 
+impl Failure {
+    /// Whether the same may succeed later, and nothing was done now.
+    pub(super) fn is_temporary(&self) -> bool {
+        match self {
+            Self::Busy | Self::Track(TrackError::Unavailable | TrackError::Conflict) => true,
+            Self::Api(failure) => matches!(failure.status().as_u16(), 429 | 503),
+            Self::Account(_) | Self::Track(_) | Self::Request(_) => false,
+        }
+    }
+}
+
+/// A pilot has used its share (429), or others hold all that there is (503).
+impl From<ShareError> for Failure {
+    fn from(error: ShareError) -> Self {
+        Self::Api(error.into())
+    }
+}
+
 impl From<AccountError> for Failure {
     fn from(error: AccountError) -> Self {
         Self::Account(error)
@@ -56,7 +74,10 @@ impl From<AccountError> for Failure {
 
 impl From<TrackError> for Failure {
     fn from(error: TrackError) -> Self {
-        Self::Track(error)
+        match error {
+            TrackError::Share(error) => error.into(),
+            error => Self::Track(error),
+        }
     }
 }
 
@@ -91,7 +112,7 @@ impl IntoResponse for Failure {
             // a client learns nothing of the database
             Self::Account(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Accounts cannot be reached.\n").into_response(),
             Self::Track(error) => {
-                tracing::error!(?error, "a track cannot be stored");
+                tracing::error!(%error, "a track cannot be stored");
                 (StatusCode::INTERNAL_SERVER_ERROR, "The track cannot be stored.\n").into_response()
             }
             Self::Request(words) => (StatusCode::BAD_REQUEST, words).into_response(),

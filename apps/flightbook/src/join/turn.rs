@@ -7,17 +7,17 @@ use tokio::task::spawn_blocking;
 #[derive(Debug)]
 pub(super) struct Busy;
 
-/// Does it as soon as there is a slot; nothing comes of what panics.
+/// Does work as soon as there is a slot. Work that panics returns nothing.
 pub(super) async fn in_turn<T: Send + 'static>(
     slots: &Slots,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Busy> {
     let slot = slots.next().await.map_err(|_| Busy)?;
-    Ok(blocking(slot, work).await)
+    Ok(with_permit(slot, work).await)
 }
 
-/// Runs a computation on a thread that serves nobody else, and drops the permit when it has ended. Returns nothing if it panics.
-pub(super) async fn blocking<T: Send + 'static>(
+/// Does work on a thread that answers nobody, and holds a permit meanwhile. Work that panics returns nothing.
+pub(super) async fn with_permit<T: Send + 'static>(
     permit: impl Send + 'static,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

@@ -7,23 +7,23 @@ use super::respond::{Failure, problem, see_other};
 use super::season::{Allowance, Season, is_archive};
 use super::sign_in::pilot;
 use super::tracks::{self, Added, TrackError, Tracks};
-use super::turn::in_turn;
+use super::turn::with_permit;
 use super::{Book, Shared};
 use crate::score::Budget;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Duration;
 use thalweg_files::Part;
-use thalweg_server::Api;
-use thalweg_wire::Slots;
+use thalweg_server::{Api, Shares};
 
-/// How many tracks are read at once: each takes a core.
+/// Tracks that are read at once, each of which takes a core, and those of one pilot.
 const READINGS_MAX: usize = 2;
-/// How many files may wait for that, and how long each.
+const PILOT_READINGS_MAX: usize = 1;
+/// Files that may wait to be read, of all pilots and of one, and how long each.
 const READINGS_WAITING_MAX: usize = 64;
+const PILOT_READINGS_WAITING_MAX: usize = 16;
 const READING_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Files of one upload, those in its archives included.
 const UPLOAD_FILES_MAX: u64 = 2_000;
@@ -38,17 +38,18 @@ const FORM: &str = "/flights/new";
 /// What uploads share.
 pub(super) struct Uploads {
     room: Room,
-    readings: Arc<Slots>,
+    readings: Shares,
 }
 
 impl Default for Uploads {
     fn default() -> Self {
-        let readings = Slots::new(READINGS_MAX, READINGS_WAITING_MAX, READING_WAIT_MAX);
-        Self { room: Room::default(), readings: Arc::new(readings) }
+        let waiting = (READINGS_WAITING_MAX, PILOT_READINGS_WAITING_MAX);
+        let readings = Shares::with_waiting(READINGS_MAX, PILOT_READINGS_MAX, READING_WAIT_MAX, waiting);
+        Self { room: Room::default(), readings }
     }
 }
 
-/// Takes over the tracks of a form's field `igc`: files, and archives of such.
+/// Adds the tracks of a form's field `igc`: files, and archives of files.
 pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Request) -> Result<Response, Failure> {
     let Some(pilot) = pilot(&api).await? else {
         return Ok(see_other("/sign_in?back=/flights/new"));
@@ -59,15 +60,26 @@ pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Re
         Err(Unread::Failed(failure)) => return Err(failure),
     };
     let mut upload = Upload::new(pilot, &book);
+    let mut is_cut = false;
     for part in parts.into_iter().filter(|part| part.name == "igc") {
-        upload.part(part).await?;
+        let name = part.file_name.clone().unwrap_or_default();
+        if !is_cut {
+            match upload.part(part).await {
+                Ok(()) => continue,
+                // What has been added is reported, and so are the files that found no room.
+                Err(failure) if failure.is_temporary() && upload.has_added() => is_cut = true,
+                Err(failure) => return Err(failure),
+            }
+        }
+        upload.refuse(file_name(&name), "busy");
     }
     match upload.outcomes.as_slice() {
         [] => Ok(problem(FORM, "no-file", &[])),
         [Outcome { problem: Some(word), flight_id: None, .. }] => Ok(problem(FORM, word, &[])),
         [Outcome { flight_id: Some(id), problem: None, .. }] => Ok(see_other(&format!("/flights/{id}"))),
         outcomes => {
-            book.tracks.note(pilot, &thalweg_json::to_string(outcomes).unwrap_or_default()).await?;
+            let outcomes = thalweg_json::to_string(outcomes).unwrap_or_default();
+            book.tracks.note(pilot, &outcomes).await?;
             Ok(see_other("/flights/uploaded"))
         }
     }
@@ -90,7 +102,7 @@ struct Outcome {
 struct Upload<'a> {
     pilot: i32,
     tracks: &'a Tracks,
-    readings: &'a Slots,
+    readings: &'a Shares,
     allowance: Allowance,
     /// Handed to whoever scores, and back.
     budget: Budget,
@@ -133,7 +145,7 @@ impl<'a> Upload<'a> {
     /// Adds the tracks of an archive.
     async fn archive(&mut self, name: String, content: Vec<Bytes>) -> Result<(), Failure> {
         let mut allowance = self.allowance;
-        let opened = read(self.readings, move || {
+        let opened = self.read(move || {
             let season = Season::open(content.concat().into(), &mut allowance);
             (season, allowance)
         });
@@ -175,13 +187,19 @@ impl<'a> Upload<'a> {
         work: impl FnOnce(&mut Budget) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let mut budget = std::mem::replace(&mut self.budget, Budget::new(0));
-        let scored = read(self.readings, move || {
+        let scored = self.read(move || {
             let done = work(&mut budget);
             (done, budget)
         });
         let (done, budget) = scored.await?;
         self.budget = budget;
         Ok(done)
+    }
+
+    /// Reads a file when it is its turn and the pilot's.
+    async fn read<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+        let permit = self.readings.acquire(&self.pilot).await?;
+        with_permit(permit, work).await.ok_or(Failure::Request("The file cannot be read.\n"))
     }
 
     async fn track(
@@ -219,6 +237,10 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
+    fn has_added(&self) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.flight_id.is_some())
+    }
+
     fn refuse(&mut self, file: String, problem: &'static str) {
         self.note(Outcome { place: 0, file, problem: Some(problem), flight_id: None, number: None });
     }
@@ -238,11 +260,6 @@ fn word(refusal: Refusal) -> &'static str {
 
 fn now_s() -> i64 {
     jiff::Timestamp::now().as_second()
-}
-
-/// Reads a file in its turn.
-async fn read<T: Send + 'static>(turns: &Slots, read: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    in_turn(turns, read).await?.ok_or(Failure::Request("The file cannot be read.\n"))
 }
 
 /// A name as the schema keeps it: without folders and what cannot be shown.

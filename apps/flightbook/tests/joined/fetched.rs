@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Tracks that stand with the flights too, and that the database refuses to whoever asks for them.
 const TRACKS_WITH_FLIGHTS: &str = "
     alter table flightbook.flights add column igc bytea;
-    update flightbook.flights set igc = tracks.igc from flightbook.tracks where tracks.flight_id = flights.id;
+    update flightbook.flights set igc = files.igc from flightbook.igc_files files where files.flight_id = flights.id;
     do $$ begin
       execute (select format('revoke select on flightbook.flights from flightbook_pilot; grant select (%s) on flightbook.flights to flightbook_pilot',
                              string_agg(quote_ident(attname), ', '))

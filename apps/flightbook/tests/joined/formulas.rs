@@ -71,18 +71,22 @@ fn no_cell_of_an_export_is_a_formula_and_all_are_imported_as_they_were() {
     let book = Book::start();
     let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    for (at, comment) in COMMENTS.iter().enumerate() {
-        let name = quoted(&comment.replace(['\r', '\n', '\t'], "_"));
-        book.database.execute(&format!(
-            "insert into flightbook.gliders (pilot_id, manufacturer, model, comment) values (1, {name}, 'M', {comment});
-             insert into flightbook.sites (pilot_id, name, latitude, longitude, elevation_m, comment) values (1, {name}, -12.5, -0.25, -3, {comment});
-             insert into flightbook.flights (pilot_id, number, date, glider_id, launch_site_id, landing_site_id, comment, video_url)
-               select 1, {number}, '2024-07-01', g.id, s.id, s.id, {comment}, 'https://v.example/;=1'
-               from flightbook.gliders g, flightbook.sites s where g.comment = {comment} and s.comment = {comment}",
-            number = at + 1,
-            comment = quoted(comment),
-        ));
-    }
+    let rows: String = COMMENTS
+        .iter()
+        .enumerate()
+        .map(|(at, comment)| {
+            let (number, name) = (at + 1, quoted(&comment.replace(['\r', '\n', '\t'], "_")));
+            let comment = quoted(comment);
+            format!(
+                "insert into flightbook.gliders (pilot_id, manufacturer, model, comment) values (1, {name}, 'M', {comment});
+                 insert into flightbook.sites (pilot_id, name, latitude, longitude, elevation_m, comment) values (1, {name}, -12.5, -0.25, -3, {comment});
+                 insert into flightbook.flights (pilot_id, number, date, glider_id, launch_site_id, landing_site_id, comment, video_url)
+                   select 1, {number}, '2024-07-01', g.id, s.id, s.id, {comment}, 'https://v.example/;=1'
+                   from flightbook.gliders g, flightbook.sites s where g.comment = {comment} and s.comment = {comment};"
+            )
+        })
+        .collect();
+    book.database.execute(&rows);
     let page = ann.page("/flights.csv");
     let export = ann.get("/do/export.zip");
     let mut archive = ZipArchive::new(Cursor::new(&export.body)).unwrap();

@@ -12,6 +12,7 @@ mod maps;
 mod privacy;
 mod quotas;
 mod sessions;
+mod shares;
 mod trusted;
 mod twice;
 mod uploads;

@@ -76,7 +76,9 @@ fn the_api_gives_counts_embeds_and_errors_of_ones_own_alone() {
         "/api/flights_by_site",
         "/api/gliders?select=name,flights(comment)",
         "/api/sites?order=name&name=like.A*",
-        "/api/tracks?flight_id=eq.1&select=igc&:as=raw",
+        "/api/igc_files?flight_id=eq.1&select=igc&:as=raw",
+        "/api/igc_files?select=flight_id,igc_name",
+        "/api/track_files",
         "/api/flights?comment=eq.Annsecret",
         "/api/pilots?or=(id.eq.1,email.like.*)&select=email",
     ] {

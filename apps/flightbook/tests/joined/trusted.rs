@@ -2,7 +2,6 @@
 
 use crate::book::{Book, Visitor};
 use crate::uploads::{flights, location, sample};
-use std::time::Duration;
 
 /// Columns of a flight that the program computes, each with a value.
 const COMPUTED: [(&str, &str); 14] = [
@@ -89,8 +88,20 @@ fn no_pilot_writes_what_the_program_computes() {
     }
     assert_eq!((book.database.value(all), flights(&book)), (before, "1 1".to_owned()));
     // What a pilot enters is still theirs to write.
-    let mine = r#"{"comment": "mine", "track_distance": 12.5, "launch_time": "10:00", "xcontest_scored_distance": 10}"#;
+    let mine = r#"{"comment": "mine", "launch_time": "10:00", "xcontest_scored_distance": 10}"#;
     assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", mine).0, 204);
+    // A distance is entered where no track has one.
+    let distance = r#"{"track_distance": 999}"#;
+    assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", distance), (400, "23514".to_owned()));
+    assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-01")]).status, 303);
+    assert_eq!(ask(&mut ann, "PATCH", "/api/flights?number=eq.2", distance).0, 204);
+    let kept = book.database.value("select track_distance from flightbook.flights where number = 1");
+    assert!(ann.page("/flights/1/edit").contains("\" readonly"));
+    assert!(!ann.page("/flights/new").contains("readonly"));
+    let form = [("date", "2024-07-01"), ("track_distance", kept.as_str()), ("comment", "edited")];
+    assert_eq!(location(&ann.submit("/flights/1/edit", &form)), "/flights/1");
+    let refused = ann.submit("/flights/1/edit", &[("date", "2024-07-01"), ("track_distance", "999")]);
+    assert!(refused.status == 422 && refused.text().contains("is that of the track"), "{}", refused.text());
 }
 
 /// Rows of an import were taken over as they were written into the table, with any problems left out.
@@ -101,8 +112,7 @@ fn an_import_has_passed_all_checks_whoever_calls_it() {
     let long = format!("date,comment\n2024-07-01,{}", "x".repeat(10_001));
     let file = format!("{long}\n2024-07-02,fine\n2024-13-01,none\n");
     let form = [("content-type", "text/csv"), ("origin", "http://test")];
-    let bytes = [("content-type", "application/octet-stream"), ("origin", "http://test")];
-    let started = ann.ask("POST", "/api/rpc/start_import", &bytes, file.as_bytes());
+    let started = ann.send_files("/api/rpc/start_import", "file", &[("a.csv", file.as_bytes())]);
     assert_eq!((started.status, started.text()), (200, "3"));
     let problems = "select string_agg(array_to_string(problems, '+'), ',' order by line) from flightbook.import_rows";
     assert_eq!(book.database.value(problems), "comment,,date");
@@ -115,47 +125,6 @@ fn an_import_has_passed_all_checks_whoever_calls_it() {
     assert_eq!(ask(&mut ann, "POST", "/api/rpc/finish_import", "{}").0, 200);
     assert_eq!(book.database.value("select string_agg(comment, ',') from flightbook.flights"), "fine");
     let large = format!("date\n{}", "x".repeat(2 * 1024 * 1024));
-    let refused = ann.ask("POST", "/api/rpc/start_import", &bytes, large.as_bytes());
+    let refused = ann.send_files("/api/rpc/start_import", "file", &[("a.csv", large.as_bytes())]);
     assert!(refused.status == 400 && refused.text().contains("at most 2 MiB"), "{}", refused.text());
-}
-
-/// Each import that waits for another of its pilot held a connection: ten of them held all that there are.
-#[test]
-fn three_imports_of_a_pilot_wait_and_the_fourth_is_refused() {
-    let book = Book::start();
-    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
-    book.database.execute("create table public.released (at int)");
-    let hold = "do $$ begin
-        perform from flightbook.pilots where id = 1 for update;
-        perform pg_advisory_xact_lock(1);
-        while not exists (select from public.released) loop perform pg_sleep(0.01); end loop;
-      end $$";
-    let until = |sql: &str| {
-        while book.database.value(sql) != "t" {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    let import = |visitor: &mut Visitor| visitor.send_files("/import", "file", &[("a.csv", b"date\n2024-07-01\n")]);
-    std::thread::scope(|scope| {
-        scope.spawn(|| book.database.execute(hold));
-        until(
-            "select exists (select from pg_locks where locktype = 'advisory' and granted
-            and database = (select oid from pg_database where datname = current_database()))",
-        );
-        let waiting: Vec<_> = (1..=3)
-            .map(|count| {
-                let mut visitor = book.again(&ann);
-                let sent = scope.spawn(move || import(&mut visitor).status);
-                until(&format!(
-                    "select count(*) = {count} from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-                ));
-                sent
-            })
-            .collect();
-        let fourth = import(&mut book.again(&ann));
-        let other = import(&mut bob).status;
-        book.database.execute("insert into public.released values (1)");
-        assert_eq!((fourth.status, other), (503, 303), "{}", fourth.text());
-        assert_eq!(waiting.into_iter().map(|sent| sent.join().unwrap()).collect::<Vec<_>>(), [303; 3]);
-    });
 }

@@ -7,12 +7,17 @@ use thalweg_testkit::Response;
 
 const SENDERS: usize = 3;
 
-/// Sends the same as several visitors, who all come to a table before one goes on; with where they are sent to.
-fn meet(book: &Book, pilot: &Visitor, table: &str, send: fn(&mut Visitor) -> Response) -> Vec<String> {
+/// Sends the same as several visitors, of whom so many wait for a table before one goes on. Returns the pages that they are sent to.
+fn meet(
+    book: &Book,
+    pilot: &Visitor,
+    (table, waiting): (&str, usize),
+    send: fn(&mut Visitor) -> Response,
+) -> Vec<String> {
     let hold = format!(
         "do $$ begin
            lock table flightbook.{table} in share mode;
-           while (select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') < {SENDERS} loop
+           while (select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') < {waiting} loop
              perform pg_sleep(0.01), pg_stat_clear_snapshot();
            end loop;
          end $$"
@@ -43,7 +48,8 @@ fn a_track_that_is_known_is_named_to_each_who_sends_it() {
         visitor.upload(&[(&name, &igc)])
     };
     assert_eq!(send(&mut ann).header("location"), Some("/flights/1"));
-    assert_eq!(meet(&book, &ann, "uploads", send), ["/flights/uploaded"; SENDERS]);
+    // One file of a pilot is in the database at a time.
+    assert_eq!(meet(&book, &ann, ("uploads", 1), send), ["/flights/uploaded"; SENDERS]);
     assert_eq!(
         book.database.value("select string_agg(problem || ' ' || number, ' ') from flightbook.uploads"),
         "known 1"
@@ -54,12 +60,12 @@ fn a_track_that_is_known_is_named_to_each_who_sends_it() {
 fn a_csv_file_is_taken_over_once() {
     let book = Book::start();
     let ann = book.pilot("Ann");
-    let sent = meet(&book, &ann, "import_rows", |visitor| {
+    let sent = meet(&book, &ann, ("import_rows", SENDERS), |visitor| {
         let file = b"date,launch_site\n2024-07-01,Fiesch\n2024-07-02,Fiesch\n";
         visitor.send_files("/import", "file", &[("a.csv", file)])
     });
     assert_eq!(sent, ["/import/preview"; SENDERS]);
-    let finished = meet(&book, &ann, "sites", |visitor| visitor.submit("/import/preview", &[]));
+    let finished = meet(&book, &ann, ("sites", SENDERS), |visitor| visitor.submit("/import/preview", &[]));
     assert_eq!(finished, ["/flights"; SENDERS]);
     let flights = "select string_agg(number || ' ' || date, ', ' order by number) from flightbook.flights";
     assert_eq!(book.database.value(flights), "1 2024-07-01, 2 2024-07-02");
@@ -69,7 +75,8 @@ fn a_csv_file_is_taken_over_once() {
 fn flights_that_are_added_at_once_have_numbers_of_their_own() {
     let book = Book::start();
     let ann = book.pilot("Ann");
-    let mut sent = meet(&book, &ann, "flights", |visitor| visitor.submit("/flights/new", &[("date", "2024-07-01")]));
+    let mut sent =
+        meet(&book, &ann, ("flights", SENDERS), |visitor| visitor.submit("/flights/new", &[("date", "2024-07-01")]));
     sent.sort();
     assert_eq!(sent, ["/flights/1", "/flights/2", "/flights/3"]);
     assert_eq!(

@@ -1,0 +1,138 @@
+//! What one pilot sends and takes at once, and that others are served meanwhile.
+
+use crate::book::{Book, Visitor};
+use crate::uploads::{flight_on, flights, location};
+use std::sync::mpsc;
+use std::time::Duration;
+use thalweg_server::Config;
+use thalweg_testkit::Database;
+
+impl Book {
+    /// Holds what this statement locks until [`Book::release`], on a thread of its own.
+    fn hold<'s>(&'s self, scope: &'s std::thread::Scope<'s, '_>, locking: &'s str) {
+        self.database.execute("create table public.released (at int)");
+        scope.spawn(move || {
+            self.database.execute(&format!(
+                "do $$ begin
+                   {locking};
+                   perform pg_advisory_xact_lock(1);
+                   while not exists (select from public.released) loop perform pg_sleep(0.01); end loop;
+                 end $$"
+            ));
+        });
+        self.until(
+            "select exists (select from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database()))",
+        );
+    }
+
+    fn release(&self) {
+        self.database.execute("insert into public.released values (1)");
+    }
+
+    fn until_waiting(&self, count: usize) {
+        self.until(&format!(
+            "select count(*) = {count} from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        ));
+    }
+
+    fn until(&self, sql: &str) {
+        while self.database.value(sql) != "t" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+const ANN: &str = "perform from flightbook.pilots where id = 1 for update";
+
+fn send(visitor: &mut Visitor, day: usize) -> (u16, String) {
+    let sent = visitor.upload(&[("a.igc", flight_on(&format!("{:02}0723", day + 1), 46.5, 8.0).as_bytes())]);
+    (sent.status, sent.text().to_owned())
+}
+
+/// An upload waited in the database with a connection of the pool, and so did all pages.
+#[test]
+fn pages_are_served_while_uploads_wait_in_the_database() {
+    let book = Book::start_as(Database::new(""), |config| Config { db_pool: 1, ..config });
+    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    std::thread::scope(|scope| {
+        book.hold(scope, ANN);
+        let mut visitor = book.again(&ann);
+        let sent = scope.spawn(move || send(&mut visitor, 0).0);
+        book.until_waiting(1);
+        let served = bob.get("/flights").status;
+        book.release();
+        assert_eq!((served, sent.join().unwrap()), (200, 303));
+    });
+}
+
+/// A pilot's uploads took all places and connections that there are for uploads.
+#[test]
+fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
+    let book = Book::start();
+    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    std::thread::scope(|scope| {
+        book.hold(scope, ANN);
+        let (report, reported) = mpsc::channel();
+        for day in 0..10 {
+            let (mut visitor, report) = (book.again(&ann), report.clone());
+            scope.spawn(move || report.send(send(&mut visitor, day)).unwrap());
+        }
+        // None of the others ends before it may.
+        let (status, text) = reported.recv().unwrap();
+        let others = send(&mut bob, 0).0;
+        book.release();
+        assert!(status == 429 && text.contains("TWG34"), "{status} {text}");
+        assert_eq!(others, 303);
+        assert_eq!(reported.iter().take(9).map(|(status, _)| status).collect::<Vec<_>>(), [303; 9]);
+    });
+    assert_eq!(flights(&book), "10 10");
+}
+
+/// A pilot's exports took all places that there are.
+#[test]
+fn two_exports_of_a_pilot_run_and_the_third_is_refused() {
+    let book = Book::start();
+    let (ann, bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let export = |visitor: &mut Visitor| visitor.get("/do/export.zip");
+    std::thread::scope(|scope| {
+        book.hold(scope, "lock table flightbook.gliders in access exclusive mode");
+        let spawn = |pilot: &Visitor| {
+            let mut visitor = book.again(pilot);
+            scope.spawn(move || export(&mut visitor).status)
+        };
+        let both = [spawn(&ann), spawn(&ann)];
+        book.until_waiting(2);
+        let third = export(&mut book.again(&ann));
+        let other = spawn(&bob);
+        book.until_waiting(3);
+        book.release();
+        assert!(third.status == 429 && third.text().contains("TWG34"), "{} {}", third.status, third.text());
+        assert_eq!(both.map(|export| export.join().unwrap()), [200; 2]);
+        assert_eq!(other.join().unwrap(), 200);
+    });
+    assert_eq!(export(&mut book.again(&ann)).status, 200);
+}
+
+/// Each import that waited for another of its pilot held a connection: ten of them held all that there are.
+#[test]
+fn three_imports_of_a_pilot_wait_and_the_fourth_is_refused() {
+    let book = Book::start();
+    let (ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    let import = |visitor: &mut Visitor| visitor.send_files("/import", "file", &[("a.csv", b"date\n2024-07-01\n")]);
+    std::thread::scope(|scope| {
+        book.hold(scope, ANN);
+        let waiting = [1, 2, 3].map(|count| {
+            let mut visitor = book.again(&ann);
+            let sent = scope.spawn(move || import(&mut visitor).status);
+            book.until_waiting(count);
+            sent
+        });
+        let fourth = import(&mut book.again(&ann));
+        let other = import(&mut bob).status;
+        book.release();
+        assert_eq!((fourth.status, other), (503, 303), "{}", fourth.text());
+        assert_eq!(waiting.map(|sent| sent.join().unwrap()), [303; 3]);
+    });
+    assert_eq!(location(&import(&mut book.again(&ann))), "/import/preview");
+}
