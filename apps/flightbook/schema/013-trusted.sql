@@ -11,21 +11,6 @@ grant
     xcontest_url, xcontest_tracktype, xcontest_scored_distance, video_url)
   on flightbook.flights to flightbook_pilot;
 
-create function flightbook_private.keep_track_distance() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  if exists (select from flightbook.tracks t where t.pilot_id = old.pilot_id and t.flight_id = old.id) then
-    raise 'The distance of a flight with a track is that of the track.' using errcode = 'check_violation', schema = 'flightbook',
-      table = 'flights', column = 'track_distance', constraint = 'track_distance_of_track';
-  end if;
-  return new;
-end $$;
-comment on function flightbook_private.keep_track_distance() is
-  'Refuses another distance of a flight with a track: pilots enter the distances of other flights';
-revoke execute on function flightbook_private.keep_track_distance() from public;
-create trigger keep_track_distance before update of track_distance on flightbook.flights
-  for each row when (new.track_distance is distinct from old.track_distance) execute function flightbook_private.keep_track_distance();
-
 -- A spreadsheet runs a cell that begins with one of = + - @ as a formula. An apostrophe before that character makes the cell a text.
 -- Where the list separator is a semicolon, a spreadsheet also splits cells at semicolons, tabs and line ends, so that their parts are
 -- cells too. Plain numbers stay as they are.

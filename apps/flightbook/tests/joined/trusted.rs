@@ -90,18 +90,6 @@ fn no_pilot_writes_what_the_program_computes() {
     // What a pilot enters is still theirs to write.
     let mine = r#"{"comment": "mine", "launch_time": "10:00", "xcontest_scored_distance": 10}"#;
     assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", mine).0, 204);
-    // A distance is entered where no track has one.
-    let distance = r#"{"track_distance": 999}"#;
-    assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", distance), (400, "23514".to_owned()));
-    assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-01")]).status, 303);
-    assert_eq!(ask(&mut ann, "PATCH", "/api/flights?number=eq.2", distance).0, 204);
-    let kept = book.database.value("select track_distance from flightbook.flights where number = 1");
-    assert!(ann.page("/flights/1/edit").contains("\" readonly"));
-    assert!(!ann.page("/flights/new").contains("readonly"));
-    let form = [("date", "2024-07-01"), ("track_distance", kept.as_str()), ("comment", "edited")];
-    assert_eq!(location(&ann.submit("/flights/1/edit", &form)), "/flights/1");
-    let refused = ann.submit("/flights/1/edit", &[("date", "2024-07-01"), ("track_distance", "999")]);
-    assert!(refused.status == 422 && refused.text().contains("is that of the track"), "{}", refused.text());
 }
 
 /// Rows of an import were taken over as they were written into the table, with any problems left out.
