@@ -196,6 +196,70 @@ fn a_saturated_pool_can_be_looked_at() {
     }
 }
 
+/// A page on the internet whose name resolves to this machine (DNS rebinding) could read all of these pages.
+#[test]
+fn the_admin_server_answers_under_its_own_names_only() {
+    let database = Database::new(TABLE);
+    let names = ("THALWEG_ADMIN_SERVER_ALLOWED_HOSTS", "metrics.club.example, thalweg");
+    let mut program = Program::launch(Program::serving(&database.uri(), &[ANY_PORT, names]));
+    let admin = admin(&mut program);
+    program.address();
+    let port = admin.port();
+    let ask = |host: &str, path: &str| Client::connect(admin).request("GET", path, &[("Host", host)]);
+    for host in [
+        "127.0.0.1",
+        &format!("127.0.0.1:{port}"),
+        "[::1]:80",
+        "10.1.2.3",
+        "localhost",
+        "metrics.club.example:9100",
+        "THALWEG",
+    ] {
+        assert_eq!(ask(host, "/live").status, 200, "{host}");
+    }
+    for host in ["evil.example", "test", "localhost.evil.example", "127.0.0.1.evil.example", "evil.example:3001"] {
+        for path in ["/live", "/ready", "/metrics", "/config", "/schema_cache", "/admin/bill/", "/findings", "/nothing"]
+        {
+            let refused = ask(host, path);
+            assert_eq!(refused.status, 421, "{host} {path}");
+            let text = refused.text();
+            assert!(text.contains("admin-server-allowed-hosts") && text.contains("TWG28"), "{text}");
+        }
+    }
+    // HTTP/1.0, which no browser speaks, needs no Host.
+    let mut old = TcpStream::connect(admin).unwrap();
+    old.write_all(b"GET /live HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    old.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// 64 clients that said nothing, or half of a head, delayed `/live` until the server had lost patience with all of them.
+#[test]
+fn slow_clients_keep_no_health_check_waiting() {
+    let database = Database::new(TABLE);
+    let mut program = Program::launch(Program::serving(&database.uri(), &[ANY_PORT]));
+    let admin = admin(&mut program);
+    program.address();
+    eventually("it is ready", || status(admin, "/ready") == 200);
+    let slow: Vec<TcpStream> = (0..200)
+        .map(|at| {
+            let mut stream = TcpStream::connect(admin).unwrap();
+            let sent: &[u8] = if at % 2 == 0 { b"" } else { b"GET /live HTTP/1.1\r\nHost:" };
+            stream.write_all(sent).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!((status(admin, "/live"), status(admin, "/ready")), (200, 200));
+    // They were answered though many of those who came before them are still connected: nobody waits until these are gone.
+    let is_connected = |mut stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        stream.read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    let connected = slow.iter().filter(|stream| is_connected(stream)).count();
+    assert!((20..64).contains(&connected), "{connected} are still connected");
+}
+
 /// Clients that say nothing have all places: they lose them soon.
 #[test]
 fn whoever_connects_and_says_nothing_keeps_nobody_out() {

@@ -2,7 +2,9 @@
 
 use crate::program::{Directory, Program};
 use crate::sites::{ON_ANY_PORT, new_site};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use thalweg_testkit::{Browser, Database};
 
@@ -190,14 +192,136 @@ fn try_htmx(mut browser: Browser, script: &str) {
     assert_eq!(browser.evaluate("[first, document.forms.length, document.scripts.length].join()"), "true,1,2");
 }
 
+/// Files that are documents with a script, by the media types that somebody stored for them.
+const FILES: &str = "
+    create schema api;
+    create table api.files (id int primary key, data bytea, data_name text, data_type text);
+    insert into api.files
+      select n, convert_to(case when type like '%svg%' then '<svg xmlns=\"http://www.w3.org/2000/svg\">' else '' end
+        || '<script>parent.document.title = \"owned\"</script>'
+        || case when type like '%svg%' then '</svg>' else '' end, 'UTF8'), 'file' || n || '.bin', type
+      from unnest(array['image/png; q=\"a\", text/html', 'image/png, text/html', 'image/png; q='';b=\"'', text/html;''\"',
+        'text/html', 'application/xhtml+xml', 'image/svg+xml', 'no type', null]) with ordinality _(type, n);
+    insert into api.files values (99, decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'),
+      'dot.png', 'image/png');
+";
+const FRAME: &str = r#"+++
+file = { one = "/files?id=eq.{id}&select=id" }
++++
+<!DOCTYPE html>
+<title>Safe</title>
+<iframe src="/api/files?id=eq.{{ file.id }}&select=data"></iframe>
+"#;
+
+/// A stored XSS: an upload named `image/png; q="a", text/html` was served inline, and Chromium, for which the last element of a
+/// list counts, ran its script on the site's origin.
+#[test]
+fn no_stored_file_runs_a_script_on_the_sites_origin() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (directory, database) = (Directory::new("files-in-a-browser"), Database::new(FILES));
+    let (mut server, address) = serve(&directory, &database, &[("frame/[id].html", FRAME)], &[]);
+    for id in 1..=8 {
+        browser.open(&format!("{address}frame/{id}"));
+        // A file that is saved has been fetched, and is no document of the frame.
+        assert!(browser.downloaded(&format!("file{id}.bin")).ends_with(b"</script>") || id == 6, "{id}");
+        assert_eq!(browser.evaluate("document.title"), "Safe", "the script of file {id} has run");
+        assert_eq!(browser.evaluate("frames[0].document.scripts.length"), 0);
+    }
+    // A picture is shown.
+    browser.open(&format!("{address}api/files?id=eq.99&select=data"));
+    assert_eq!(browser.evaluate("document.contentType + document.images[0].naturalWidth"), "image/png1");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(server.wait().success());
+}
+
+const NOTES: &str = "create schema api; create table api.notes (id int generated always as identity primary key, text text, \
+                     who text default current_setting('request.jwt.claims')::json->>'sub');";
+const NOTE_FORM: &str = r#"+++
+[form]
+insert = "/notes"
+then = "/done"
++++
+<!DOCTYPE html>
+<title>Note</title>
+<form method="post"><input name="text"><button>Save</button></form>
+"#;
+const SECRET: &str = "a secret that is long enough to be one of HS256";
+/// What the secret has signed: `{"role":"postgres","sub":"ann"}`.
+const TOKEN: &str =
+    "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoicG9zdGdyZXMiLCJzdWIiOiJhbm4ifQ.OXrTgk0jzNMAhVN3qkZhKFkyJoF8AnSHF7TCmk0aCX8";
+
+/// A page on another port of the same host is of another origin, but of the same site: its form, which the browser sends with
+/// the site's cookie and `Sec-Fetch-Site: same-site`, wrote a row.
+#[test]
+fn only_the_sites_own_page_sends_its_form() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (directory, database) = (Directory::new("csrf-in-a-browser"), Database::new(NOTES));
+    let pages = [
+        ("index.html", NOTE_FORM),
+        ("done.html", "<title>Done</title>"),
+        ("error.html", "<title>{{ error.code }}</title>"),
+    ];
+    let more = format!("jwt-secret = \"{SECRET}\"\nsession-cookie = \"club\"\nsession-cookie-secure = false\n");
+    let (_server, address) = serve_with(&directory, &database, &pages, &[], &more);
+    browser.open(&address);
+    browser.evaluate(&format!("document.cookie = 'club={TOKEN}; SameSite=Lax'"));
+    let elsewhere = elsewhere(&address);
+    for scripts in [true, false] {
+        browser.set_scripts(scripts);
+        browser.open(&elsewhere);
+        assert_eq!(browser.evaluate("document.title"), "Elsewhere");
+        browser.click("button");
+        browser.wait_for("document.title === 'TWG06'");
+        assert_eq!(database.value("select count(*) from api.notes"), "0");
+        // Its own page writes one, as the one whose cookie that is.
+        browser.open(&address);
+        browser.fill("[name=text]", "mine");
+        browser.click("button");
+        browser.wait_for("document.title === 'Done'");
+        assert_eq!(database.value("select string_agg(text || who, ',') from api.notes"), "mineann");
+        database.execute("delete from api.notes");
+    }
+}
+
+/// A server on another port, each of whose pages is a form that writes to the site at this address.
+fn elsewhere(address: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let elsewhere = format!("http://{}/", listener.local_addr().unwrap());
+    let page = format!(
+        "<!DOCTYPE html><title>Elsewhere</title><form method=post action=\"{address}\"><input name=text value=evil><button>x</button></form>"
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let mut head = [0; 8 * 1024];
+            if stream.read(&mut head).is_ok_and(|count| count > 0) {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close";
+                let _ = write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{page}", page.len());
+            }
+        }
+    });
+    elsewhere
+}
+
 /// A site of some pages, and its address.
 fn serve(directory: &Directory, database: &Database, pages: &[(&str, &str)], arguments: &[&str]) -> (Program, String) {
+    serve_with(directory, database, pages, arguments, "")
+}
+
+/// A site of some pages with more lines of configuration, and its address.
+fn serve_with(
+    directory: &Directory,
+    database: &Database,
+    pages: &[(&str, &str)],
+    arguments: &[&str],
+    more: &str,
+) -> (Program, String) {
     for (name, text) in pages {
         write(&directory.0.join("pages").join(name), text);
     }
     write(
         &directory.0.join("thalweg.conf"),
-        "db-schemas = \"api\"\ndb-anon-role = \"postgres\"\nserver-host = \"127.0.0.1\"\n",
+        &format!("db-schemas = \"api\"\ndb-anon-role = \"postgres\"\nserver-host = \"127.0.0.1\"\n{more}"),
     );
     let arguments = [&["serve", directory.path()], arguments].concat();
     let mut server = Program::start(&arguments, &[("THALWEG_DB_URI", &database.uri()), ON_ANY_PORT]);

@@ -147,7 +147,9 @@ fn without_descriptors_it_goes_on() {
     eventually("the slow one runs", || database.value(running) == "1");
     let response = second.request("GET", "/t", &[]);
     assert_eq!((response.status, response.json()["code"].as_str()), (503, Some("PGRST000")), "{}", response.text());
-    assert!(response.text().contains("Too many open files"), "{}", response.text());
+    // The reason is the operator's affair.
+    assert!(!response.text().contains("Too many open files"), "{}", response.text());
+    program.line("Too many open files");
     assert_eq!(response.header("retry-after"), Some("1"));
     // they are connected as far as the system is concerned
     let mut crowd: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();

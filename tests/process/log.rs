@@ -198,6 +198,57 @@ fn the_access_log_is_the_protocols() {
     assert!(!rest.iter().any(|line| line.contains("preflight")), "{rest:?}");
 }
 
+/// Requests that the parser refuses were answered, and left no line and no count.
+#[test]
+fn refused_requests_have_a_line_and_are_counted() {
+    let database = Database::new(TABLE);
+    let more = [("PGRST_LOG_LEVEL", "info"), ("PGRST_ADMIN_SERVER_PORT", "0")];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let line = program.line("Admin server listening on ");
+    let admin: SocketAddr = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+    let address = program.address();
+    let large = format!("GET /large HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(64 * 1024));
+    let long = format!("GET /{}", "long".repeat(20_000));
+    for (bytes, line) in [
+        (&b"GET /no/host?a=b HTTP/1.1\r\n\r\n"[..], "\"GET /no/host?a=b HTTP/1.1\" 400 "),
+        (b"DELETE /twice HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", "\"DELETE /twice HTTP/1.1\" 400 "),
+        (b"GET /\x1b[2J\"\\\xe2\x80\xa8 HTTP/1.1\r\nBad\r\n\r\n", "\"GET /\\u{1b}[2J\\\"\\\\\\u{2028} HTTP/1.1\" 400 "),
+        (b"\x16\x03\x01\x02\0\x01\r\n\r\n", "\"- - HTTP/1.1\" 400 "),
+        (large.as_bytes(), "\"GET /large HTTP/1.1\" 431 "),
+        (long.as_bytes(), "longlon HTTP/1.1\" 431 "),
+    ] {
+        send(address, std::str::from_utf8(bytes).unwrap());
+        let found = program.line(line);
+        assert!(found.starts_with("127.0.0.1 - - [") && found.len() < 1_500, "{found}");
+        assert!(!found.contains(|c: char| c.is_control() || c == '\u{2028}'), "{found}");
+    }
+    let metrics = Client::connect(admin).request("GET", "/metrics", &[]);
+    assert!(metrics.text().contains("thalweg_requests_total{class=\"4xx\"} 6\n"), "{}", metrics.text());
+    // A head that is late is refused as well, and whoever has begun none is not.
+    let mut silent = TcpStream::connect(address).unwrap();
+    let mut late = TcpStream::connect(address).unwrap();
+    late.write_all(b"GET /late HTTP/1.1\r\nHost: x\r\n").unwrap();
+    let mut answer = String::new();
+    late.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n") && answer.contains("\"TWG27\""), "{answer}");
+    program.line("\"GET /late HTTP/1.1\" 408 ");
+    let mut nothing = Vec::new();
+    silent.read_to_end(&mut nothing).unwrap();
+    assert!(nothing.is_empty(), "{nothing:?}");
+}
+
+/// A query is not logged where that is not wanted, in whatever request it stands.
+#[test]
+fn the_query_of_a_refused_request_is_logged_as_that_of_any() {
+    let database = Database::new(TABLE);
+    let more = [("PGRST_LOG_LEVEL", "info"), ("THALWEG_LOG_URL_QUERY", "false")];
+    let mut program = Program::launch(Program::serving(&database.uri(), &more));
+    let address = program.address();
+    send(address, "GET /refused?password=secret HTTP/1.1\r\n\r\n");
+    let line = program.line("/refused");
+    assert!(line.contains("\"GET /refused HTTP/1.1\" 400 "), "{line}");
+}
+
 #[test]
 fn in_json_each_line_is_an_object() {
     let database = Database::new(TABLE);

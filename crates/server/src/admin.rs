@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  another socket
-//!    │ few clients, each for a short time
+//!    │ clients    few at a time; one that says nothing leaves for the next
+//!    │ hosts      names that the server answers for
 //!    ▼
 //!  pages        which path is which page
 //!    │ health     whether it lives, whether requests can be answered
@@ -13,16 +14,22 @@
 //!
 //! No page takes a connection of the pool, so that a server can be looked at whatever it is doing.
 
+mod clients;
 mod health;
+mod hosts;
 mod metrics;
 mod pages;
 mod vitals;
 
+pub(crate) use clients::CLIENTS_MAX;
 pub(crate) use vitals::{LastLoad, Vitals};
 
 use crate::config::Config;
-use crate::http::{Accepted, Framed, HEAD_BYTES_MAX, Listener, Place, Reset, Socket};
+use crate::error::ApiError;
+use crate::http::{Accepted, Framed, HEAD_BYTES_MAX, Listener, Place, RefusedRequest, Reset, Socket};
 use crate::state::State;
+use clients::{Activity, Clients};
+use hosts::Hosts;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -37,15 +44,12 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
 
-/// How many clients may be connected. More wait in the operating system's queue.
-pub(crate) const CLIENTS_MAX: usize = 16;
 /// How long a client may take for the head of a request, or leave its connection unused.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may take nothing of an answer.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a client stays connected at most: nobody keeps a place from others.
+/// How long a client stays connected at most.
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(90);
 /// How long to wait after a failure to accept for want of something.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -81,10 +85,11 @@ impl Admin {
 
     /// Answers until it cannot go on.
     pub(crate) async fn serve(self, state: Arc<State>) -> io::Error {
-        let pages = Arc::new(Pages::new(state));
-        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+        // No browser reaches a Unix socket, so that its clients may name any host.
+        let hosts = self.listener.path().is_none().then(|| Hosts::new(&state.start));
+        let pages = Arc::new((Pages::new(state), hosts));
+        let mut clients = Clients::default();
         loop {
-            let place = places.clone().acquire_owned().await;
             let accepted = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) if is_want(&error) => {
@@ -93,17 +98,20 @@ impl Admin {
                 }
                 Err(error) => return error,
             };
-            let pages = pages.clone();
-            tokio::spawn(async move {
+            clients.make_room().await;
+            let (pages, activity) = (pages.clone(), Arc::<Activity>::default());
+            let of_client = activity.clone();
+            let task = tokio::spawn(async move {
+                let (pages, hosts) = &*pages;
                 let answered = async {
                     match accepted {
-                        Accepted::Tcp(stream, _) => client(&pages, stream).await,
-                        Accepted::Unix(stream) => client(&pages, stream).await,
+                        Accepted::Tcp(stream, _) => client(pages, hosts.as_ref(), &of_client, stream).await,
+                        Accepted::Unix(stream) => client(pages, hosts.as_ref(), &of_client, stream).await,
                     }
                 };
                 let _ = tokio::time::timeout(CONNECTION_TIME_MAX, answered).await;
-                drop(place);
             });
+            clients.add(task.abort_handle(), activity);
         }
     }
 }
@@ -117,13 +125,25 @@ fn is_want(error: &io::Error) -> bool {
     )
 }
 
-/// One client, request by request. What goes wrong with its connection is its own affair.
-async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(pages: &Pages, stream: S) {
+/// Serves one client, request by request. What goes wrong with its connection is its own affair.
+async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
+    pages: &Pages,
+    hosts: Option<&Hosts>,
+    activity: &Activity,
+    stream: S,
+) {
     let socket = Socket::new(stream, STALL_TIMEOUT);
     let untaken = &socket.untaken();
     let service = service_fn(|request: Request<Incoming>| async move {
         untaken.taken().await;
-        Ok::<_, Infallible>(pages.answer(request.uri()).await)
+        let _answering = activity.answer();
+        let is_refused_host = hosts.is_some_and(|hosts| !hosts.allow(request.headers()));
+        let answer = match RefusedRequest::from_headers(request.headers()) {
+            Some(refused) => pages::failure(&refused.error()),
+            None if is_refused_host => pages::failure(&ApiError::of_other_host()),
+            None => pages.answer(request.uri()).await,
+        };
+        Ok::<_, Infallible>(answer)
     });
     let stream = Framed::new(socket);
     let connection = http1::Builder::new()

@@ -50,7 +50,7 @@ impl<'a> Who<'a> {
         let identity = match (token, in_cookie) {
             (Some(token), _) => Some(identify(state, in_force, token).await?),
             (None, Some((name, token))) => {
-                cookie::check(parts)?;
+                cookie::check(parts, &in_force.config)?;
                 // a browser would send it again for ever; where the server has no secret, the token may still be good
                 let identity = identify(state, in_force, token).await.map_err(|error| match error.status {
                     StatusCode::UNAUTHORIZED => error.putting(&cookie::forget(name, &in_force.config)),

@@ -5,7 +5,7 @@ mod request;
 
 use crate::answer::Body;
 use crate::callers::ShareError;
-use crate::http::PROXY_STATUS;
+use crate::http::{HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX, PROXY_STATUS, Refusal};
 use crate::overload::RETRY_AFTER_S;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
@@ -15,9 +15,9 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use std::borrow::Cow;
 use thalweg_decode::DecodeError;
-use thalweg_files::MultipartError;
+use thalweg_files::{MEDIA_TYPE_BYTES_MAX, MultipartError};
 use thalweg_json::write_string;
-use thalweg_pages::{Place, Source, Unfilled};
+use thalweg_pages::{Place, ROWS_MAX, Source, Unfilled};
 use thalweg_wire::DbError;
 
 /// An error on its way to the client.
@@ -119,6 +119,12 @@ impl ApiError {
         self
     }
 
+    /// Adds words for the log that no client may see, such as an address or what a library says.
+    fn logged(mut self, words: String) -> Self {
+        self.fault = Some(Box::new(Fault::from(words)));
+        self
+    }
+
     pub(crate) fn retried(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
@@ -158,7 +164,7 @@ impl ApiError {
 
     /// A connection could not be opened, whatever the reason (errors §3.1): that is never the request's fault.
     fn connecting(error: &thalweg_wire::Error) -> Self {
-        Self::lost("PGRST000", "Database connection error.").details(error.to_string())
+        Self::lost("PGRST000", "Database connection error.").logged(error.to_string())
     }
 
     /// No schema cache has been loaded yet.
@@ -189,6 +195,35 @@ impl ApiError {
             .hint("Use HTTP/1.1.")
     }
 
+    /// A request that is refused before all of it has been read.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Head => Self::new(400, "TWG27", "The head of the request is not valid HTTP/1.1")
+                .details("It is malformed, or says in more than one way where the request ends.")
+                .hint(
+                    "End lines with CR LF, and send one Content-Length, or one Transfer-Encoding: chunked, or neither.",
+                ),
+            Refusal::Host => Self::new(400, "TWG27", "The request does not have exactly one valid Host header")
+                .details("HTTP/1.1 needs one Host: a name or an address, with a port or without, and no user name.")
+                .hint("Send one header such as Host: club.example."),
+            Refusal::Target => {
+                Self::new(400, "TWG27", "The target of the request is neither a path nor an http address")
+                    .hint("Send a target that begins with /, such as /flights.")
+            }
+            Refusal::HeadTooLarge => Self::new(431, "TWG27", "The head of the request is too large")
+                .details(format!("It may have {HEAD_BYTES_MAX} bytes and {HEADERS_MAX} headers.")),
+            Refusal::HeadTooSlow => Self::new(408, "TWG27", "The head of the request did not arrive in time")
+                .details(format!("A head may take {} s.", HEAD_TIMEOUT.as_secs())),
+            Refusal::Body => Self::new(400, "PGRST102", "The chunks of the body are malformed"),
+        }
+    }
+
+    /// A request to the admin server under a name that is not its own.
+    pub(crate) fn of_other_host() -> Self {
+        Self::new(421, "TWG28", "The admin server does not answer for the host name of this request.")
+            .hint("Ask it by its address, or add the name to admin-server-allowed-hosts.")
+    }
+
     /// A token, and nothing that it could be verified with.
     pub(crate) fn no_secret() -> Self {
         Self::new(500, "PGRST300", "Server lacks JWT secret")
@@ -199,15 +234,18 @@ impl ApiError {
         Self::unavailable("TWG08", "The keys that tokens are verified with could not be fetched yet")
     }
 
-    /// A cookie says who asks, or is to be put, and no page of the same site sends the request.
+    /// A cookie says who asks, or is to be put, and no page of the site's own origin sends the request.
     pub(crate) fn of_other_site() -> Self {
         Self::new(
             403,
             "TWG06",
-            "A form, a request by cookie that may change something, or one with Prefer: session, must come from the same site",
+            "A form, a request by cookie that may change something, or one with Prefer: session, must come from the same origin",
         )
-        .details("Neither Sec-Fetch-Site nor Origin says that it does.")
-        .hint("Who is no browser sends the token in the Authorization header, and signs in without Prefer: session.")
+        .details("Origin does not name the scheme, host and port of this site, or Sec-Fetch-Site is not same-origin.")
+        .hint(
+            "Clients other than browsers send the token in the Authorization header, and sign in without Prefer: session. \
+             Behind a proxy that changes Host, set pages-origin.",
+        )
     }
 
     /// What a function returned was to be a token.
@@ -255,6 +293,20 @@ impl ApiError {
         Self::new(500, "PGRST111", message)
     }
 
+    /// `response.headers` has a `Content-Type` that is not one media type.
+    pub(crate) fn media_type_of_sql() -> Self {
+        Self::headers_of_sql()
+            .details(format!(
+                "Content-Type must be one media type of at most {MEDIA_TYPE_BYTES_MAX} bytes, without a comma."
+            ))
+            .hint("Check a stored media type before it is set as the Content-Type of a response.")
+    }
+
+    /// `response.headers` repeats a header that a response may have only once.
+    pub(crate) fn header_of_sql_repeated(name: &HeaderName) -> Self {
+        Self::headers_of_sql().details(format!("The header {name} is set more than once."))
+    }
+
     /// `response.status` is not what it must be.
     pub(crate) fn status_of_sql() -> Self {
         Self::new(500, "PGRST112", "response.status guc must be a valid status code")
@@ -298,12 +350,16 @@ impl ApiError {
 
     /// The body ended before its end.
     pub(crate) fn body_broke_off(cause: &dyn std::error::Error) -> Self {
-        Self::new(400, "PGRST102", "The body broke off").details(cause.to_string())
+        Self::new(400, "PGRST102", "The body broke off")
+            .details("The connection ended, or a chunk was malformed, before the body was whole.")
+            .logged(cause.to_string())
     }
 
     /// The body is not what its `Content-Encoding` says.
     pub(crate) fn not_compressed(cause: &dyn std::error::Error) -> Self {
-        Self::new(400, "PGRST102", "The body cannot be decompressed").details(cause.to_string())
+        Self::new(400, "PGRST102", "The body cannot be decompressed")
+            .details("It is not valid gzip data.")
+            .logged(cause.to_string())
     }
 
     /// What was kept of the body on disk cannot be read.
@@ -344,9 +400,17 @@ impl ApiError {
     pub(crate) fn not_multipart(cause: MultipartError) -> Self {
         let status = match cause {
             MultipartError::TooMany => 413,
+            MultipartError::MediaType => return Self::part_of_no_media_type(cause),
             MultipartError::Start | MultipartError::End | MultipartError::Headers | MultipartError::Name => 400,
         };
         Self::new(status, "PGRST102", cause.to_string())
+    }
+
+    /// A part of a form says its media type in a way that browsers and the server could read differently.
+    fn part_of_no_media_type(cause: MultipartError) -> Self {
+        Self::new(400, "TWG29", cause.to_string())
+            .details(format!("A list, a comma and more than {MEDIA_TYPE_BYTES_MAX} bytes are refused."))
+            .hint("Send one header with one media type, such as Content-Type: image/png, or none.")
     }
 
     /// The rows of a PUT are not the one that its URL names.
@@ -420,6 +484,15 @@ impl ApiError {
             Unfilled::NotListed(value, listed) => {
                 let message = format!("The address says {} otherwise than this page has it.", value.name);
                 Self::new(400, "TWG11", message).hint(format!("It is one of {}.", listed.join(" | ")))
+            }
+            Unfilled::NotANumber(value) => {
+                let source = match value.source {
+                    Source::Address => "parameter",
+                    Source::Cookie => "cookie",
+                    Source::Claims => "claim",
+                };
+                let message = format!("The {source} {} must be a whole number.", value.name);
+                Self::new(400, "TWG11", message).hint(format!("Send digits only, for a number of at most {ROWS_MAX}."))
             }
         }
     }

@@ -6,10 +6,13 @@
 //!    │ reader    bytes that have been judged, and no others, are handed on
 //!    │   framing   where a request ends                     pure
 //!    │   chunked   where a chunked body ends                pure
+//!    │   target    which site is asked                      pure
 //!    │   mend      heads that hyper would refuse            pure
+//!    │   refused   what stands in for a refused request     pure
 //!    ▼ client    requests, by hyper
 //! ```
 
+mod authority;
 mod chunked;
 mod client;
 mod framing;
@@ -17,13 +20,18 @@ mod head_timer;
 mod listener;
 mod mend;
 mod reader;
+mod refused;
 mod socket;
+mod target;
 
 use hyper::header::HeaderName;
 
-pub(crate) use client::client;
+pub(crate) use authority::{Authority, Host};
+pub(crate) use client::{HEAD_TIMEOUT, client};
+pub(crate) use framing::{HEADERS_MAX, Refusal};
 pub(crate) use listener::{Accepted, Listener, Place, is_all_addresses};
 pub(crate) use reader::Framed;
+pub(crate) use refused::RefusedRequest;
 pub(crate) use socket::{Reset, Socket};
 
 /// Headers that are looked for in each request and put into many responses; by such a name they are found without it being

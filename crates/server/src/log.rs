@@ -11,7 +11,7 @@ mod repeated;
 mod sql;
 mod time;
 
-pub(crate) use access::{access, sends_body};
+pub(crate) use access::{access, refused, sends_body};
 pub(crate) use errors::failure;
 pub(crate) use failures::Failures;
 pub(crate) use repeated::{count_line, write_counts};

@@ -471,7 +471,12 @@ fn a_browser_has_a_session() {
         (&[("origin", &*here), ("host", "evil.example")], 403),
         (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], 403),
         (&[("sec-fetch-site", "same-origin")], 200),
-        (&[("sec-fetch-site", "same-site")], 200),
+        // a page on another port or a sibling domain
+        (&[("sec-fetch-site", "same-site")], 403),
+        (&[("sec-fetch-site", "same-site"), ("origin", &*here)], 403),
+        (&[("sec-fetch-site", "same-origin"), ("origin", &*elsewhere)], 403),
+        (&[("sec-fetch-site", "same-origin"), ("origin", "null")], 403),
+        (&[("sec-fetch-site", "same-origin"), ("origin", &*here)], 200),
     ] {
         let response = with("POST", "/rpc/change", more);
         assert_eq!(response.status, status, "{more:?}: {}", response.text());

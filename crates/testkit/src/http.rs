@@ -79,9 +79,11 @@ impl Client {
         sent
     }
 
-    /// Sends the head of a request.
+    /// Sends the head of a request. Its `Host` is `test`, unless the headers have another one.
     pub fn send(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n");
+        let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let host = if has_host { "" } else { "Host: test\r\n" };
+        let mut head = format!("{method} {target} HTTP/1.1\r\n{host}");
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }

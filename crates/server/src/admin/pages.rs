@@ -2,6 +2,7 @@
 
 use super::{health::Database, metrics};
 use crate::answer::Body;
+use crate::error::ApiError;
 use crate::schema::described;
 use crate::state::State;
 use bytes::Bytes;
@@ -122,6 +123,13 @@ impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
+}
+
+/// Returns the answer to a request that is refused, in words.
+pub(super) fn failure(error: &ApiError) -> Response<Body> {
+    let mut response = whole(TEXT, format!("{} ({})\n", error.words(), error.code).into());
+    *response.status_mut() = error.status;
+    response
 }
 
 fn empty(status: StatusCode) -> Response<Body> {

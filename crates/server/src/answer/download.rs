@@ -1,7 +1,7 @@
 //! One value of one row as a file: described first, then sent in slices, all of one transaction.
 
 use crate::answer::conditions::conditions;
-use crate::answer::respond;
+use crate::answer::respond::{self, NOSNIFF};
 use crate::answer::{Body, Flowing};
 use crate::config::Config;
 use crate::error::ApiError;
@@ -14,9 +14,9 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::ops::Range;
 use thalweg_encode::{EncodeError, Encoder, Program, Target, Zone};
-use thalweg_files::{Selection, Verdict, disposition};
+use thalweg_files::{MediaType, Selection, Verdict, disposition};
 use thalweg_gauge::{Lap, Laps};
-use thalweg_plan::{OCTETS, OneValue, Plan};
+use thalweg_plan::{OneValue, Plan};
 use thalweg_rows::Format;
 use thalweg_rows::oid::BYTEA;
 use thalweg_sql::{Purpose, Statement};
@@ -36,7 +36,7 @@ pub(crate) struct Download<'a> {
 struct Described {
     size_bytes: u64,
     tag: String,
-    content_type: String,
+    content_type: Option<String>,
     name: Option<String>,
     set_by_sql: (Option<String>, Option<String>),
 }
@@ -56,8 +56,8 @@ impl Download<'_> {
             return Ok(self.empty(StatusCode::NO_CONTENT));
         };
         let accepted = &self.value.accepted;
-        let content_type = described.content_type.as_str();
-        if !accepted.is_empty() && !accepted.iter().any(|accepted| is_of_type(content_type, accepted)) {
+        let media_type = media_type_of(described.content_type.as_deref());
+        if !accepted.is_empty() && !accepted.iter().any(|accepted| media_type.is_of(accepted)) {
             self.finish(&mut entered).await?;
             return Err(ApiError::media_type_names(accepted));
         }
@@ -79,11 +79,16 @@ impl Download<'_> {
         respond::text(headers, header::ETAG, described.tag);
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         if is_sent {
-            respond::text(headers, header::CONTENT_TYPE, described.content_type.clone());
+            respond::text(headers, header::CONTENT_TYPE, media_type.text().to_owned());
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(wanted.end - wanted.start));
-            let disposition = disposition(&described.content_type, described.name.as_deref());
+            let disposition = disposition(media_type, described.name.as_deref());
             respond::text(headers, header::CONTENT_DISPOSITION, disposition);
-            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+            // Whatever a browser makes of the file, it runs no script and is of no origin. Chromium
+            // shows no PDF in a sandbox; a PDF is shown by an origin of the browser's own.
+            if !media_type.is_pdf() {
+                headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+            }
         }
         if status == StatusCode::PARTIAL_CONTENT {
             let text = format!("bytes {}-{}/{size_bytes}", wanted.start, wanted.end - 1);
@@ -118,7 +123,6 @@ impl Download<'_> {
         let mut next = || known.next().flatten();
         let (size, tag, content_type, name) = (next(), next(), next(), next());
         let Some(size_bytes) = size.and_then(|size| size.parse().ok()) else { return Ok((entered, None)) };
-        let content_type = content_type.filter(|name| is_media_type(name)).unwrap_or_else(|| OCTETS.to_owned());
         // a place is two numbers between brackets
         let tag = tag.unwrap_or_default().replace(['(', ')'], "").replace(',', "-");
         let tag = format!("\"{size_bytes}-{tag}\"");
@@ -195,21 +199,7 @@ fn replies(answers: Vec<Reply>, statement: &Statement<'_>) -> Replies {
     Replies::new(answers, encoder, None, false)
 }
 
-/// Whether a media type is the one that is accepted, or of the kind that is.
-fn is_of_type(content_type: &str, accepted: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    match accepted.strip_suffix("/*") {
-        Some(kind) => essence.split('/').next().is_some_and(|known| known.eq_ignore_ascii_case(kind)),
-        None => essence.eq_ignore_ascii_case(accepted),
-    }
-}
-
-/// Whether a text that somebody stored can be a `Content-Type`.
-fn is_media_type(text: &str) -> bool {
-    let is_token = |token: &str| {
-        !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
-    };
-    let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
-    let is_essence = essence.trim().split_once('/').is_some_and(|(kind, of)| is_token(kind) && is_token(of));
-    is_essence && parameters.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+/// The media type that somebody stored, or that of any bytes where the text is not one media type.
+fn media_type_of(stored: Option<&str>) -> MediaType<'_> {
+    stored.and_then(MediaType::parse).unwrap_or(MediaType::OCTETS)
 }

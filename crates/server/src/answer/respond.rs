@@ -10,6 +10,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use thalweg_files::MediaType;
 use thalweg_plan::{Delivery, Form, Returned, Write};
 use thalweg_request::{Action, Count, Params};
 
@@ -160,12 +161,17 @@ pub(crate) fn set_by_sql(
 ) -> Result<(), ApiError> {
     if let Some(headers) = headers.filter(|text| !text.is_empty()) {
         let set = parse_headers(&headers).ok_or_else(ApiError::headers_of_sql)?;
+        check_headers(&set)?;
         for (name, _) in set.iter().filter(|(name, _)| name != header::CONTENT_LENGTH) {
             response.headers_mut().remove(name);
         }
         // where a response ends is not SQL's to say
         let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION];
         for (name, value) in set.into_iter().filter(|(name, _)| !framing.contains(name)) {
+            // A browser must not look for HTML in a body whose type SQL has chosen.
+            if name == header::CONTENT_TYPE && !response.headers().contains_key(header::X_CONTENT_TYPE_OPTIONS) {
+                response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+            }
             response.headers_mut().append(name, value);
         }
     }
@@ -178,6 +184,36 @@ pub(crate) fn set_by_sql(
         if matches!(code, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
             *response.body_mut() = Body::whole(Bytes::new());
             response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+    }
+    Ok(())
+}
+
+/// Headers that a response has once at most. Clients differ on which of several they obey.
+const SINGLE_HEADERS: [HeaderName; 10] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_LOCATION,
+    header::CONTENT_RANGE,
+    header::LOCATION,
+    header::ETAG,
+    header::LAST_MODIFIED,
+    header::RETRY_AFTER,
+    header::ACCESS_CONTROL_ALLOW_ORIGIN,
+    header::X_CONTENT_TYPE_OPTIONS,
+];
+
+pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+
+/// Refuses headers of SQL's that a browser could read differently than they were meant.
+fn check_headers(set: &[(HeaderName, HeaderValue)]) -> Result<(), ApiError> {
+    for (at, (name, value)) in set.iter().enumerate() {
+        if SINGLE_HEADERS.contains(name) && set[..at].iter().any(|(other, _)| other == name) {
+            return Err(ApiError::header_of_sql_repeated(name));
+        }
+        let is_type = || value.to_str().is_ok_and(|text| MediaType::parse(text.trim()).is_some());
+        if name == header::CONTENT_TYPE && !is_type() {
+            return Err(ApiError::media_type_of_sql());
         }
     }
     Ok(())

@@ -7,14 +7,14 @@ use hyper::header::HeaderValue;
 use serde::Serialize;
 
 impl Api {
-    /// Whether a page of the same site has sent who asks here, as the server demands of its own forms. A handler that changes something
-    /// without the API asks this first.
+    /// Refuses a request unless a page of the site's own origin sends it, as the server does for its own forms. A handler that
+    /// changes something without the API calls this first.
     ///
     /// # Errors
     ///
-    /// 403 `TWG06`: another site's page, or nobody who says so.
+    /// 403 `TWG06`: a page of another origin sends the request, or a client that does not say which page does.
     pub fn check_site(&self) -> Result<(), ApiFailure> {
-        cookie::check_site(&self.caller.headers).map_err(|error| self.failure(error))
+        cookie::check_site(&self.caller.headers, &self.state.in_force().config).map_err(|error| self.failure(error))
     }
 
     /// A token that claims this, signed by HS256 with `jwt-secret`.

@@ -1,7 +1,7 @@
 //! Sessions of browsers: a token in a cookie that no script can read.
 //!
 //! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
-//! says that a page of the same site sends it.
+//! says that a page of the site's own origin sends it.
 
 use super::{AskedBy, identify, now_s, site};
 use crate::answer::Body;
@@ -101,17 +101,17 @@ impl<'a> Cookie<'a> {
     }
 }
 
-/// Refuses what may change something unless a page of the same site sends it.
-pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
+/// Refuses what may change something unless a page of the site's own origin sends it.
+pub(super) fn check(parts: &Parts, config: &Config) -> Result<(), ApiError> {
     let is_safe = |method: &Method| matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     // a handler may do something of its own besides what it asks
     let asked_by = parts.extensions.get::<AskedBy>().map_or(&parts.method, |AskedBy(method)| method);
-    if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(&parts.headers) }
+    if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(&parts.headers, config) }
 }
 
-/// Refuses what a page of the same site does not send, whatever it may do.
-pub(crate) fn check_site(headers: &HeaderMap) -> Result<(), ApiError> {
-    if site::is_same(headers) { Ok(()) } else { Err(ApiError::of_other_site()) }
+/// Refuses what a page of the site's own origin does not send, whatever it may do.
+pub(crate) fn check_site(headers: &HeaderMap, config: &Config) -> Result<(), ApiError> {
+    if site::is_same(headers, config.pages_origin.as_deref()) { Ok(()) } else { Err(ApiError::of_other_site()) }
 }
 
 /// What makes a browser forget the cookie of this name.

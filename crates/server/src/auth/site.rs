@@ -1,19 +1,28 @@
-//! Whose page sends a request, as far as a browser says so.
+//! Whether a page of the site itself sends a request, as far as a browser says so.
 
+use crate::http::Authority;
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
-use std::net::Ipv6Addr;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a browser says that a page of the same site sends a request: in `Sec-Fetch-Site`, or, if it is of old, in `Origin`.
-/// Where a header is there twice, nobody knows which the browser has sent.
-pub(super) fn is_same(headers: &HeaderMap) -> bool {
-    if headers.contains_key(SEC_FETCH_SITE) {
-        return matches!(only(headers, SEC_FETCH_SITE), Some("same-origin" | "same-site"));
+/// Whether a browser says that a page of the site's own origin sends a request. `own` is that origin where it is configured,
+/// else it is the request's `Host` over either scheme.
+///
+/// `Origin` decides, and `Sec-Fetch-Site` must not contradict it: `same-site` is also said of other ports and of sibling
+/// domains, whose pages may be anybody's. A browser leaves `Origin` out of some requests of a page to its own origin; then
+/// `Sec-Fetch-Site: same-origin` is enough. Where a header is there twice, nobody knows which the browser has sent.
+pub(super) fn is_same(headers: &HeaderMap, own: Option<&str>) -> bool {
+    let is_fetched_here = headers.contains_key(SEC_FETCH_SITE);
+    if is_fetched_here && only(headers, SEC_FETCH_SITE) != Some("same-origin") {
+        return false;
     }
-    match (only(headers, ORIGIN), only(headers, HOST)) {
-        (Some(origin), Some(host)) => is_origin_of(origin, host),
-        _ => false,
+    if !headers.contains_key(ORIGIN) {
+        return is_fetched_here;
+    }
+    let Some(origin) = only(headers, ORIGIN).and_then(Origin::parse) else { return false };
+    match own {
+        Some(own) => Origin::parse(own).is_some_and(|own| origin.is(own)),
+        None => only(headers, HOST).and_then(Authority::parse).is_some_and(|host| origin.is_of(host)),
     }
 }
 
@@ -23,59 +32,49 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     values.next().filter(|_| values.next().is_none())?.to_str().ok()
 }
 
-/// Whether an origin (RFC 6454 section 6.2) is that of a host. A proxy may have taken the TLS off, so that only the origin
-/// tells which port goes without saying. `null` is nobody's.
-fn is_origin_of(origin: &str, host: &str) -> bool {
-    let (scheme, origin) = origin.split_once("://").unwrap_or_default();
-    let port = match scheme {
-        "https" => 443,
-        "http" => 80,
-        _ => return false,
-    };
-    let (origin, host) = (Authority::parse(origin, port), Authority::parse(host, port));
-    origin.is_some() && origin == host
+/// An origin (RFC 6454 section 6.2). `null` is none.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    default_port: u16,
+    authority: Authority<'a>,
 }
 
-#[derive(PartialEq)]
-struct Authority {
-    host: Host,
-    port: u16,
-}
-
-#[derive(PartialEq)]
-enum Host {
-    /// In lower case.
-    Name(String),
-    V6(Ipv6Addr),
-}
-
-impl Authority {
-    /// `host` or `host:port`, and nothing else.
-    fn parse(text: &str, default_port: u16) -> Option<Self> {
-        let (host, port) = match text.rsplit_once(':') {
-            // the colon is one of an address
-            Some((_, after)) if after.ends_with(']') => (text, None),
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
+impl<'a> Origin<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let default_port = match scheme {
+            "https" => 443,
+            "http" => 80,
+            _ => return None,
         };
-        let is_number = |port: &&str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-        let port = port.map_or(Some(default_port), |port| Some(port).filter(is_number)?.parse().ok())?;
-        let host = match host.strip_prefix('[') {
-            Some(address) => Host::V6(address.strip_suffix(']')?.parse().ok()?),
-            None => Host::Name(Some(host).filter(|host| is_name(host))?.to_ascii_lowercase()),
-        };
-        Some(Self { host, port })
+        // No browser writes a colon without a port.
+        let authority = Authority::parse(authority).filter(|_| !authority.ends_with(':'))?;
+        Some(Self { default_port, authority })
     }
-}
 
-fn is_name(host: &str) -> bool {
-    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    fn is(self, own: Origin<'_>) -> bool {
+        self.default_port == own.default_port && self.is_of(own.authority)
+    }
+
+    /// Whether this is the origin of a host over the origin's own scheme. A proxy may have taken the TLS off, so that only the
+    /// origin tells which port goes without saying.
+    fn is_of(self, host: Authority<'_>) -> bool {
+        self.authority.is(host, self.default_port)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use hyper::header::HeaderValue;
+
+    fn headers(headers: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_str(value).expect("a header's value"));
+        }
+        map
+    }
 
     #[test]
     fn origins_of_hosts() {
@@ -120,23 +119,21 @@ mod tests {
             ("https://x@club.example", "x@club.example", false),
             ("https://club.example, https://evil.example", "club.example, https://evil.example", false),
             ("https://club.example:", "club.example:", false),
+            ("https://127.0.0.1:3001", "127.0.0.1:3000", false),
+            ("https://evil.club.example", "club.example", false),
+            ("https://club.example", "www.club.example", false),
             ("https://club.example:+443", "club.example:+443", false),
             ("https://club.example:65536", "club.example:65536", false),
             ("https://club.example:443:443", "club.example:443:443", false),
         ] {
-            assert_eq!(is_origin_of(origin, host), expected, "{origin} {host}");
+            let headers = headers(&[("host", host), ("origin", origin)]);
+            assert_eq!(is_same(&headers, None), expected, "{origin} {host}");
         }
     }
 
     #[test]
     fn what_is_said_twice_is_not_said() {
-        let is_same = |headers: &[(&'static str, &'static str)]| {
-            let mut map = HeaderMap::new();
-            for (name, value) in headers {
-                map.append(*name, HeaderValue::from_static(value));
-            }
-            super::is_same(&map)
-        };
+        let is_same = |list: &[(&'static str, &str)]| super::is_same(&headers(list), None);
         let (host, origin) = (("host", "club.example"), ("origin", "https://club.example"));
         assert!(is_same(&[host, origin]));
         assert!(!is_same(&[host, origin, origin]));
@@ -147,5 +144,35 @@ mod tests {
         assert!(!is_same(&[host, origin, fetched, fetched]));
         assert!(!is_same(&[host, origin, ("sec-fetch-site", "cross-site")]));
         assert!(!is_same(&[host]) && !is_same(&[origin]));
+    }
+
+    #[test]
+    fn the_origin_decides_and_the_fetch_metadata_must_agree() {
+        let (host, own, other) =
+            (("host", "club.example"), ("origin", "https://club.example"), ("origin", "https://a.club.example"));
+        for (site, of_own, of_other, alone) in [
+            ("same-origin", true, false, true),
+            ("same-site", false, false, false),
+            ("cross-site", false, false, false),
+            ("none", false, false, false),
+            ("Same-Origin", false, false, false),
+        ] {
+            let site = ("sec-fetch-site", site);
+            assert_eq!(is_same(&headers(&[host, own, site]), None), of_own, "{site:?}");
+            assert_eq!(is_same(&headers(&[host, other, site]), None), of_other, "{site:?}");
+            assert_eq!(is_same(&headers(&[host, ("origin", "null"), site]), None), false, "{site:?}");
+            assert_eq!(is_same(&headers(&[host, site]), None), alone, "{site:?}");
+        }
+    }
+
+    #[test]
+    fn a_configured_origin_counts_with_its_scheme_and_whatever_the_host_is() {
+        let own = Some("https://club.example");
+        let is_same = |origin: &str, host: &str| super::is_same(&headers(&[("host", host), ("origin", origin)]), own);
+        assert!(is_same("https://club.example", "10.0.0.7:3000"));
+        assert!(is_same("https://club.example:443", "club.example"));
+        assert!(!is_same("http://club.example", "club.example"));
+        assert!(!is_same("https://evil.example", "evil.example"));
+        assert!(!is_same("https://club.example:8443", "club.example:8443"));
     }
 }

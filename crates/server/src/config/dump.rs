@@ -326,6 +326,7 @@ mod tests {
         ("server-unix-socket", "/tmp/a socket"),
         ("server-unix-socket-mode", "777"),
         ("server-reuseport", "true"),
+        ("admin-server-allowed-hosts", "metrics.club.example,thalweg"),
         ("admin-server-host", "localhost"),
         ("admin-server-port", "0"),
         ("admin-server-unix-socket", "/tmp/b"),

@@ -4,7 +4,7 @@
 
 use super::dump::{Show, Shown};
 use super::values::{
-    Values, api_prefix, boolean, choice, connection, cookie_name, function, functions, jwks_uri, language, list,
+    Values, api_prefix, boolean, choice, connection, cookie_name, function, functions, hosts, jwks_uri, language, list,
     number, optional, origin, path, proxy, schemas, seconds, secret, socket_mode, text, trace_header, trusted_proxies,
 };
 use super::{ConfigError, JwksUri, LogFormat, LogLevel, OpenApiMode, PagesBrowse, RequestSettings, Secret};
@@ -99,6 +99,8 @@ config_of_keys! {
     "server-trusted-proxies": "" => server_trusted_proxies: Vec<TrustedProxy> = trusted_proxies;
     /// whether several processes may listen on the port; then it is opened once the schema cache has been loaded.
     "server-reuseport": "false", at_start => server_reuseport: bool = boolean;
+    /// a key of Thalweg's own: the host names under which the admin server is asked, besides addresses and `localhost`.
+    "admin-server-allowed-hosts": "", at_start => admin_server_allowed_hosts: Option<Vec<String>> = optional(hosts);
     /// where the admin server listens, if not at `server-host`.
     "admin-server-host": "", at_start => admin_server_host: Option<String> = optional(text);
     /// its port, without which there is none.

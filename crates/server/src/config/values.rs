@@ -197,6 +197,18 @@ pub(super) fn list(given: &str) -> Result<Vec<String>, String> {
     Ok(given.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
 }
 
+/// Names of hosts, without ports, between commas.
+pub(super) fn hosts(given: &str) -> Result<Vec<String>, String> {
+    let hosts = list(given)?;
+    let is_host = |text: &String| {
+        crate::http::Authority::parse(text).is_some_and(|authority| authority.port.is_none() && !text.ends_with(':'))
+    };
+    match hosts.iter().find(|text| !is_host(text)) {
+        Some(text) => Err(format!("host names without ports are needed, and {text:?} is none")),
+        None => Ok(hosts),
+    }
+}
+
 pub(super) fn schemas(given: &str) -> Result<Vec<String>, String> {
     let schemas = list(given)?;
     if schemas.is_empty() {

@@ -1,6 +1,6 @@
 //! What PostgreSQL reports, as the protocol shows it (errors §5).
 
-use super::{ApiError, CLIENT_ERROR, Details, FINAL_STATUS_MIN, NO_ROOM, Retry};
+use super::{ApiError, CLIENT_ERROR, Details, FINAL_STATUS_MIN, Fault, NO_ROOM, Retry};
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use std::borrow::Cow;
@@ -40,6 +40,12 @@ impl ApiError {
         api.code = Cow::Owned(error.code.clone());
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
         api.hint = error.hint.clone();
+        if let Some(message) = of_the_machine(error) {
+            let words = [Some(&error.message), error.detail.as_ref(), error.hint.as_ref()];
+            let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
+            api.fault = Some(Box::new(Fault::from(words.join(" "))));
+            (api.message, api.details, api.hint) = (message.to_owned(), Details::Null, None);
+        }
         if error.code.starts_with("PT") {
             api.reason = Some(error.message.clone());
         }
@@ -113,7 +119,7 @@ impl ApiError {
             }
             WireKind::TooLarge => Self::body_too_large("PostgreSQL takes"),
             WireKind::Connect(_) | WireKind::Authentication(_) | WireKind::Config(_) => Self::connecting(error),
-            WireKind::Broken | WireKind::Protocol(_) => Self::lost("PGRST001", CLIENT_ERROR).details(error.to_string()),
+            WireKind::Broken | WireKind::Protocol(_) => Self::lost("PGRST001", CLIENT_ERROR).logged(error.to_string()),
         }
     }
 
@@ -175,6 +181,22 @@ fn row_of_copy(context: &str) -> Option<String> {
         Some(column) => format!("Row {row}, column {column}."),
         None => format!("Row {row}."),
     })
+}
+
+/// What a client is told of an error of the machine that PostgreSQL runs on. PostgreSQL's own words name files and memory
+/// there, and only the log has them. What a function raises is said by SQL, and told as it is.
+fn of_the_machine(error: &DbError) -> Option<&'static str> {
+    if error.routine.as_deref() == Some("exec_stmt_raise") {
+        return None;
+    }
+    match (error.code.get(..2)?, error.code.as_str()) {
+        (_, "53100") => Some("The database has no room on its disk."),
+        (_, "53200") => Some("The database has too little memory."),
+        (_, "53000") | ("58", _) => Some("The system of the database has failed."),
+        ("F0", _) => Some("The configuration of the database is wrong."),
+        (_, "XX001" | "XX002") => Some("The data of the database is damaged."),
+        _ => None,
+    }
 }
 
 /// The status of an SQLSTATE; the first row that fits decides (errors §5).

@@ -188,7 +188,7 @@ impl<'a> Going<'a> {
         let returns = plan.call().is_some() && !plan.explains() && !self.head_only();
         let cookie = cookie.filter(|_| request.preferences.session && returns);
         if cookie.is_some() {
-            cookie::check_site(&self.parts.headers)?;
+            cookie::check_site(&self.parts.headers, &self.in_force.config)?;
         }
         Ok(cookie)
     }

@@ -99,7 +99,7 @@ pub(super) async fn attempt<'a>(
     let is_sent = parts.method == Method::POST && has_forms;
     if is_sent {
         // before anybody is believed who a browser says is there
-        cookie::check_site(&parts.headers)?;
+        cookie::check_site(&parts.headers, &in_force.config)?;
     } else if !matches!(parts.method, Method::GET | Method::HEAD) {
         return Err(ApiError::method_of_page(&parts.method, has_forms));
     }

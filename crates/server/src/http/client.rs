@@ -3,7 +3,7 @@
 use super::head_timer::HeadTimer;
 use super::reader::Framed;
 use super::socket::{Reset, Socket};
-use super::{HEAD_BYTES_MAX, mend};
+use super::{HEAD_BYTES_MAX, RefusedRequest, mend};
 use crate::answer::{Body, REFUSED_BYTES_MIN};
 use crate::config::InForce;
 use crate::error::ApiError;
@@ -29,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
 
 /// How long a client may take for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client that has asked for nothing yet may take for that once the server stops.
 const FIRST_REQUEST_TIME_MAX: Duration = Duration::from_millis(500);
@@ -77,9 +77,18 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     };
     match ended {
         Ok(()) => {}
-        // A client that sends no further request has done nothing wrong: its connection ends in order.
+        // A client that sends no further request has done nothing wrong: its connection ends in order. One that has begun a
+        // request is told why it ends.
         Err(error) if error.is_timeout() => {
-            let _ = connection.into_parts().io.into_inner().into_inner().shutdown().await;
+            let framed = connection.into_parts().io.into_inner();
+            let begun = framed.begun();
+            let mut stream = framed.into_inner();
+            if let Some(begun) = begun {
+                let answer = too_slow(&state, &client.peer, &begun);
+                // A client that has gone is not told.
+                let _ = stream.write_all(&answer).await;
+            }
+            let _ = stream.shutdown().await;
         }
         // fewer bytes came than the head had promised
         Err(error) if error.is_body_write_aborted() => {
@@ -132,6 +141,11 @@ async fn exchange(
     mend::unpack(&mut parts.headers);
     client.wait_after_refusal(state, &parts).await;
     let in_force = state.in_force();
+    if let Some(refused) = RefusedRequest::from_headers(&parts.headers) {
+        let (mut response, _) = refuse(state, &in_force, &client.peer, &refused);
+        flow::sign(&in_force, &parts, None, response.headers_mut());
+        return Ok(response);
+    }
     if let Some(mount) = state.routes.find(parts.uri.path()) {
         // boxed: pages and API would have room for it
         return Ok(Box::pin(by_handler(state, mount, client, (&parts, body))).await);
@@ -157,6 +171,28 @@ async fn exchange(
         tokio::spawn(incoming.discard());
     }
     Ok(response)
+}
+
+/// The response to a refused request, which is counted and logged, and the error that it tells of.
+fn refuse(state: &State, in_force: &InForce, peer: &str, refused: &RefusedRequest) -> (Response<Body>, ApiError) {
+    let error = refused.error();
+    let response = error.response(in_force.config.client_errors_are_verbose);
+    state.vitals.answered(response.status(), false);
+    log::refused(peer, refused, &response, &error.code);
+    (response, error)
+}
+
+/// The response to a client that has begun a request and not sent its head in time, as bytes: hyper has nothing to answer.
+fn too_slow(state: &State, peer: &str, begun: &RefusedRequest) -> Vec<u8> {
+    let in_force = state.in_force();
+    let (response, error) = refuse(state, &in_force, peer, begun);
+    let mut answer = format!("HTTP/1.1 {}\r\nconnection: close\r\n", response.status()).into_bytes();
+    for (name, value) in response.headers() {
+        answer.extend_from_slice(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    answer.extend_from_slice(b"\r\n");
+    answer.extend_from_slice(&error.json(in_force.config.client_errors_are_verbose));
+    answer
 }
 
 /// An exchange with code that joins in.

@@ -11,12 +11,16 @@
 //!   Chunks are followed to the end of their trailers, by a grammar smaller than hyper's. Lines end in CR LF only. If hyper
 //!   refuses what is taken here (it bounds a few things differently), it answers 400 and never reads from the connection again.
 //!
+//! A head also says in exactly one way which site it asks (`target.rs`), and its target is one that hyper takes: hyper never
+//! refuses a head by itself, so that each refusal is answered, counted and logged here (`refused.rs`).
+//!
 //! So both reach the end of each request at the same byte, or the connection ends before it. `CONNECT` is refused, since the
 //! bytes behind it would belong to nobody; hyper never learns of an `Upgrade` (`mend.rs`).
 
 use crate::http::HEAD_BYTES_MAX;
 use crate::http::chunked::{Chunked, Followed};
-use crate::http::mend;
+use crate::http::refused::REFUSED;
+use crate::http::{mend, target};
 use memchr::memchr_iter;
 use std::mem::MaybeUninit;
 
@@ -63,10 +67,37 @@ pub(crate) enum Judgement {
 pub(crate) enum Refusal {
     /// A head that is wrong, or says in more than one way where its request ends.
     Head,
+    /// A head without a `Host` over HTTP/1.1, with two, or with one that is no host.
+    Host,
+    /// A head whose target is no path and no `http` address.
+    Target,
     /// A head that is longer than one may be, or has more headers.
     HeadTooLarge,
+    /// A head that did not come in time.
+    HeadTooSlow,
     /// A chunked body that is wrong.
     Body,
+}
+
+impl Refusal {
+    const NAMES: [(Self, &'static str); 6] = [
+        (Self::Head, "head"),
+        (Self::Host, "host"),
+        (Self::Target, "target"),
+        (Self::HeadTooLarge, "large"),
+        (Self::HeadTooSlow, "slow"),
+        (Self::Body, "body"),
+    ];
+
+    /// The word for it in a request that is handed on in place of the refused one.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(known, _)| *known == self).map_or("head", |(_, name)| name)
+    }
+
+    /// The refusal of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(refusal, _)| *refusal)
+    }
 }
 
 impl Framing {
@@ -162,6 +193,7 @@ fn head(bytes: &[u8], searched: &mut usize, parsed: &mut usize) -> Result<Option
 fn read(bytes: &[u8]) -> Result<Head, Refusal> {
     let read = |request: &httparse::Request<'_, '_>| {
         let body = body(request)?;
+        target::check(request)?;
         Ok(Head { end: bytes.len(), body, needs_mending: mend::is_needed(request) })
     };
     match parse(bytes, read)? {
@@ -197,7 +229,7 @@ fn body(request: &httparse::Request<'_, '_>) -> Result<Place, Refusal> {
                 return Err(Refusal::Head);
             }
             Place::Chunked(Chunked::new())
-        } else if header.name.eq_ignore_ascii_case(mend::PACKED) {
+        } else if header.name.eq_ignore_ascii_case(mend::PACKED) || header.name.eq_ignore_ascii_case(REFUSED) {
             return Err(Refusal::Head);
         } else {
             continue;
@@ -232,9 +264,10 @@ mod tests {
     #[test]
     fn requests_behind_each_other_are_good() {
         let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-        let sized = "POST /t HTTP/1.1\r\nContent-Length: 5\r\n\r\nGET /";
-        let chunked = "POST /t HTTP/1.1\r\ntransfer-encoding:Chunked \r\n\r\n5\r\nGET /\r\n0\r\n\r\n";
-        let stream = [get, sized, chunked, "\r\n", get, sized, get].concat();
+        let sized = "POST /t HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /";
+        let chunked = "POST /t HTTP/1.1\r\nhost:x\r\ntransfer-encoding:Chunked \r\n\r\n5\r\nGET /\r\n0\r\n\r\n";
+        let old = "POST /t HTTP/1.0\r\nContent-Length: 5\r\n\r\nGET /";
+        let stream = [get, sized, chunked, "\r\n", old, get, sized, get].concat();
         assert_eq!(judged(&stream), Judgement::Good);
         // at whatever place it is cut, nothing is handed on but whole heads and bodies
         for cut in 0..stream.len() {
@@ -251,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_is_ambiguous_is_refused() {
-        let post = "POST /t HTTP/1.1\r\n";
+        let post = "POST /t HTTP/1.1\r\nHost: x\r\n";
         for headers in [
             "Content-Length: 5\r\nContent-Length: 5\r\n",
             "Content-Length: 5\r\nContent-Length: 6\r\n",
@@ -287,6 +320,8 @@ mod tests {
             "Content-Length: 1e1\r\n",
             "Content-Length: 9999999999999999999\r\n",
             "Content-Length : 5\r\n",
+            "Thalweg-Packed-Headers: x:y\t|\r\n",
+            "Thalweg-Refused: head GET /\r\n",
         ] {
             let stream = format!("{post}{headers}\r\n");
             assert_eq!(judged(&stream), Judgement::Refused(0, Refusal::Head), "{headers:?}");
@@ -294,10 +329,10 @@ mod tests {
         for stream in [
             "\0",
             "\x16\x03\x01\x02\0\x01",
-            "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "CONNECT x:1 HTTP/1.1\r\n\r\n",
-            "GET / HTTP/2.0\r\n\r\n",
-            "GET /a b HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET / HTTP/2.0\r\nHost: x\r\n\r\n",
+            "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
             "GET / HTTP/1.1\n\n",
             "GET / HTTP/1.1\r\nHost: x\n\r\n",
             "\nGET / HTTP/1.1\r\n\r\n",
@@ -309,13 +344,49 @@ mod tests {
     }
 
     #[test]
+    fn a_request_says_in_one_way_which_site_it_asks() {
+        let judged_line = |line: &str, hosts: &str| judged(&format!("{line}\r\n{hosts}\r\n"));
+        for hosts in [
+            "",
+            "Host: x\r\nHost: x\r\n",
+            "Host: x\r\nX: y\r\nhOST: y\r\n",
+            "Host:\r\n",
+            "Host: x y\r\n",
+            "Host: x, y\r\n",
+            "Host: ann@x\r\n",
+            "Host: x:y\r\n",
+            "Host: x:65536\r\n",
+            "Host: http://x\r\n",
+            "Host: x/\r\n",
+            "Host: [::1\r\n",
+            "Host: \u{e9}\r\n",
+        ] {
+            assert_eq!(judged_line("GET / HTTP/1.1", hosts), Judgement::Refused(0, Refusal::Host), "{hosts:?}");
+            let of_old = judged_line("GET / HTTP/1.0", hosts);
+            let expected = if hosts.is_empty() { Judgement::Good } else { Judgement::Refused(0, Refusal::Host) };
+            assert_eq!(of_old, expected, "{hosts:?}");
+        }
+        for host in ["x", "x:80", "[::1]:3000", "127.0.0.1", "x:"] {
+            assert_eq!(judged_line("GET / HTTP/1.1", &format!("Host: {host}\r\n")), Judgement::Good, "{host}");
+        }
+        for target in
+            ["t", "x:80", "*", "http:/x", "ftp://x/", "http://", "http:///t", "http://a@x/", "x://x/", "http://x y/"]
+        {
+            let refused = judged_line(&format!("GET {target} HTTP/1.1"), "Host: x\r\n");
+            assert!(matches!(refused, Judgement::Refused(0, Refusal::Target | Refusal::Head)), "{target}: {refused:?}");
+        }
+        assert_eq!(judged_line("OPTIONS * HTTP/1.1", "Host: x\r\n"), Judgement::Good);
+        assert!(matches!(judged_line("GET http://y:80/t HTTP/1.1", "Host: x\r\n"), Judgement::Mend(0, _)));
+    }
+
+    #[test]
     fn heads_are_bounded() {
-        let head = |bytes: usize| format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(bytes - 23));
+        let head = |bytes: usize| format!("GET / HTTP/1.1\r\nHost:x\r\nX: {}\r\n\r\n", "x".repeat(bytes - 31));
         assert_eq!(judged(&head(HEAD_BYTES_MAX)), Judgement::Good);
         assert_eq!(judged(&head(HEAD_BYTES_MAX + 1)), Judgement::Refused(0, Refusal::HeadTooLarge));
         assert_eq!(judged(&head(HEAD_BYTES_MAX + 9)[..HEAD_BYTES_MAX]), Judgement::Refused(0, Refusal::HeadTooLarge));
         assert_eq!(judged(&head(HEAD_BYTES_MAX)[..HEAD_BYTES_MAX - 1]), Judgement::HeadBegins(0));
-        let many = |count| format!("GET / HTTP/1.1\r\n{}\r\n", "a:\r\n".repeat(count));
+        let many = |count| format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "a:\r\n".repeat(count - 1));
         assert!(!matches!(judged(&many(HEADERS_MAX)), Judgement::Refused(..)));
         assert_eq!(judged(&many(HEADERS_MAX + 1)), Judgement::Refused(0, Refusal::HeadTooLarge));
     }

@@ -3,11 +3,14 @@
 //! * `"`, `<` and `>` stand unescaped in many a query (`data->key`, `in.("a")`), PostgREST takes them, and the `http` crate does
 //!   not. What follows a `#` it cuts off, which would leave half of a filter. They are escaped.
 //! * `Upgrade` makes hyper wait for another protocol, which there never is. It is left out.
+//! * A target in absolute form (`http://club.example/flights`) names its site itself, whatever `Host` says (RFC 9112 section
+//!   3.2.2). It becomes a path, and `Host` its authority, so that there is one form behind here.
 //! * hyper has room for 100 headers, and would allocate twice for each request if it were to have more. Those beyond travel as
 //!   one header, and are taken apart behind it.
 
 use crate::http::HEAD_BYTES_MAX;
 use crate::http::framing::{Refusal, parse};
+use crate::http::target::{Absolute, is_absolute, is_host};
 use httparse::{Header, Request};
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
@@ -28,7 +31,7 @@ fn is_refused(byte: u8) -> bool {
 
 /// Whether a head must be mended.
 pub(crate) fn is_needed(request: &Request<'_, '_>) -> bool {
-    request.path.is_some_and(|target| target.bytes().any(is_refused))
+    request.path.is_some_and(|target| is_absolute(target) || target.bytes().any(is_refused))
         || request.headers.len() > HEADERS_PLAIN_MAX
         || request.headers.iter().any(is_upgrade)
 }
@@ -50,11 +53,21 @@ pub(crate) fn mend(head: &[u8], mended: &mut Vec<u8>) -> Result<(), Refusal> {
 fn write(request: &Request<'_, '_>, mended: &mut Vec<u8>) {
     mended.extend_from_slice(request.method.unwrap_or_default().as_bytes());
     mended.push(b' ');
-    mended.extend_from_slice(&escaped(request.path.unwrap_or_default()));
+    let target = request.path.unwrap_or_default();
+    let absolute = Some(target).filter(|target| is_absolute(target)).and_then(Absolute::parse);
+    let path = absolute.as_ref().map_or(target, |absolute| absolute.path);
+    if !path.starts_with(['/', '*']) {
+        mended.push(b'/');
+    }
+    escape(path, mended);
     mended.extend_from_slice(if request.version == Some(0) { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    if let Some(absolute) = &absolute {
+        write_header("host", absolute.authority.as_bytes(), mended);
+    }
     let packs = request.headers.len() > HEADERS_PLAIN_MAX;
     let (mut plain, mut packed) = (0, Vec::new());
-    for header in request.headers.iter().filter(|header| !is_upgrade(header)) {
+    let is_replaced = |header: &Header<'_>| absolute.is_some() && is_host(header.name);
+    for header in request.headers.iter().filter(|header| !is_upgrade(header) && !is_replaced(header)) {
         let is_seen = SEEN_BY_HYPER.iter().any(|name| header.name.eq_ignore_ascii_case(name));
         if packs && !is_seen && plain >= HEADERS_BESIDE_PACKED {
             pack(header, &mut packed);
@@ -119,25 +132,16 @@ pub(crate) fn unpack(headers: &mut HeaderMap) {
     }
 }
 
-/// A target of which the path and the query are escaped. Its authority, if it has one, is as it was.
-fn escaped(target: &str) -> Vec<u8> {
-    let path = match target.split_once("://") {
-        Some((scheme, rest)) if !target.starts_with('/') => {
-            scheme.len() + 3 + rest.find(['/', '?', '#']).unwrap_or(rest.len())
-        }
-        _ => 0,
-    };
-    let mut escaped = Vec::with_capacity(target.len() + 32);
-    escaped.extend_from_slice(&target.as_bytes()[..path]);
-    for &byte in &target.as_bytes()[path..] {
+/// Appends a path with its query, escaped.
+fn escape(path: &str, out: &mut Vec<u8>) {
+    for byte in path.bytes() {
         if is_refused(byte) {
             const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-            escaped.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+            out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         } else {
-            escaped.push(byte);
+            out.push(byte);
         }
     }
-    escaped
 }
 
 #[cfg(test)]
@@ -157,13 +161,23 @@ mod tests {
         assert_eq!(mended(head), escaped);
         // what is mended once needs it no more
         assert_eq!(parse(escaped.as_bytes(), is_needed), Ok(Some((escaped.len(), false))));
-        assert_eq!(escaped_text("http://h\"x/t?a=<"), "http://h\"x/t?a=%3C");
-        assert_eq!(escaped_text("http://h?a=<"), "http://h?a=%3C");
-        assert_eq!(escaped_text("/r?a=http://x/<"), "/r?a=http://x/%3C");
     }
 
-    fn escaped_text(target: &str) -> String {
-        String::from_utf8(escaped(target)).unwrap()
+    #[test]
+    fn a_target_in_absolute_form_becomes_a_path_and_its_host() {
+        for (target, path, host) in [
+            ("http://y:80/t?a=<", "/t?a=%3C", "y:80"),
+            ("HTTPS://y", "/", "y"),
+            ("http://y?a=http://x/\"", "/?a=http://x/%22", "y"),
+            ("http://y#x", "/%23x", "y"),
+            ("http://[::1]:3000//x", "//x", "[::1]:3000"),
+        ] {
+            let made = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nA: b\r\n\r\n");
+            assert_eq!(mended(&format!("GET {target} HTTP/1.1\r\nHOST: x\r\nA: b\r\n\r\n")), made);
+            assert_eq!(parse(made.as_bytes(), is_needed), Ok(Some((made.len(), false))));
+        }
+        assert!(mended("GET http://y/t HTTP/1.0\r\n\r\n").contains("\r\nhost: y\r\n"));
+        assert!(mended("GET /r?a=http://x/< HTTP/1.0\r\n\r\n").starts_with("GET /r?a=http://x/%3C HTTP/1.0\r\n"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What hyper reads: requests that have been judged, byte for byte as they came but for targets that were mended.
 
-use crate::http::framing::{Framing, HEADERS_MAX, Judgement, Refusal};
+use crate::http::framing::{Framing, Judgement, Refusal};
 use crate::http::mend::mend;
+use crate::http::refused::RefusedRequest;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -33,11 +34,14 @@ pub(crate) struct Framed<S> {
 }
 
 /// A connection on which nothing is read any more.
-#[derive(Clone, Copy)]
 enum Refused {
-    /// hyper is still to be told.
-    Untold(Refusal),
-    Told,
+    /// hyper has not been handed anything in place of the refused request.
+    Untold(Box<RefusedRequest>),
+    /// hyper has a request in place of the refused one, after which it ends the connection. Until then it must see no end, or
+    /// it would not answer: for hyper, a client that sends no more has gone.
+    Answered,
+    /// hyper has been told that a body is wrong.
+    Failed,
 }
 
 impl<S> Framed<S> {
@@ -67,7 +71,7 @@ impl<S> Framed<S> {
                 start
             }
             Judgement::Refused(at, refusal) => {
-                self.refuse(refusal);
+                self.refuse(refusal, &bytes[at..]);
                 at
             }
         }
@@ -89,7 +93,8 @@ impl<S> Framed<S> {
                 }
                 Judgement::Refused(at, refusal) => {
                     self.judged += at;
-                    self.refuse(refusal);
+                    self.refused =
+                        Some(Refused::Untold(RefusedRequest::from_head(refusal, &self.held[self.judged..]).into()));
                 }
             }
         }
@@ -103,13 +108,19 @@ impl<S> Framed<S> {
             Ok(()) => self.judged = self.held.len(),
             Err(refusal) => {
                 self.held.truncate(self.judged);
-                self.refuse(refusal);
+                self.refuse(refusal, head);
             }
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
-        self.refused = Some(Refused::Untold(refusal));
+    fn refuse(&mut self, refusal: Refusal, head: &[u8]) {
+        self.refused = Some(Refused::Untold(RefusedRequest::from_head(refusal, head).into()));
+    }
+
+    /// The request of which a part of the head has come, if there is one.
+    pub(crate) fn begun(&self) -> Option<RefusedRequest> {
+        let begun = self.held.get(self.judged..).filter(|begun| !begun.is_empty() && self.refused.is_none())?;
+        Some(RefusedRequest::from_head(Refusal::HeadTooSlow, begun))
     }
 
     /// Forgets what hyper has, and gives back the memory of what was large.
@@ -121,19 +132,15 @@ impl<S> Framed<S> {
         }
     }
 
-    /// Tells hyper that the connection ends, in a way that makes it answer so: by a head that nobody takes, none of whose bytes
-    /// are the client's. It is read when all requests before it have been answered.
-    fn tell(&mut self, refusal: Refusal) -> io::Result<()> {
-        self.refused = Some(Refused::Told);
-        match refusal {
-            Refusal::Head => self.held.push(0),
-            Refusal::HeadTooLarge => {
-                self.held.extend_from_slice(b"GET / HTTP/1.1\r\n");
-                self.held.extend_from_slice(&b"a:\r\n".repeat(HEADERS_MAX + 1));
-                self.held.extend_from_slice(b"\r\n");
-            }
-            Refusal::Body => return Err(io::Error::new(io::ErrorKind::InvalidData, "the chunks are malformed")),
+    /// Hands hyper a request in place of the refused one, or a failure where a body is refused. It is read when all requests
+    /// before it have been answered.
+    fn tell(&mut self, refused: &RefusedRequest) -> io::Result<()> {
+        if refused.refusal == Refusal::Body {
+            self.refused = Some(Refused::Failed);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the chunks are malformed"));
         }
+        self.refused = Some(Refused::Answered);
+        refused.write(&mut self.held);
         self.judged = self.held.len();
         Ok(())
     }
@@ -194,13 +201,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for Framed<S> {
                 return Poll::Ready(Ok(()));
             }
             this.forget_taken();
-            match this.refused {
+            match this.refused.take() {
                 None => {}
-                Some(Refused::Untold(refusal)) => {
-                    this.tell(refusal)?;
+                Some(Refused::Untold(refused)) => {
+                    this.tell(&refused)?;
                     continue;
                 }
-                Some(Refused::Told) => return Poll::Ready(Ok(())),
+                Some(Refused::Answered) => {
+                    this.refused = Some(Refused::Answered);
+                    return Poll::Pending;
+                }
+                Some(Refused::Failed) => {
+                    this.refused = Some(Refused::Failed);
+                    return Poll::Ready(Ok(()));
+                }
             }
             if this.held.is_empty() {
                 let before = buf.filled().len();

@@ -1,40 +1,51 @@
 //! The line of a request.
 
 use super::{IS_STARTED, LEVEL, SHOWS_QUERIES, format, number, queue, sql, time};
+use crate::answer::Body;
 use crate::auth::Who;
 use crate::config::LogFormat;
 use crate::flow::Answer;
+use crate::http::RefusedRequest;
 use hyper::header::{ACCESS_CONTROL_ALLOW_METHODS, CONTENT_LENGTH, HeaderName, REFERER, USER_AGENT};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode, Uri, Version};
+use hyper::{Method, Response, StatusCode, Uri, Version};
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
-use thalweg_gauge::Lap;
+use thalweg_gauge::{Lap, Laps};
 use tracing::Level;
 
-/// One line for a request, with the target that it was sent for, and what it has sent to the database: at level error from status 500 on, warn from 400 on, else info.
+/// Logs one line for a request, with the target that it was sent for, and the statements that it has sent to the database: at
+/// level error from status 500 on, warn from 400 on, else info.
 pub(crate) fn access(client: &str, (parts, asked): (&Parts, &Uri), answer: &Answer<'_>, queries: &[String]) {
-    let level = match answer.response.status().as_u16() {
-        500.. => Level::ERROR,
-        400.. => Level::WARN,
-        _ => Level::INFO,
-    };
-    // most lines are not wanted, and each request comes here
-    if number(level) > LEVEL.load(Ordering::Relaxed)
-        || !IS_STARTED.load(Ordering::Relaxed)
-        || is_preflight(parts, answer)
-    {
+    let level = level_of(answer.response.status());
+    // Most lines are not wanted, and each request comes here.
+    if !is_wanted(level) || is_preflight(parts, answer) {
         return;
     }
-    let line = Line::of(client, (parts, asked), answer);
-    match format() {
-        LogFormat::Apache => queue::OUTPUT.push(line.apache().as_bytes()),
-        LogFormat::Logfmt => line.logfmt(level),
-        LogFormat::Json => queue::OUTPUT.push(line.json(level).as_bytes()),
-    }
+    Line::of(client, (parts, asked), answer).log(level);
     for query in queries {
         tracing::info!(target: sql::TARGET, "{query}");
     }
+}
+
+/// Logs one line for a request that was refused before it was read as a whole.
+pub(crate) fn refused(client: &str, refused: &RefusedRequest, response: &Response<Body>, code: &str) {
+    let level = level_of(response.status());
+    if is_wanted(level) {
+        Line::of_refused(client, refused, response, code).log(level);
+    }
+}
+
+fn level_of(status: StatusCode) -> Level {
+    match status.as_u16() {
+        500.. => Level::ERROR,
+        400.. => Level::WARN,
+        _ => Level::INFO,
+    }
+}
+
+fn is_wanted(level: Level) -> bool {
+    number(level) <= LEVEL.load(Ordering::Relaxed) && IS_STARTED.load(Ordering::Relaxed)
 }
 
 /// Only an answer to a preflight says which methods there are.
@@ -42,18 +53,22 @@ fn is_preflight(parts: &Parts, answer: &Answer<'_>) -> bool {
     parts.method == Method::OPTIONS && answer.response.headers().contains_key(ACCESS_CONTROL_ALLOW_METHODS)
 }
 
-/// What is told of a request.
+/// The fields of a line.
 struct Line<'a> {
     client: &'a str,
     role: Option<&'a str>,
-    parts: &'a Parts,
+    method: &'a str,
     path: &'a str,
     query: Option<&'a str>,
-    answer: &'a Answer<'a>,
+    version: &'static str,
     status: u16,
+    code: &'a str,
+    rows: Option<u64>,
     bytes: Option<u64>,
     referer: String,
     user_agent: String,
+    /// The times of the stages; `None` of a request that came to none.
+    bill: Option<&'a Laps>,
 }
 
 impl<'a> Line<'a> {
@@ -70,32 +85,73 @@ impl<'a> Line<'a> {
         Self {
             client,
             role: answer.who.as_ref().map(Who::role),
-            parts,
+            method: parts.method.as_str(),
             path: asked.path(),
             query: asked.query().filter(|_| shows_queries),
-            answer,
+            version: version(parts.version),
             status: answer.response.status().as_u16(),
+            code: answer.code.as_deref().unwrap_or_default(),
+            rows: answer.rows,
             bytes: content_length(parts, answer),
             referer,
             user_agent: header(USER_AGENT),
+            bill: Some(&answer.bill),
         }
+    }
+
+    fn of_refused(client: &'a str, refused: &'a RefusedRequest, response: &Response<Body>, code: &'a str) -> Self {
+        let (path, query) = match refused.target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (&*refused.target, None),
+        };
+        Self {
+            client,
+            role: None,
+            method: &refused.method,
+            path: if path.is_empty() { "-" } else { path },
+            query: query.filter(|_| SHOWS_QUERIES.load(Ordering::Relaxed)),
+            version: version(Version::HTTP_11),
+            status: response.status().as_u16(),
+            code,
+            rows: None,
+            bytes: response.body().size_bytes(),
+            referer: String::new(),
+            user_agent: String::new(),
+            bill: None,
+        }
+    }
+
+    /// Writes the line in the configured format.
+    fn log(&self, level: Level) {
+        match format() {
+            LogFormat::Apache => queue::OUTPUT.push(self.apache().as_bytes()),
+            LogFormat::Logfmt => self.logfmt(level),
+            LogFormat::Json => queue::OUTPUT.push(self.json(level).as_bytes()),
+        }
+    }
+
+    /// How long a stage has taken, in microseconds.
+    fn stage_us(&self, stage: Lap) -> u64 {
+        self.bill.map_or(0, |bill| bill.spent(stage).as_micros() as u64)
     }
 
     /// As Apache and PostgREST do it (operations §9).
     fn apache(&self) -> String {
-        let Self { client, role, parts, path, query, status, bytes, referer, user_agent, .. } = self;
+        let Self { client, role, method, path, query, version, status, bytes, referer, user_agent, .. } = self;
         let mut line = String::with_capacity(256);
         let role = role.unwrap_or("-");
         _ = write!(line, "{client} - ");
         // a role's name may be anything, and must not look like two fields
         escape(&mut line, role, true);
-        _ = write!(line, " [{}] \"{} ", time::apache(), parts.method);
+        _ = write!(line, " [{}] \"", time::apache());
+        escape(&mut line, method, true);
+        line.push(' ');
         escape(&mut line, path, true);
         if let Some(query) = query {
             line.push('?');
             escape(&mut line, query, true);
         }
-        _ = write!(line, " {}\" {status} ", version(parts.version));
+        _ = write!(line, " {version}\" {status} ");
         match bytes {
             Some(bytes) => _ = write!(line, "{bytes}"),
             None => line.push('-'),
@@ -110,7 +166,7 @@ impl<'a> Line<'a> {
 
     /// Pairs of keys and values.
     fn logfmt(&self, level: Level) {
-        let Self { client, role, parts, path, query, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, method, path, query, status, code, rows, bytes, referer, user_agent, .. } = self;
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
@@ -118,18 +174,18 @@ impl<'a> Line<'a> {
                     $level,
                     client,
                     role = role.unwrap_or("-"),
-                    method = parts.method.as_str(),
+                    method,
                     path = path,
                     query = query.unwrap_or_default(),
                     status,
-                    code = answer.code.as_deref().unwrap_or_default(),
-                    rows = answer.rows,
+                    code,
+                    rows,
                     bytes,
                     referer,
                     user_agent,
-                    wait_us = answer.bill.spent(Lap::Wait).as_micros() as u64,
-                    query_us = answer.bill.spent(Lap::Query).as_micros() as u64,
-                    encode_us = answer.bill.spent(Lap::Encode).as_micros() as u64,
+                    wait_us = self.stage_us(Lap::Wait),
+                    query_us = self.stage_us(Lap::Query),
+                    encode_us = self.stage_us(Lap::Encode),
                 )
             };
         }
@@ -141,19 +197,20 @@ impl<'a> Line<'a> {
     }
 
     fn json(&self, level: Level) -> String {
-        let Self { client, role, parts, path, query, answer, status, bytes, referer, user_agent } = self;
+        let Self { client, role, method, path, query, version, status, code, rows, bytes, referer, user_agent, .. } =
+            self;
         let mut line = JsonLine::begin();
         line.text("level", &level.as_str().to_ascii_lowercase());
         line.text("target", "access");
         line.text("client", client);
         line.text("role", role.unwrap_or("-"));
-        line.text("method", parts.method.as_str());
+        line.text("method", method);
         line.text("path", path);
         line.text("query", query.unwrap_or_default());
-        line.text("version", version(parts.version));
+        line.text("version", version);
         line.bare("status", status);
-        line.text("code", answer.code.as_deref().unwrap_or_default());
-        for (name, number) in [("rows", answer.rows), ("bytes", *bytes)] {
+        line.text("code", code);
+        for (name, number) in [("rows", *rows), ("bytes", *bytes)] {
             if let Some(number) = number {
                 line.bare(name, number);
             }
@@ -161,7 +218,7 @@ impl<'a> Line<'a> {
         line.text("referer", referer);
         line.text("user_agent", user_agent);
         for (name, stage) in [("wait_us", Lap::Wait), ("query_us", Lap::Query), ("encode_us", Lap::Encode)] {
-            line.bare(name, answer.bill.spent(stage).as_micros());
+            line.bare(name, self.stage_us(stage));
         }
         line.end()
     }

@@ -73,10 +73,28 @@ fn head(stream: &[u8]) -> Option<Head<'_>> {
         }
         headers.push((name.to_ascii_lowercase(), value.trim_matches([' ', '\t']).to_owned()));
     }
+    let hosts: Vec<&String> = headers.iter().filter(|(name, _)| name == "host").map(|(_, value)| value).collect();
+    let has_one = match hosts[..] {
+        [] => version == "HTTP/1.0",
+        [host] => is_host(host),
+        _ => false,
+    };
+    let is_target = target.starts_with('/') || target.starts_with("http://") || target == "*" && method == "OPTIONS";
+    if !has_one || !is_target {
+        return None;
+    }
     if version == "HTTP/1.0" && headers.iter().any(|(name, _)| name == "transfer-encoding") {
         return None;
     }
     Some((method.to_owned(), target.to_owned(), headers, &stream[end + 4..]))
+}
+
+/// Whether a value of `Host` is a name with a port or without (RFC 3986 section 3.2.2). No test sends an address in brackets.
+fn is_host(value: &str) -> bool {
+    let (name, port) = value.rfind(':').map_or((value, ""), |at| (&value[..at], &value[at + 1..]));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);
+    let is_port = port.chars().all(|c| c.is_ascii_digit()) && (port.is_empty() || port.parse::<u16>().is_ok());
+    !name.is_empty() && name.chars().all(is_name) && is_port
 }
 
 fn body<'a>(headers: &[(String, String)], stream: &'a [u8]) -> Result<(Vec<u8>, &'a [u8]), Stop> {

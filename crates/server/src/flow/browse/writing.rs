@@ -65,7 +65,7 @@ impl<'a> Browsing<'a> {
 
     /// Does what a form says.
     pub(super) async fn write(&self, body: &mut RequestBody, bill: &mut Laps) -> Result<Response<Body>, ApiError> {
-        cookie::check_site(&self.parts.headers)?;
+        cookie::check_site(&self.parts.headers, &self.in_force.config)?;
         let resource = Resource::parse(self.parts.uri.path())?;
         let Resource::Relation(name) = &resource else {
             return Err(ApiError::method_of_page(&self.parts.method, true));
