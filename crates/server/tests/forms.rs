@@ -717,6 +717,6 @@ fn a_text_that_is_sent_as_a_file_writes_no_other_field() {
     ));
     let page = ("notes.html", "+++\n[form]\ninsert = \"/notes\"\nfields = [\"who\"]\n+++\n");
     let (served, _folder) = serve(config(&database.uri()), &[page]);
-    led(&upload(&served, "/notes", &[("who", Some(("x", "admin")), b"mallory")]));
+    led(&upload(&served, "/notes", &[("who", Some(("x", "admin/admin")), b"mallory")]));
     assert_eq!(database.value("select concat_ws('|', who, who_type, who_name) from api.notes"), "mallory|guest");
 }
