@@ -138,7 +138,10 @@ fn a_bill_says_what_the_database_did() {
 fn pages_are_known_by_their_templates() {
     let directory = Directory::new("billed");
     let site = new_site(&directory);
-    let mut program = Program::start(&["serve", site.to_str().unwrap()], &[ON_ANY_PORT, ANY_PORT]);
+    let mut program = Program::start(
+        &["serve", site.to_str().unwrap()],
+        &[ON_ANY_PORT, ANY_PORT, ("THALWEG_ADMIN_SERVER_ALLOWED_HOSTS", "test")],
+    );
     let admin = admin(&mut program);
     let mut client = Client::connect(program.address());
     for target in ["/books/1", "/books/2", "/books/9", "/api/books", "/static/nothing", "/nothing"] {
