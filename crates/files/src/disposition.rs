@@ -1,31 +1,21 @@
 //! What a browser is to do with a file (RFC 6266).
 
+use crate::MediaType;
 use std::fmt::Write;
 
-/// Media types that a browser shows without running anything of them.
-const SHOWN: [&str; 12] = [
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-    "image/avif",
-    "image/bmp",
-    "text/plain",
-    "application/pdf",
-    "application/json",
-    "text/csv",
-    "audio/",
-    "video/",
-];
+/// Longest file name that a browser is told, in characters. Of a longer one the end is kept, with its
+/// extension.
+pub const TOLD_NAME_CHARS_MAX: usize = 200;
 
-/// A `Content-Disposition`. What could run scripts under the server's name is only ever saved.
-pub fn disposition(content_type: &str, file_name: Option<&str>) -> String {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let shown = SHOWN.iter().any(|known| essence == *known || known.ends_with('/') && essence.starts_with(known));
-    let mut text = String::from(if shown { "inline" } else { "attachment" });
-    // only the last step of a path is a name
+/// The `Content-Disposition` of a file: shown by the browser, or saved where a file of its type could
+/// run scripts on the site's origin.
+pub fn disposition(media_type: MediaType<'_>, file_name: Option<&str>) -> String {
+    let mut text = String::from(if media_type.is_shown() { "inline" } else { "attachment" });
+    // Only the last step of a path is a name.
     let name = file_name.and_then(|name| name.rsplit(['/', '\\']).next()).filter(|name| !name.is_empty());
     if let Some(name) = name {
+        let cut = name.char_indices().rev().nth(TOLD_NAME_CHARS_MAX - 1).map_or(0, |(at, _)| at);
+        let name = &name[cut..];
         let plain: String = name
             .chars()
             .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '%') || c == ' ' { c } else { '_' })
@@ -48,14 +38,27 @@ pub fn disposition(content_type: &str, file_name: Option<&str>) -> String {
 mod tests {
     use super::*;
 
+    fn of(media_type: &str, name: Option<&str>) -> String {
+        disposition(MediaType::parse(media_type).expect("it is a media type"), name)
+    }
+
     #[test]
     fn names_and_what_becomes_of_files() {
-        assert_eq!(disposition("image/png", Some("a b.png")), "inline; filename=\"a b.png\"");
-        assert_eq!(disposition("text/html; charset=utf-8", None), "attachment");
-        assert_eq!(disposition("image/svg+xml", Some("../x.svg")), "attachment; filename=\"x.svg\"");
+        assert_eq!(of("image/png", Some("a b.png")), "inline; filename=\"a b.png\"");
+        assert_eq!(of("text/html; charset=utf-8", None), "attachment");
+        assert_eq!(of("image/svg+xml", Some("../x.svg")), "attachment; filename=\"x.svg\"");
         assert_eq!(
-            disposition("Video/MP4", Some("é\"\r\n.mp4")),
+            of("Video/MP4", Some("é\"\r\n.mp4")),
             "inline; filename=\"____.mp4\"; filename*=UTF-8''%C3%A9%22%0D%0A.mp4"
         );
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_end() {
+        let longest = format!("{}.png", "a".repeat(TOLD_NAME_CHARS_MAX - 4));
+        assert_eq!(of("image/png", Some(&longest)), format!("inline; filename=\"{longest}\""));
+        assert_eq!(of("image/png", Some(&format!("b{longest}"))), format!("inline; filename=\"{longest}\""));
+        let wide = of("image/png", Some(&"é".repeat(100_000)));
+        assert!(wide.ends_with("%A9") && wide.len() < 10 * TOLD_NAME_CHARS_MAX, "{} bytes", wide.len());
     }
 }

@@ -16,9 +16,11 @@
 //! Pure. A part of a body is a slice of the chunks that the body came in: nothing of a file is copied.
 
 mod disposition;
+mod media_type;
 mod multipart;
 mod range;
 
 pub use disposition::disposition;
+pub use media_type::{MEDIA_TYPE_BYTES_MAX, MediaType};
 pub use multipart::{HEADERS_BYTES_MAX, MultipartError, PARTS_MAX, Part, PartsReader};
 pub use range::{Conditions, Selection, Verdict, is_named};

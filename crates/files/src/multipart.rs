@@ -1,5 +1,6 @@
 //! `multipart/form-data` (RFC 7578) without a copy: own code, since crates for it copy each file once.
 
+use crate::media_type::MediaType;
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
@@ -36,6 +37,8 @@ pub enum MultipartError {
     Headers,
     /// A part has no name.
     Name,
+    /// A part says what it is in another way than by one well-formed media type.
+    MediaType,
     /// It has too many parts.
     TooMany,
 }
@@ -47,6 +50,7 @@ impl fmt::Display for MultipartError {
             Self::End => f.write_str("The body ends before its closing boundary"),
             Self::Headers => f.write_str("The headers of a part do not end"),
             Self::Name => f.write_str("A part has no name"),
+            Self::MediaType => f.write_str("The Content-Type of a part is not one media type"),
             Self::TooMany => write!(f, "The body has more than {PARTS_MAX} parts"),
         }
     }
@@ -280,18 +284,23 @@ impl Mark {
     }
 }
 
-/// What the headers of a part say, whose content begins at a place.
+/// Reads the headers of a part whose content begins at `start`.
 fn found(head: &[u8], start: u64) -> Result<Found, MultipartError> {
     let headers = String::from_utf8_lossy(head);
-    let header = |wanted: &str| {
+    let values = |wanted: &'static str| {
         let lines = headers.split("\r\n").filter_map(|line| line.split_once(':'));
-        lines.filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim()).next()
+        lines.filter(move |(name, _)| name.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
     };
-    let disposition = header("content-disposition").ok_or(MultipartError::Name)?;
+    let disposition = values("content-disposition").next().ok_or(MultipartError::Name)?;
+    let mut types = values("content-type");
+    let content_type = types.next();
+    if types.next().is_some() || content_type.is_some_and(|text| MediaType::parse(text).is_none()) {
+        return Err(MultipartError::MediaType);
+    }
     Ok(Found {
         name: parameter(disposition, "name").ok_or(MultipartError::Name)?,
         file_name: parameter(disposition, "filename"),
-        content_type: header("content-type").map(str::to_owned),
+        content_type: content_type.map(str::to_owned),
         content: start..start,
     })
 }
