@@ -26,7 +26,7 @@ const UNREAD_ADMIN_BYTES_MAX: u64 = 384 * 1024;
 /// The most that answers hold before the disk has them (`HELD_BYTES_PATIENT`), which the program may keep for its next answers.
 const SHORTLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Exports that the flight book makes at a time.
-const EXPORTS: usize = 32;
+const EXPORTS: u64 = 32;
 /// Clients wait for as long as the busiest machine takes.
 const STALL_TIMEOUT: (&str, &str) = ("THALWEG_CLIENT_STALL_TIMEOUT", "600");
 
@@ -260,14 +260,9 @@ fn clients_of_the_flight_book_that_read_nothing_hold_what_the_manual_says() {
     let (admin, address) = (admin(&mut program), program.address());
     let token = program.line("TOKEN=");
     let authorization = format!("Authorization: Bearer {}\r\n", token.trim().strip_prefix("TOKEN=").unwrap());
-    // Of the others each is refused at once, so that those which are made are measured.
-    let kind = get("an export", "/do/export.zip", &authorization, UNREAD_EXPORT_BYTES_MAX);
-    Kind { clients: EXPORTS, ..kind }.measure(&program, admin, address);
-    let kind = get(
-        "an export, refused",
-        "/do/export.zip",
-        &authorization,
-        EXPORTS as u64 * UNREAD_EXPORT_BYTES_MAX / CLIENTS as u64,
-    );
+    // So many are made at a time, and the others are refused at once.
+    let others = CLIENTS as u64 - EXPORTS;
+    let all = EXPORTS * UNREAD_EXPORT_BYTES_MAX + others * UNREAD_HEAD_BYTES_MAX;
+    let kind = get("an export", "/do/export.zip", &authorization, all / CLIENTS as u64);
     kind.measure(&program, admin, address);
 }
