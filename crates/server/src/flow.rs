@@ -192,8 +192,8 @@ pub(crate) fn sign(in_force: &InForce, parts: &Parts, cookie: Option<Cookie<'_>>
     }
 }
 
-/// How often a request is tried at most: schemas may change again while they are loaded, and each other reason comes once.
-const ATTEMPTS_MAX: usize = 4;
+/// The number of attempts at a request: schemas may change again while they are loaded, and each other reason comes once.
+const ATTEMPTS_MAX: usize = 8;
 
 /// The time that a request waits for loads of the schema cache, in all.
 const LOAD_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -255,12 +255,17 @@ impl<'a> Given<'a> {
             }
             Retry::AfterLoad | Retry::AfterSuspectedLoad | Retry::AfterLoadInProgress => {}
         }
+        // A load has ended since the attempt began: it may be all that was missing.
+        if state.load() != load {
+            return Ok(true);
+        }
         let reloader = &state.reloader;
-        // A load that is due or running may be all that is missing. If it began before the schema changed, the next attempt fails
-        // too, and comes here again.
-        let due = match reloader.due() {
-            Some(due) => due,
-            None if state.load() != load => return Ok(true),
+        let deadline = *self.waits_until.get_or_insert_with(|| Instant::now() + LOAD_WAIT_MAX);
+        // A load that is due or running may have begun before the schema changed. Then the next attempt fails too, and comes here
+        // again.
+        let is_loaded = match reloader.due() {
+            Some(_) => reloader.next_loaded(deadline).await,
+            None if state.load() != load => true,
             None => {
                 let asked = match retry {
                     Retry::AfterLoad => Some(reloader.ask()),
@@ -268,14 +273,13 @@ impl<'a> Given<'a> {
                     Retry::AfterLoadInProgress | Retry::Never | Retry::NotFlat => None,
                 };
                 match asked {
-                    Some(asked) => asked,
+                    Some(asked) => reloader.loaded(asked, deadline).await,
                     // the schema cache holds what the database has: the database has said what is wrong
                     None => return Ok(false),
                 }
             }
         };
-        let deadline = *self.waits_until.get_or_insert_with(|| Instant::now() + LOAD_WAIT_MAX);
-        match reloader.loaded(due, deadline).await {
+        match is_loaded {
             true => Ok(true),
             false if retry.is_of_schema() => Err(ApiError::no_schema_cache()),
             false => Ok(false),

@@ -143,11 +143,26 @@ impl Reloader {
         *self.suspected.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Waits until the load that is running has ended, or else the one that is due, but not beyond the deadline. Returns whether
+    /// it has ended well. If the last load has failed and no other is due, the next attempt is not waited for.
+    pub(crate) async fn next_loaded(&self, deadline: Instant) -> bool {
+        let mut attempted = self.attempted.subscribe();
+        let is_due = *attempted.borrow_and_update() < self.asked.load(Ordering::Acquire);
+        let has_ended = !is_due || tokio::time::timeout_at(deadline.into(), attempted.changed()).await.is_ok();
+        let asked = *attempted.borrow();
+        self.is_loaded(asked, has_ended)
+    }
+
     /// Waits until a load that was asked for has ended, but not beyond the deadline. Returns whether it has ended well.
     pub(crate) async fn loaded(&self, asked: u64, deadline: Instant) -> bool {
         let mut attempted = self.attempted.subscribe();
         let ended = attempted.wait_for(|attempted| *attempted >= asked);
         let has_ended = tokio::time::timeout_at(deadline.into(), ended).await.is_ok();
+        self.is_loaded(asked, has_ended)
+    }
+
+    /// Whether a load that has ended has ended well. If it has not, the next attempt is hurried.
+    fn is_loaded(&self, asked: u64, has_ended: bool) -> bool {
         let is_loaded = has_ended && self.loaded_asked.load(Ordering::Acquire) >= asked;
         if has_ended && !is_loaded {
             self.hurry();
@@ -327,9 +342,19 @@ mod tests {
         assert_eq!(reloader.due(), Some(asked));
         end(&reloader, true);
         assert!(reloader.loaded(asked, Instant::now() + Duration::from_secs(600)).await);
+        // nothing is due
+        assert!(reloader.next_loaded(soon()).await);
         // one that was asked for meanwhile is another
         let next = reloader.ask();
         assert!(!reloader.loaded(next, soon()).await);
         assert!(reloader.loaded(asked, soon()).await);
+        assert!(!reloader.next_loaded(soon()).await);
+        let (is_loaded, ()) = tokio::join!(reloader.next_loaded(Instant::now() + Duration::from_secs(600)), async {
+            reloader.ask();
+            // the load that ends is the one that began before the last was asked for
+            reloader.loaded_asked.store(next, Ordering::Release);
+            reloader.attempted.send_replace(next);
+        });
+        assert!(is_loaded && reloader.due().is_some());
     }
 }
