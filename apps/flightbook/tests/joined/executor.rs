@@ -7,8 +7,7 @@ use serde_json::json;
 /// The requests to a route of which something is found.
 const REQUESTS: u64 = 12;
 
-/// The crates that encode rows are compiled without optimisation in debug builds and take ten times as long there, so that the API is
-/// asked for a part of the rows.
+/// Without optimisation the server takes several times as long, so that the API is asked for a part of the rows in debug builds.
 const PART: usize = if cfg!(debug_assertions) { 5 } else { 1 };
 
 /// Flights with long tracks, and comments as long as they may be.

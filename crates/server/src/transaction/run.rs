@@ -163,6 +163,8 @@ impl Run<'_> {
         let mut held = self.outlet.hold();
         while progress == Progress::Paused {
             held.push(replies.encoder.take());
+            // The rows of the next chunk may be there already: the other tasks of the thread come first.
+            tokio::task::yield_now().await;
             if held.bytes() >= HELD_BACK_BYTES {
                 if prepared.delivery == Delivery::Streamed {
                     return self.flows(held, turn);
