@@ -263,7 +263,7 @@ impl Queue {
             Estimate::Unknown => shared.waiting_max,
             Estimate::Stalled => shared.waiting_min,
             Estimate::PerSecond(rate) => {
-                ((rate * time.as_secs_f64()) as usize).clamp(shared.waiting_min, shared.waiting_max)
+                ((rate * time.as_secs_f64()).round() as usize).clamp(shared.waiting_min, shared.waiting_max)
             }
         }
     }
