@@ -56,7 +56,7 @@ impl Keys {
                 (None, None) => text(secret, &mut warnings)?,
             },
             Err(TreeError::TooDeep) => return Err(KeyError::new(KeyErrorKind::Unusable("it is nested too deep"))),
-            Err(TreeError::NotJson) => text(secret, &mut warnings)?,
+            Err(TreeError::NotJson | TreeError::Repeated) => text(secret, &mut warnings)?,
         };
         let keys = keys.into_iter().map(Arc::new).collect();
         Ok(Self { keys, warnings, fingerprint: sha256(&[secret]) })

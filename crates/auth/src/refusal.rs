@@ -74,6 +74,8 @@ pub enum TokenErrorKind {
     /// What else makes it no token: a header that does not say with what it is signed, or says what nobody knows; a payload
     /// that is not base64url.
     Undecodable,
+    /// Its header has a member that changes what the token means, and is not understood: `crit`, `b64` or `zip`.
+    NotUnderstood,
     /// There are keys, and none of them has signed it.
     NotSigned,
     /// None of them has, and another public key may have: none goes by the name that the token says, or it says none.
@@ -100,6 +102,7 @@ impl TokenError {
             }
             TokenErrorKind::NoKey => Some("No suitable key was found to decode the JWT"),
             TokenErrorKind::Unsecured => Some("JWT is unsecured but expected 'alg' was not 'none'"),
+            TokenErrorKind::NotUnderstood => Some("The header members 'crit', 'b64' and 'zip' are not supported"),
             TokenErrorKind::Empty
             | TokenErrorKind::TooLarge
             | TokenErrorKind::Parts(_)
@@ -118,7 +121,9 @@ impl fmt::Display for TokenError {
             TokenErrorKind::UnreadableHeader => "JWT cryptographic operation failed",
             TokenErrorKind::Unsecured => "Wrong or unsupported encoding algorithm",
             TokenErrorKind::Encrypted => "Unsupported token type",
-            TokenErrorKind::TooLarge | TokenErrorKind::Undecodable => "JWT couldn't be decoded",
+            TokenErrorKind::TooLarge | TokenErrorKind::Undecodable | TokenErrorKind::NotUnderstood => {
+                "JWT couldn't be decoded"
+            }
             TokenErrorKind::NotSigned | TokenErrorKind::UnknownKey | TokenErrorKind::NoKey => {
                 "No suitable key or wrong key type"
             }

@@ -11,7 +11,8 @@ use thalweg_json::write_string;
 /// How many bytes a token has at most.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// What a token's header says that counts. No other member of it has an effect, `crit` included.
+/// The members of a token's header that have an effect. Some that would change what the token means are refused: see
+/// [`REFUSED_MEMBERS`].
 struct Header {
     algorithm: Algorithm,
     kid: Option<String>,
@@ -78,12 +79,20 @@ fn quoted(text: &str) -> String {
     String::from_utf8_lossy(&json).into_owned()
 }
 
+/// Members of a header that change what the token means, whatever they say. `crit` lists extensions that must be understood
+/// (RFC 7515 section 4.1.11), and none is; `b64` says that the payload is not base64url (RFC 7797), and `zip` that it is
+/// compressed (RFC 7516 section 4.1.3).
+const REFUSED_MEMBERS: [&str; 3] = ["crit", "b64", "zip"];
+
 impl Header {
     fn parse(text: &[u8]) -> Result<Self, TokenError> {
         let refused = |kind| Err(TokenError::new(kind));
-        let Some(header) = base64url::decode(text).and_then(|text| Value::parse(&text).ok()) else {
+        let Some(header) = base64url::decode(text).and_then(|text| Value::parse_unrepeated(&text).ok()) else {
             return refused(TokenErrorKind::UnreadableHeader);
         };
+        if REFUSED_MEMBERS.iter().any(|name| header.member(name).is_some()) {
+            return refused(TokenErrorKind::NotUnderstood);
+        }
         let Some(name) = header.member("alg").and_then(Value::string) else {
             return refused(TokenErrorKind::Undecodable);
         };

@@ -33,11 +33,24 @@ pub(crate) struct Member {
 pub(crate) enum TreeError {
     NotJson,
     TooDeep,
+    /// A name comes twice in an object.
+    Repeated,
 }
 
 impl Value {
+    /// As [`Self::parse`], but an object in which a name comes twice is refused.
+    pub(crate) fn parse_unrepeated(text: &[u8]) -> Result<Self, TreeError> {
+        let (tree, has_repeated) = Self::read(text)?;
+        if has_repeated { Err(TreeError::Repeated) } else { Ok(tree) }
+    }
+
     /// Takes what RFC 8259 takes, but for `\u0000` and half of a surrogate pair, which no text of PostgreSQL's can hold.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, TreeError> {
+        Self::read(text).map(|(tree, _)| tree)
+    }
+
+    /// The value, and whether a name came twice in an object of it.
+    fn read(text: &[u8]) -> Result<(Self, bool), TreeError> {
         std::str::from_utf8(text).map_err(|_| TreeError::NotJson)?;
         let mut tree = Builder::default();
         let mut reader = Reader::document();
@@ -47,7 +60,8 @@ impl Value {
             ReadError::Nesting => TreeError::TooDeep,
             ReadError::Syntax(_) | ReadError::Nul | ReadError::Surrogate => TreeError::NotJson,
         })?;
-        tree.done.ok_or(TreeError::NotJson)
+        let has_repeated = tree.has_repeated;
+        tree.done.map(|value| (value, has_repeated)).ok_or(TreeError::NotJson)
     }
 
     /// The members of an object.
@@ -142,6 +156,8 @@ struct Builder {
     /// The string or number that is being read.
     text: Vec<u8>,
     done: Option<Value>,
+    /// Whether a name came twice in an object.
+    has_repeated: bool,
 }
 
 impl Builder {
@@ -179,7 +195,12 @@ impl Visitor for Builder {
         let value = match self.open.pop() {
             None => return Err(TreeError::NotJson),
             Some(Open::Array(elements)) => Value::Array(elements),
-            Some(Open::Object { members, name: _, from: _ }) => Value::Object(without_repeated(members)),
+            Some(Open::Object { members, name: _, from: _ }) => {
+                let count = members.len();
+                let members = without_repeated(members);
+                self.has_repeated |= members.len() < count;
+                Value::Object(members)
+            }
         };
         self.value(value, at as usize);
         Ok(())
@@ -270,6 +291,14 @@ mod tests {
     #[test]
     fn the_last_of_equal_names_counts() {
         assert_eq!(written(r#"{"a":1,"b":2,"\u0061":3,"c":{"x":1,"x":2}}"#), r#"{"b":2,"a":3,"c":{"x":2}}"#);
+    }
+
+    #[test]
+    fn repeated_names_are_refused_where_that_is_asked_for() {
+        for text in [r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#, r#"[{"b":{"x":1,"x":2}}]"#] {
+            assert_eq!(Value::parse_unrepeated(text.as_bytes()).unwrap_err(), TreeError::Repeated, "{text}");
+        }
+        assert!(Value::parse_unrepeated(br#"{"a":{"b":1},"b":{"b":1},"A":2}"#).is_ok());
     }
 
     #[test]

@@ -304,9 +304,8 @@ fn other_members_of_the_header_have_no_effect() {
     let jwk = json!({ "kty": "oct", "k": URL_SAFE_NO_PAD.encode(b"mine") });
     for more in [
         r#""typ":5"#.to_owned(),
-        r#""cty":"JWT","crit":["exp"],"exp":1"#.to_owned(),
-        r#""crit":["b64"],"b64":false"#.to_owned(),
-        r#""zip":"DEF","enc":"A128GCM""#.to_owned(),
+        r#""cty":"JWT","exp":1"#.to_owned(),
+        r#""enc":"A128GCM""#.to_owned(),
         format!(r#""jwk":{jwk},"jku":"https://soar.example","x5u":"x","x5c":[]"#),
     ] {
         let header = format!(r#"{{"alg":"HS256",{more}}}"#);
@@ -314,11 +313,54 @@ fn other_members_of_the_header_have_no_effect() {
         // the key that a token brings is nobody's
         assert_eq!(kind(keys(SECRET).verify(sign(b"mine", &header, "{}").as_bytes())), TokenErrorKind::NotSigned);
     }
-    // the last of two counts, for the check as for the look
-    let twice = sign(SECRET, r#"{"alg":"none","alg":"HS256"}"#, "{}");
-    assert!(keys(SECRET).verify(twice.as_bytes()).is_ok());
-    let twice = sign(SECRET, r#"{"alg":"HS256","alg":"none"}"#, "{}");
-    assert_eq!(kind(keys(SECRET).verify(twice.as_bytes())), TokenErrorKind::Unsecured);
+}
+
+/// RFC 7515 section 4.1.11, RFC 7797. A token with `crit` or `b64: false` was accepted, though its signer had said that it means
+/// something else to whoever does not understand them.
+#[test]
+fn a_header_that_changes_what_the_token_means_is_refused() {
+    for more in [
+        r#""crit":["exp"],"exp":1"#,
+        r#""crit":["b64"],"b64":false"#,
+        r#""crit":["b64"],"b64":true"#,
+        r#""b64":false"#,
+        r#""b64":true"#,
+        r#""crit":[]"#,
+        r#""crit":null"#,
+        r#""crit":"exp""#,
+        r#""\u0063rit":["exp"]"#,
+        r#""zip":"DEF""#,
+    ] {
+        let token = sign(SECRET, &format!(r#"{{"alg":"HS256",{more}}}"#), "{}");
+        assert_eq!(kind(keys(SECRET).verify(token.as_bytes())), TokenErrorKind::NotUnderstood, "{more}");
+    }
+    // What is written in another case is another name.
+    let token = sign(SECRET, r#"{"alg":"HS256","CRIT":["exp"],"B64":false}"#, "{}");
+    assert!(keys(SECRET).verify(token.as_bytes()).is_ok());
+}
+
+/// RFC 7515 section 4: names in a header are unique. Readers differ on which of two members counts.
+#[test]
+fn a_header_that_is_no_object_or_has_a_name_twice_is_refused() {
+    for header in [
+        r#"{"alg":"none","alg":"HS256"}"#,
+        r#"{"alg":"HS256","alg":"none"}"#,
+        r#"{"alg":"HS256","crit":["exp"],"crit":null}"#,
+        r#"{"alg":"HS256","kid":"a","\u006bid":"b"}"#,
+        r#"{"alg":"HS256","jwk":{"k":"a","k":"b"}}"#,
+        r#"{"alg":"HS256"}x"#,
+        r#"{"alg":"HS256"}{}"#,
+        "{\"alg\":\"HS256\"}\0",
+    ] {
+        let kind = kind(keys(SECRET).verify(sign(SECRET, header, "{}").as_bytes()));
+        assert_eq!(kind, TokenErrorKind::UnreadableHeader, "{header}");
+    }
+    for header in
+        [r#"["alg","HS256"]"#, r#""HS256""#, "null", r#"{"alg":"hs256"}"#, r#"{"alg":["HS256"]}"#, r#"{"ALG":"HS256"}"#]
+    {
+        let kind = kind(keys(SECRET).verify(sign(SECRET, header, "{}").as_bytes()));
+        assert_eq!(kind, TokenErrorKind::Undecodable, "{header}");
+    }
 }
 
 /// RFC 7515 A.1, A.3 and A.4, RFC 8037 A.4. A payload that is no JSON is only looked at once the signature is right.
