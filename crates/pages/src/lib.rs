@@ -56,7 +56,9 @@ pub use messages::{
 pub use need::{Column, Need, Whole, Why};
 pub use pager::Pager;
 pub use provided::{Fields, Provided, Vocabulary};
-pub use query::{Absent, ORDERS_MAX, QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, Shows, Source, Unfilled, Value};
+pub use query::{
+    Absent, ORDERS_MAX, QUERY_BYTES_MAX, QUERY_VALUES_MAX, Query, ROWS_MAX, Shows, Source, Unfilled, Value,
+};
 pub use render::{Renderer, Values, of_engine};
 pub use route::{PATH_BYTES_MAX, PATH_PARTS_MAX, PathError};
 pub use rows::{Table, is_stale, of_json};

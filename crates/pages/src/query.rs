@@ -11,6 +11,8 @@ use thalweg_request::Count;
 pub const QUERY_BYTES_MAX: usize = 8 * 1024;
 /// How many values it may have.
 pub const QUERY_VALUES_MAX: usize = 64;
+/// The largest number that can stand in `limit` and `offset`: a request reads them as `i64`.
+pub const ROWS_MAX: i64 = i64::MAX;
 /// How many orders a page may list for its visitors to choose from.
 pub const ORDERS_MAX: usize = 32;
 
@@ -82,6 +84,8 @@ pub enum Unfilled<'q> {
     Absent(&'q Value),
     /// A value is none of those that the page lists.
     NotListed(&'q Value, &'q [String]),
+    /// A value stands for a number of rows, and is not a whole number from 0 to [`ROWS_MAX`].
+    NotANumber(&'q Value),
 }
 
 /// Where a value comes from.
@@ -100,6 +104,9 @@ pub enum Source {
 enum Standing {
     /// Alone, up to the end of the parameter.
     Operand,
+    /// The number of `limit` or `offset`. A request ignores any other text there, so that a value
+    /// that is no number would lift the limit.
+    Rows,
     /// An element of a list, an array or a tree.
     Element,
     /// Within quotes that the page has written.
@@ -132,10 +139,25 @@ impl Query {
         reader.read()?;
         let Reader { arguments, path, parameters, .. } = reader;
         let query = Query { arguments, shows, count, path, parameters };
+        if query.pieces_of_windows().any(|value| !is_rows(value)) {
+            return Err((0, "limit and offset are whole numbers: limit=20, limit={n=20}".to_owned()));
+        }
         if matches!(query.shows, Shows::Some { .. }) && query.has_window() {
             return Err((0, "per_page says which rows there are: limit and offset cannot".to_owned()));
         }
         Ok(query)
+    }
+
+    /// What the page itself writes in `limit` and `offset`: whole values, and the defaults of values in braces.
+    fn pieces_of_windows(&self) -> impl Iterator<Item = &str> {
+        self.parameters.iter().filter_map(|parameter| match &parameter[..] {
+            [Piece::Literal(text)] => {
+                let (name, value) = text.split_once('=')?;
+                matches!(name.rsplit('.').next(), Some("limit" | "offset")).then_some(value)
+            }
+            [_, Piece::Value(value, Standing::Rows), ..] => value.default(),
+            _ => None,
+        })
     }
 
     /// The parameter that names the page of its list.
@@ -293,6 +315,8 @@ impl Standing {
     fn write<'q>(&'q self, request: &mut String, of: &'q Value, value: &str) -> Result<(), Unfilled<'q>> {
         match self {
             Standing::Operand | Standing::Argument => encode(request, value),
+            Standing::Rows if is_rows(value) => request.push_str(value),
+            Standing::Rows => return Err(Unfilled::NotANumber(of)),
             Standing::Element => encode(request, &format!("\"{}\"", escape(value))),
             Standing::Quoted => encode(request, &escape(value)),
             Standing::OneOf(listed) => {
@@ -314,6 +338,11 @@ impl Standing {
         }
         if listed.len() > ORDERS_MAX { Err("there are too many orders") } else { Ok(Standing::OneOf(listed)) }
     }
+}
+
+/// Whether a text is a whole number from 0 to [`ROWS_MAX`], written in digits only.
+fn is_rows(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_ok()
 }
 
 fn escape(value: &str) -> String {
@@ -388,7 +417,7 @@ impl InQuery {
         match parameter.rsplit('.').next().unwrap_or_default() {
             "order" => Standing::one_of(value),
             "select" | "columns" | "on_conflict" => Err("no value can stand in select or columns"),
-            "limit" | "offset" if self.value.is_empty() && ends => Ok(Standing::Operand),
+            "limit" | "offset" if self.value.is_empty() && ends => Ok(Standing::Rows),
             "limit" | "offset" => Err("limit and offset are a value alone"),
             _ if self.in_quotes => Ok(Standing::Quoted),
             _ if self.depth > 0 => self.element(rest),
@@ -651,6 +680,28 @@ mod tests {
         assert_eq!(query.samples().collect::<Vec<_>>(), [all, "/f?limit=1"]);
         let alone = Query::parse("/rpc/find?q={q?}", Shows::All, None).unwrap();
         assert_eq!(alone.fill(|_| None), Ok("/rpc/find".to_owned()));
+    }
+
+    #[test]
+    fn a_number_of_rows_is_digits_or_refused() {
+        let query = Query::parse("/f?limit={n=20}&pilot.offset={from?}&id=gt.{id=}", Shows::All, None).unwrap();
+        let with = |found: Option<&'static str>| query.fill(|value| if value.name == "id" { None } else { found });
+        assert_eq!(with(None).unwrap(), "/f?limit=20&id=gt.");
+        for rows in ["0", "7", "007", "9223372036854775807"] {
+            assert_eq!(with(Some(rows)).unwrap(), format!("/f?limit={rows}&pilot.offset={rows}&id=gt."));
+        }
+        for wrong in ["", "abc", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x10", "9223372036854775808", "1&limit=", "٣"]
+        {
+            let Err(Unfilled::NotANumber(value)) = with(Some(wrong)) else { panic!("{wrong:?} is a number") };
+            assert_eq!(value.name, "n");
+        }
+        for wrong in
+            ["limit={n=}", "limit={n=all}", "pilot.offset={n=-1}", "limit=", "limit=all", "a=eq.1&limit=-1&b=eq.1"]
+        {
+            let (_, message) = Query::parse(&format!("/f?{wrong}"), Shows::All, None).unwrap_err();
+            assert!(message.contains("whole numbers"), "{wrong}: {message}");
+        }
+        assert!(Query::parse("/f?limit=5&pilot.limit=3;offset=2", Shows::All, None).is_ok());
     }
 
     #[test]

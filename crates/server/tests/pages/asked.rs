@@ -84,6 +84,44 @@ fn a_visitor_chooses_among_the_orders_of_a_page() {
     }
 }
 
+/// A number of rows that is none was dropped by the request's grammar, and with it the limit.
+#[test]
+fn a_number_that_is_none_lifts_no_limit() {
+    let text = "+++\nflights = \"/flights?order=id&limit={n=1}&offset={from=0}\"\n\
+                rated = \"/flights?order=id&limit={cookie.n=1}\"\n+++\n\
+                {% for f in flights %}{{ f.id }}{% endfor %};{% for f in rated %}{{ f.id }}{% endfor %}";
+    let database = database();
+    let (served, _folder) = serve(
+        &database,
+        &[("index.html", text), ("error.html", "{{ error.code }} {{ error.message }} {{ error.hint }}")],
+    );
+    for (query, said) in [
+        ("/", "1;1"),
+        ("/?n=&from=", "1;1"),
+        ("/?n=2", "12;1"),
+        ("/?n=0", ";1"),
+        ("/?n=2&n=abc", "12;1"),
+        ("/?n=9223372036854775807&from=1", "23;1"),
+    ] {
+        assert_eq!(served.get(query).text(), said, "{query}");
+    }
+    for wrong in ["abc", "-1", "%2B1", "1.5", "1e3", "%201", "9223372036854775808", "NaN", "1%26limit%3D", "1&n=2,3"] {
+        for name in ["n", "from"] {
+            let response = served.get(&format!("/?{name}={wrong}").replace("1&n=2,3", "x&n=2"));
+            let said = format!(
+                "TWG11 The parameter {name} must be a whole number. \
+                 Send digits only, for a number of at most 9223372036854775807."
+            );
+            assert_eq!((response.status, response.text()), (400, &*said), "{wrong}");
+        }
+    }
+    for wrong in ["n=abc", "n=", "n=-1"] {
+        let response = served.request("GET", "/", &[("Cookie", wrong)]);
+        assert_eq!(response.status, 400, "{wrong}: {}", response.text());
+        assert!(response.text().starts_with("TWG11 The cookie n must be a whole number."), "{}", response.text());
+    }
+}
+
 /// A `Host` that anybody can send is in no page that a cache may keep.
 #[test]
 fn the_origin_of_a_site_is_not_what_a_stranger_says() {
@@ -103,8 +141,10 @@ fn the_origin_of_a_site_is_not_what_a_stranger_says() {
         let response = client.receive(false);
         assert_eq!((response.status, response.text()), (200, &*format!("<a>{origin}/flights</a>")), "{host}");
     }
-    // the client has said another one before
-    assert_eq!(served.request("GET", "/feed.xml", &[("Host", "localhost")]).text(), "<a>/flights</a>");
+    // Two are refused before they are believed.
+    let mut client = Client::connect(served.address);
+    client.send_bytes(b"GET /feed.xml HTTP/1.1\r\nHost: test\r\nHost: localhost\r\n\r\n");
+    assert_eq!(client.receive(false).status, 400);
     drop(served);
     let pages_origin = Some("https://club.example".to_owned());
     let config = Config { pages_dir: Some(folder.path().to_owned()), pages_origin, ..config(&database.uri()) };
@@ -129,6 +169,8 @@ fn what_an_address_may_say_is_held_against_the_database() {
         ("f = \"/flights?select={s?}\"", "a.html:2:5: f: no value can stand in select"),
         ("f = \"/{s?}\"", "a.html:2:5: f: a value stands behind the ="),
         ("f = { rows = \"/flights?limit={n?}\", per_page = 2 }", "a.html:2:14: f: per_page says which rows there are"),
+        ("\nf = \"/flights?limit={n=all}\"", "a.html:3:5: f: limit and offset are whole numbers"),
+        ("\nf = \"/flights?pilots.offset=-1\"", "a.html:3:5: f: limit and offset are whole numbers"),
         ("\nsign_in = \"//evil.example\"", "a.html:3:11: sign_in is the path of a page"),
         ("sign_in = true", "a.html:2:11: sign_in is the path of a page"),
         ("sign_in = \"/{x}\"", "a.html:2:11: sign_in is the path of a page"),
