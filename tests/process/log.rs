@@ -400,6 +400,7 @@ fn requests_that_fail_alike_write_one_line_and_a_count() {
     // each failed request is counted once, by a line of its own or by that of others
     assert_eq!(errors.iter().map(|line| times(line)).sum::<usize>(), FAILED, "{lines:#?}");
     assert!(errors.len() < FAILED / 4, "{} lines", errors.len());
-    // what is done about it is not told more often
-    assert!(lines.len() < FAILED / 4, "{lines:#?}");
+    // what is done about it is not told more often; the access log has a line for each request
+    let others = lines.iter().filter(|line| !line.contains("\"GET /t HTTP"));
+    assert!(others.count() < FAILED / 4, "{lines:#?}");
 }
