@@ -142,7 +142,7 @@ pub(crate) fn caller(state: &State, in_force: &InForce, parts: &Parts, network: 
         let in_cookie = || {
             let name = in_force.config.session_cookie.as_deref()?;
             let token = Cookie::find(name, &parts.headers).token?;
-            cookie::check(parts).is_ok().then_some(token)
+            cookie::check(parts, &in_force.config).is_ok().then_some(token)
         };
         let token = header.or_else(in_cookie)?;
         let identity = state.tokens.identify(&*in_force.verifier()?, token, now_s()).ok()?;

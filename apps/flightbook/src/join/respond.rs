@@ -2,7 +2,6 @@
 
 use super::accounts::AccountError;
 use super::tracks::TrackError;
-use super::turn::Busy;
 use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -34,10 +33,6 @@ pub(super) enum Failure {
     Account(AccountError),
     /// Of the tracks.
     Track(TrackError),
-    /// Too many want the same.
-    Busy,
-    /// The pilot has used their share, or others use all that there is.
-    Share(ShareError),
     /// What was sent is nothing that a form sends.
     Request(&'static str),
 }
@@ -52,7 +47,7 @@ impl Failure {
     /// Whether the same may succeed later, and nothing was done now.
     pub(super) fn is_temporary(&self) -> bool {
         match self {
-            Self::Busy | Self::Track(TrackError::Unavailable | TrackError::Conflict) => true,
+            Self::Track(TrackError::Unavailable | TrackError::Conflict) => true,
             Self::Api(failure) => matches!(failure.status().as_u16(), 429 | 503),
             Self::Account(_) | Self::Track(_) | Self::Request(_) => false,
         }
@@ -81,18 +76,6 @@ impl From<TrackError> for Failure {
     }
 }
 
-impl From<ShareError> for Failure {
-    fn from(error: ShareError) -> Self {
-        Self::Share(error)
-    }
-}
-
-impl From<Busy> for Failure {
-    fn from(Busy: Busy) -> Self {
-        Self::Busy
-    }
-}
-
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let busy = || {
@@ -101,12 +84,7 @@ impl IntoResponse for Failure {
         };
         match self {
             Self::Api(failure) => failure.into_response(),
-            Self::Share(error) => {
-                let after = [(RETRY_AFTER, error.retry_after_s().to_string())];
-                (error.status(), after, format!("{error}\n")).into_response()
-            }
-            Self::Busy
-            | Self::Account(AccountError::Unavailable(_))
+            Self::Account(AccountError::Unavailable(_))
             | Self::Track(TrackError::Unavailable | TrackError::Conflict) => busy(),
             Self::Track(TrackError::NoPilot) => see_other("/sign_in"),
             // a client learns nothing of the database
