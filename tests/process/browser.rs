@@ -219,7 +219,9 @@ file = { one = "/files?id=eq.{id}&select=id" }
 fn no_stored_file_runs_a_script_on_the_sites_origin() {
     let Some(mut browser) = Browser::start() else { return };
     let (directory, database) = (Directory::new("files-in-a-browser"), Database::new(FILES));
-    let (mut server, address) = serve(&directory, &database, &[("frame/[id].html", FRAME)], &[]);
+    // A browser that opens an address of the API gets the file, and no page that shows the row.
+    let pages = [("frame/[id].html", FRAME)];
+    let (mut server, address) = serve_with(&directory, &database, &pages, &[], "pages-browse = \"off\"\n");
     for id in 1..=8 {
         browser.open(&format!("{address}frame/{id}"));
         // A file that is saved has been fetched, and is no document of the frame.
