@@ -224,9 +224,9 @@ fn no_stored_file_runs_a_script_on_the_sites_origin() {
     let (mut server, address) = serve_with(&directory, &database, &pages, &[], "pages-browse = \"off\"\n");
     for id in 1..=8 {
         browser.open(&format!("{address}frame/{id}"));
+        assert_eq!(browser.evaluate("document.title"), "Safe", "the script of file {id} has run");
         // A file that is saved has been fetched, and is no document of the frame.
         assert!(browser.downloaded(&format!("file{id}.bin")).ends_with(b"</script>") || id == 6, "{id}");
-        assert_eq!(browser.evaluate("document.title"), "Safe", "the script of file {id} has run");
         assert_eq!(browser.evaluate("frames[0].document.scripts.length"), 0);
     }
     // A picture is shown.
