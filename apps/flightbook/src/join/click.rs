@@ -2,7 +2,7 @@
 
 use super::Book;
 use super::respond::{Failure, problem};
-use super::sign_in::{enter, page_after};
+use super::sign_in::{LATER, enter, page_after};
 use crate::sample::{NO_PASSWORD, PILOTS};
 use axum::Router;
 use axum::extract::{Form, State};
@@ -47,8 +47,12 @@ async fn sign_in_sample(
     let back = page_after(&form.back);
     let gone = || problem("/sign_in", "sample", &[("back", back)]);
     let Some(pilot) = PILOTS.iter().find(|pilot| pilot.email == form.email) else { return Ok(gone()) };
-    let account = book.accounts.credentials(pilot.email).await?;
+    let later = |failure: Failure| failure.or_later("/sign_in", LATER, &[("back", back)]);
+    let account = match book.accounts.credentials(pilot.email).await {
+        Ok(account) => account,
+        Err(error) => return later(error.into()),
+    };
     // who has a password has registered with the address of one who is gone
     let Some(account) = account.filter(|account| account.hash == NO_PASSWORD) else { return Ok(gone()) };
-    enter(&book.accounts, &api, (account.pilot_id, NO_PASSWORD), None, back).await
+    enter(&book.accounts, &api, (account.pilot_id, NO_PASSWORD), None, back).await.or_else(later)
 }

@@ -44,13 +44,19 @@ impl From<ApiFailure> for Failure {
 }
 
 impl Failure {
-    /// Whether the same may succeed later, and nothing was done now.
+    /// Returns whether nothing was done, and the same request may succeed later.
     pub(super) fn is_temporary(&self) -> bool {
         match self {
-            Self::Track(TrackError::Unavailable | TrackError::Conflict) => true,
+            Self::Track(TrackError::Unavailable | TrackError::Conflict)
+            | Self::Account(AccountError::Unavailable(_)) => true,
             Self::Api(failure) => matches!(failure.status().as_u16(), 429 | 503),
             Self::Account(_) | Self::Track(_) | Self::Request(_) => false,
         }
+    }
+
+    /// Sends the visitor back to a form's page with a word, if the same request may succeed later.
+    pub(super) fn or_later(self, page: &str, word: &str, shown: &[(&str, &str)]) -> Result<Response, Self> {
+        if self.is_temporary() { Ok(problem(page, word, shown)) } else { Err(self) }
     }
 }
 

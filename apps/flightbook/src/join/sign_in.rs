@@ -1,17 +1,17 @@
 //! Who registers, signs in, and changes their password: a token in the server's cookie comes of it.
 
-use super::Book;
 use super::accounts::AccountError;
 use super::attempts::Origin;
 use super::passwords;
 use super::respond::{Failure, problem, see_other};
+use super::{Book, Shared};
 use axum::extract::{Extension, Form, State};
 use axum::http::HeaderMap;
 use axum::http::header::{HeaderValue, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
-use thalweg_server::{Api, Network, ShareError, is_of_site};
+use thalweg_server::{Api, Network, is_of_site};
 
 /// How long somebody stays signed in.
 const SESSION_S: u64 = 30 * 24 * 3600;
@@ -19,6 +19,11 @@ const SESSION_S: u64 = 30 * 24 * 3600;
 const PILOT: &str = "flightbook_pilot";
 /// Where they go who have signed in and wanted nothing else.
 const HOME: &str = "/flights";
+/// The pages of the forms.
+const SIGN_IN: &str = "/sign_in";
+const ACCOUNT: &str = "/account";
+/// The word of a form's page for a server that has no room at the moment.
+pub(super) const LATER: &str = "later";
 /// How long a name and an e-mail address are at most.
 const NAME_CHARS_MAX: usize = 80;
 const EMAIL_CHARS_MAX: usize = 254;
@@ -73,20 +78,22 @@ pub(super) async fn register(
     if book.attempts.of_network(network).is_err() {
         return refused("busy");
     }
-    let hash = match book.passwords.hash(form.password, network).await {
-        Err(ShareError::Used { .. }) => return refused("busy"),
-        hash => hash?,
+    let password = form.password;
+    let added = async {
+        let hash = book.passwords.hash(password, network).await?;
+        Ok::<_, Failure>((book.accounts.register(&form.name, &form.email, &hash).await?, hash))
     };
-    match book.accounts.register(&form.name, &form.email, &hash).await {
-        Ok(pilot_id) => {
-            let device = book.devices.cookie(&api, &headers, &form.email)?;
-            enter(&book.accounts, &api, (pilot_id, &hash), Some(device), HOME).await
-        }
-        Err(AccountError::Name) => refused("name"),
-        Err(AccountError::Email) => refused("email"),
-        Err(AccountError::Taken) => refused("taken"),
-        Err(error) => Err(error.into()),
-    }
+    let (pilot_id, hash) = match added.await {
+        Ok(added) => added,
+        Err(Failure::Account(AccountError::Name)) => return refused("name"),
+        Err(Failure::Account(AccountError::Email)) => return refused("email"),
+        Err(Failure::Account(AccountError::Taken)) => return refused("taken"),
+        Err(failure) => return failure.or_later("/register", LATER, &[("name", &form.name), ("email", &form.email)]),
+    };
+    let device = book.devices.cookie(&api, &headers, &form.email)?;
+    let entered = enter(&book.accounts, &api, (pilot_id, &hash), Some(device), HOME).await;
+    // The account is there: its pilot signs in later.
+    entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &[]))
 }
 
 /// Lets a pilot in whose password is right.
@@ -98,9 +105,21 @@ pub(super) async fn sign_in(
     Form(form): Form<SignIn>,
 ) -> Result<Response, Failure> {
     api.check_site()?;
+    let shown = [("back", page_after(&form.back))];
+    let entered = sign_in_with(&book, network, &api, &headers, &form).await;
+    entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &shown))
+}
+
+async fn sign_in_with(
+    book: &Shared,
+    network: Network,
+    api: &Api,
+    headers: &HeaderMap,
+    form: &SignIn,
+) -> Result<Response, Failure> {
     let back = page_after(&form.back);
-    let refused = |word| Ok(problem("/sign_in", word, &[("back", back)]));
-    let device = book.devices.find(&api, &headers, &form.email)?;
+    let refused = |word| Ok(problem(SIGN_IN, word, &[("back", back)]));
+    let device = book.devices.find(api, headers, &form.email)?;
     let origin = device.as_deref().map_or(Origin::Network(network), Origin::Device);
     if book.attempts.of_origin(&form.email, origin).is_err() {
         return refused("busy");
@@ -112,14 +131,11 @@ pub(super) async fn sign_in(
         return refused("busy");
     }
     let hash = credentials.as_ref().map(|credentials| &*credentials.hash);
-    let is_right = match book.passwords.is_right(form.password, hash, network).await {
-        Err(ShareError::Used { .. }) => return refused("busy"),
-        is_right => is_right?,
-    };
+    let is_right = book.passwords.is_right(form.password.clone(), hash, network).await?;
     let Some(credentials) = credentials.as_ref().filter(|_| is_right) else { return refused("password") };
     book.attempts.succeeded(&form.email, account, origin);
-    let device = book.devices.cookie(&api, &headers, account)?;
-    match enter(&book.accounts, &api, (credentials.pilot_id, &credentials.hash), Some(device), back).await {
+    let device = book.devices.cookie(api, headers, account)?;
+    match enter(&book.accounts, api, (credentials.pilot_id, &credentials.hash), Some(device), back).await {
         Err(Failure::Account(AccountError::Missing)) => refused("password"),
         entered => entered,
     }
@@ -133,8 +149,26 @@ pub(super) async fn change_password(
     Form(form): Form<Change>,
 ) -> Result<Response, Failure> {
     api.check_site()?;
-    let Some(pilot_id) = pilot(&api).await? else { return Ok(see_other("/sign_in?back=/account")) };
-    let refused = |word| Ok(problem("/account", word, &[]));
+    let changed = change_password_with(&book, network, &api, form).await;
+    let (pilot_id, hash) = match changed {
+        Ok(Changed::To { pilot_id, hash }) => (pilot_id, hash),
+        Ok(Changed::Not(response)) => return Ok(response),
+        Err(failure) => return failure.or_later(ACCOUNT, LATER, &[]),
+    };
+    let entered = enter(&book.accounts, &api, (pilot_id, &hash), None, "/account?changed=1").await;
+    // The password has been changed, and with it all sessions have ended.
+    entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &[("back", ACCOUNT)]))
+}
+
+/// The outcome of a request to change a password.
+enum Changed {
+    To { pilot_id: i32, hash: String },
+    Not(Response),
+}
+
+async fn change_password_with(book: &Shared, network: Network, api: &Api, form: Change) -> Result<Changed, Failure> {
+    let Some(pilot_id) = pilot(api).await? else { return Ok(Changed::Not(see_other("/sign_in?back=/account"))) };
+    let refused = |word| Ok(Changed::Not(problem(ACCOUNT, word, &[])));
     if !passwords::is_allowed(&form.new_password) {
         return refused("new_password");
     }
@@ -142,20 +176,12 @@ pub(super) async fn change_password(
         return refused("busy");
     }
     let hash = book.accounts.hash_of(pilot_id).await?;
-    let changed = async {
-        if !book.passwords.is_right(form.password, Some(&hash), network).await? {
-            return Ok(None);
-        }
-        book.passwords.hash(form.new_password, network).await.map(Some)
-    };
-    let hash = match changed.await {
-        Ok(Some(hash)) => hash,
-        Ok(None) => return refused("password"),
-        Err(ShareError::Used { .. }) => return refused("busy"),
-        Err(error) => return Err(error.into()),
-    };
+    if !book.passwords.is_right(form.password, Some(&hash), network).await? {
+        return refused("password");
+    }
+    let hash = book.passwords.hash(form.new_password, network).await?;
     book.accounts.set_password(pilot_id, &hash).await?;
-    enter(&book.accounts, &api, (pilot_id, &hash), None, "/account?changed=1").await
+    Ok(Changed::To { pilot_id, hash })
 }
 
 /// Where somebody who has signed in goes: back, if they came from a page of this site.

@@ -34,6 +34,8 @@ const UPLOAD_STEPS_MAX: u64 = 200_000_000;
 /// How long a file's name may be, in characters.
 const FILE_NAME_CHARS_MAX: usize = 255;
 const FORM: &str = "/flights/new";
+/// The word for a file, or a form, for which there is no room at the moment.
+const BUSY: &str = "busy";
 
 /// What uploads share.
 pub(super) struct Uploads {
@@ -51,7 +53,11 @@ impl Default for Uploads {
 
 /// Adds the tracks of a form's field `igc`: files, and archives of files.
 pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Request) -> Result<Response, Failure> {
-    let Some(pilot) = pilot(&api).await? else {
+    add(&book, &api, request).await.or_else(|failure| failure.or_later(FORM, BUSY, &[]))
+}
+
+async fn add(book: &Shared, api: &Api, request: Request) -> Result<Response, Failure> {
+    let Some(pilot) = pilot(api).await? else {
         return Ok(see_other("/sign_in?back=/flights/new"));
     };
     let Received { parts, taken: _taken } = match book.uploads.room.receive(pilot, request).await {
@@ -59,7 +65,7 @@ pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Re
         Err(Unread::TooLarge) => return Ok(problem(FORM, "upload-too-large", &[])),
         Err(Unread::Failed(failure)) => return Err(failure),
     };
-    let mut upload = Upload::new(pilot, &book);
+    let mut upload = Upload::new(pilot, book);
     let mut is_cut = false;
     for part in parts.into_iter().filter(|part| part.name == "igc") {
         let name = part.file_name.clone().unwrap_or_default();
@@ -71,7 +77,7 @@ pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Re
                 Err(failure) => return Err(failure),
             }
         }
-        upload.refuse(file_name(&name), "busy");
+        upload.refuse(file_name(&name), BUSY);
     }
     match upload.outcomes.as_slice() {
         [] => Ok(problem(FORM, "no-file", &[])),

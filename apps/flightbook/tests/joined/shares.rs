@@ -1,6 +1,6 @@
 //! What one pilot sends and takes at once, and that others are served meanwhile.
 
-use crate::book::{Book, Visitor};
+use crate::book::{Book, PASSWORD, Visitor};
 use crate::uploads::{flight_on, flights, location};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ const ANN: &str = "perform from flightbook.pilots where id = 1 for update";
 
 fn send(visitor: &mut Visitor, day: usize) -> (u16, String) {
     let sent = visitor.upload(&[("a.igc", flight_on(&format!("{:02}0723", day + 1), 46.5, 8.0).as_bytes())]);
-    (sent.status, sent.text().to_owned())
+    (sent.status, sent.header("location").unwrap_or_default().to_owned())
 }
 
 /// An upload waited in the database with a connection of the pool, and so did all pages.
@@ -66,6 +66,37 @@ fn pages_are_served_while_uploads_wait_in_the_database() {
     });
 }
 
+/// Whoever signed in or registered meanwhile saw an error of the API instead of a page.
+#[test]
+fn a_form_for_which_there_is_no_room_leads_back_to_its_page() {
+    let book = Book::start();
+    book.pilot("Ann");
+    let signs_in = [("email", "ann@club.example"), ("password", PASSWORD), ("back", "/sites")];
+    let registers = [("name", "Bob"), ("email", "bob@club.example"), ("password", PASSWORD)];
+    std::thread::scope(|scope| {
+        book.hold(scope, "lock table flightbook_private.passwords in access exclusive mode");
+        let submit = |path: &'static str, fields: [(&'static str, &'static str); 3]| {
+            let mut visitor = book.visitor();
+            scope.spawn(move || location(&visitor.submit(path, &fields)).to_owned())
+        };
+        // These wait in the database, with all connections that there are for accounts.
+        let waiting = [1, 2].map(|count| {
+            let waits = submit("/do/sign_in", signs_in);
+            book.until_waiting(count);
+            waits
+        });
+        let refused = [submit("/do/sign_in", signs_in), submit("/do/register", registers)];
+        let pages = refused.map(|refused| refused.join().unwrap());
+        book.release();
+        assert_eq!(pages[0], "/sign_in?problem=later&back=%2Fsites");
+        assert_eq!(pages[1], "/register?problem=later&name=Bob&email=bob%40club.example");
+        for page in &pages {
+            assert!(book.visitor().page(page).contains("Try again in a few seconds."), "{page}");
+        }
+        assert_eq!(waiting.map(|waits| waits.join().unwrap()), ["/sites", "/sites"]);
+    });
+}
+
 /// A pilot's uploads took all places and connections that there are for uploads.
 #[test]
 fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
@@ -79,12 +110,13 @@ fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
             scope.spawn(move || report.send(send(&mut visitor, day)).unwrap());
         }
         // None of the others ends before it may.
-        let (status, text) = reported.recv().unwrap();
+        let (status, page) = reported.recv().unwrap();
         let others = send(&mut bob, 0).0;
         book.release();
-        assert!(status == 429 && text.contains("TWG34"), "{status} {text}");
+        assert_eq!((status, page.as_str()), (303, "/flights/new?problem=busy"));
+        assert!(bob.page(&page).contains("There was no room for this file"));
         assert_eq!(others, 303);
-        assert_eq!(reported.iter().take(9).map(|(status, _)| status).collect::<Vec<_>>(), [303; 9]);
+        assert!(reported.iter().take(9).all(|(status, page)| status == 303 && page.starts_with("/flights/")));
     });
     assert_eq!(flights(&book), "10 10");
 }
