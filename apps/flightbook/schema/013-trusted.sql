@@ -32,6 +32,13 @@ create function flightbook_private.csv_value(cell text) returns text language sq
 $$;
 comment on function flightbook_private.csv_value(text) is 'The text that csv_cell has made a cell of';
 
+-- Where the list separator is a semicolon, the first cell of a line goes on with the others of the line, so that it is no plain number.
+create function flightbook_private.csv_first_cell(value text) returns text language sql immutable strict parallel safe as $$
+  select regexp_replace(flightbook_private.csv_cell(value), '^[+-]', '''\&')
+$$;
+comment on function flightbook_private.csv_first_cell(text) is
+  'A text as the first cell of a line that no spreadsheet takes for a formula; csv_value is its inverse';
+
 drop view flightbook.flights_exported;
 create view flightbook.flights_exported with (security_invoker = true) as
   select f.number, f.date, flightbook_private.csv_cell(g.name) as glider, flightbook_private.csv_cell(l.name) as launch_site,
@@ -60,7 +67,7 @@ comment on column flightbook.flights_exported.xcontest_scored_distance is 'Kilom
 comment on column flightbook.flights_exported.video_url is 'A film of it';
 
 create view flightbook.gliders_exported with (security_invoker = true) as
-  select flightbook_private.csv_cell(manufacturer) as manufacturer, flightbook_private.csv_cell(model) as model, since, until,
+  select flightbook_private.csv_first_cell(manufacturer) as manufacturer, flightbook_private.csv_cell(model) as model, since, until,
          flightbook_private.csv_cell(comment) as comment
   from flightbook.gliders;
 comment on view flightbook.gliders_exported is 'A pilot''s gliders, as a CSV file has them: texts are cells that no spreadsheet runs';
@@ -71,7 +78,7 @@ comment on column flightbook.gliders_exported.until is 'Last day in use';
 comment on column flightbook.gliders_exported.comment is 'Remarks of the pilot';
 
 create view flightbook.sites_exported with (security_invoker = true) as
-  select flightbook_private.csv_cell(name) as name, country, elevation_m, latitude, longitude,
+  select flightbook_private.csv_first_cell(name) as name, country, elevation_m, latitude, longitude,
          flightbook_private.csv_cell(comment) as comment
   from flightbook.sites;
 comment on view flightbook.sites_exported is 'A pilot''s sites, as a CSV file has them: texts are cells that no spreadsheet runs';
@@ -229,7 +236,8 @@ end $$;
 revoke execute on function flightbook_private.is_date(text), flightbook_private.is_yes(text), flightbook_private.track_type_of(text),
   flightbook_private.text_of(bytea), flightbook_private.csv_rows(text, text), flightbook_private.short_line(double precision[])
   from flightbook_pilot;
-revoke execute on function flightbook_private.enter_import(), flightbook_private.csv_cell(text), flightbook_private.csv_value(text)
+revoke execute on function flightbook_private.enter_import(), flightbook_private.csv_cell(text),
+  flightbook_private.csv_first_cell(text), flightbook_private.csv_value(text)
   from public;
 -- The views of an export call it as whoever reads them.
-grant execute on function flightbook_private.csv_cell(text) to flightbook_pilot;
+grant execute on function flightbook_private.csv_cell(text), flightbook_private.csv_first_cell(text) to flightbook_pilot;
