@@ -268,7 +268,7 @@ fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes()
     assert_eq!(
         book.0.value(granted),
         "choose_language anon+pilot, delete_account pilot, finish_import pilot, shared_flight anon+pilot, \
-         shared_track anon+pilot, sign_out anon+pilot, start_import pilot"
+         shared_track anon+pilot, sign_out anon+pilot, sign_out_everywhere pilot, start_import pilot"
     );
     // Every column that a pilot writes.
     let written = "select string_agg(table_name || ' ' || columns, ', ' order by table_name) from (

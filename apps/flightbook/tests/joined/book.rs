@@ -57,7 +57,7 @@ impl Book {
     }
 
     pub(crate) fn visitor(&self) -> Visitor {
-        Visitor { client: Client::connect(self.address), cookie: None, device: None, language: "en" }
+        Visitor { address: self.address, cookie: None, device: None, language: "en" }
     }
 
     /// The same pilot in another window.
@@ -104,7 +104,7 @@ impl Drop for Book {
 
 /// A browser, as far as headers and cookies go.
 pub(crate) struct Visitor {
-    pub(crate) client: Client,
+    address: SocketAddr,
     pub(crate) cookie: Option<String>,
     /// The device cookie, which the browser keeps when its session ends.
     pub(crate) device: Option<String>,
@@ -157,7 +157,8 @@ impl Visitor {
         all.extend_from_slice(headers);
         let cookies = [self.cookie.clone(), self.device.clone()];
         all.extend(cookies.iter().flatten().map(|cookie| ("cookie", cookie.as_str())));
-        let response = self.client.request_with(method, path, &all, body);
+        // The server closes a connection that has been idle for long, as it is while a test computes.
+        let response = Client::connect(self.address).request_with(method, path, &all, body);
         for (_, cookie) in response.headers.iter().filter(|(name, _)| name == "set-cookie") {
             let value = cookie.split(';').next().unwrap_or_default().to_owned();
             match value.split('=').next() {

@@ -1,7 +1,7 @@
 //! Passwords that are guessed: guesses end, and the owner is not kept out.
 
 use crate::book::{Book, PASSWORD, Visitor};
-use thalweg_testkit::{Client, Database, Response};
+use thalweg_testkit::{Database, Response};
 
 const EMAIL: &str = "ida@club.example";
 
@@ -46,7 +46,6 @@ fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
     assert!(count(&tried, "busy") > 0, "{tried:?}");
     assert_eq!(problem(&try_from(&mut book.visitor(), "198.51.100.1", EMAIL, PASSWORD)), "busy");
     // The browser in which the owner has signed in before still gets in, at any address.
-    owner.client = Client::connect(book.address);
     for client in ["198.51.100.1", "192.0.2.1", "203.0.113.1"] {
         assert_eq!(problem(&try_from(&mut owner, client, EMAIL, PASSWORD)), "", "{client}");
         assert_eq!(owner.submit("/sign_out", &[]).status, 303);
@@ -65,7 +64,8 @@ fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
     assert_eq!(book.visitor().ask("GET", "/api/flights", &[("authorization", &token)], b"").status, 401);
     // That of another account, or a forged one, does not exempt from the account's limit.
     let eves = thief.device.clone().unwrap();
-    let forged = format!("{}0", &eves[..eves.len() - 1]);
+    // No signature of 32 bytes ends with this letter.
+    let forged = format!("{}B", &eves[..eves.len() - 1]);
     let all = words(&mut thief, (0..70).map(|at| (format!("203.0.113.{at}"), EMAIL.to_owned())));
     assert!(count(&all, "busy") > 0);
     for device in [eves, forged, "__Host-flightbook-device=.".to_owned(), "__Host-flightbook-device=a.b:c".to_owned()] {
@@ -73,7 +73,6 @@ fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
         assert_eq!(problem(&try_from(&mut visitor, "198.51.100.9", EMAIL, "guess")), "busy");
     }
     // One that was copied is good for ten guesses, from all addresses together.
-    copied.client = Client::connect(book.address);
     let device = copied.device.clone();
     let guesses = (0..20).map(|at| {
         copied.device.clone_from(&device);

@@ -1,11 +1,11 @@
 //! What a pilot may store.
 
 use crate::book::{Book, Visitor};
-use crate::uploads::{flight_on, flights, location, outcomes, refused, zipped};
+use crate::uploads::{flight_on, flights, location, outcomes, recorded, refused, zipped};
 
 /// A file with so many flights, one a day.
 fn days(count: u32) -> Vec<u8> {
-    let day = |at: u32| flight_on(&format!("{:02}{:02}23", at % 28 + 1, at / 28 + 1), 46.5, 8.0);
+    let day = |at: u32| recorded(&format!("{:02}{:02}23", at % 28 + 1, at / 28 + 1), 46.5, 8.0, 10);
     (0..count).map(day).collect::<String>().into_bytes()
 }
 
