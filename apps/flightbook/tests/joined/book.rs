@@ -104,7 +104,7 @@ impl Drop for Book {
 
 /// A browser, as far as headers and cookies go.
 pub(crate) struct Visitor {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     pub(crate) cookie: Option<String>,
     /// The device cookie, which the browser keeps when its session ends.
     pub(crate) device: Option<String>,
