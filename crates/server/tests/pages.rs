@@ -294,13 +294,13 @@ fn what_is_not_there_is_404() {
 fn values_of_an_address_change_no_query() {
     let text = "+++\na = \"/flights?title=eq.{t=}&order=id\"\nb = \"/flights?title=in.({t=},x)&order=id\"\n\
                 c = \"/flights?or=(title.eq.{t=},id.eq.3)&order=id\"\nd = \"/flights?tags=cs.{{{t=}}}&order=id\"\n\
-                e = \"/rpc/of_pilot?pilot={n=1}&order=id\"\nf = \"/flights?limit={n=1}&order=id\"\n+++\n\
+                e = \"/rpc/of_pilot?pilot={n=1}&order=id\"\nf = \"/flights?limit={m=1}&order=id\"\n+++\n\
                 {% for rows in [a, b, c, d, e, f] %}{% for r in rows %}{{ r.id }}{% endfor %};{% endfor %}";
     let database =
         Database::new(&format!("{SCHEMA}{GRANTS}grant execute on all functions in schema api to test_reader;"));
     let (served, _folder) = serve(&database, &[("index.html", text)]);
     assert_eq!(served.get("/?t=First").text(), "1;1;13;;12;1;");
-    assert_eq!(served.get("/?t=alps&n=2").text(), ";;3;1;3;12;");
+    assert_eq!(served.get("/?t=alps&n=2&m=2").text(), ";;3;1;3;12;");
     assert_eq!(served.get("/?t=first%2C%20one").text(), ";;3;1;12;1;");
     assert_eq!(served.get("/?t=Third%2C%20%22quoted%22").text(), "3;3;3;;12;1;");
     for hostile in [
@@ -321,6 +321,11 @@ fn values_of_an_address_change_no_query() {
         let response = served.get(&format!("/?n={hostile}"));
         assert!(matches!(response.status, 200 | 404 | 416), "{hostile}: {} {}", response.status, response.text());
         assert!(!response.text().starts_with(";;3;;123"), "{hostile}");
+    }
+    for hostile in ["1%20or%201=1", "1%26offset=9", "-1", "1e9", "abc"] {
+        let response = served.get(&format!("/?m={hostile}"));
+        assert_eq!(response.status, 400, "{hostile}");
+        assert!(response.text().contains("TWG11"), "{hostile}: {}", response.text());
     }
 }
 

@@ -49,8 +49,14 @@ fn asking(served: &Served, target: &str, headers: &[(&str, &str)]) -> Client {
 #[test]
 fn the_database_is_done_long_before_a_slow_reader() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
-    let wait = Duration::from_secs(60);
-    let served = Served::start(Config { db_pool: 2, db_pool_acquisition_timeout: wait, ..config(&database.uri()) });
+    // A busy machine takes longer than the defaults until the last reader reads.
+    let wait = Duration::from_secs(600);
+    let served = Served::start(Config {
+        db_pool: 2,
+        db_pool_acquisition_timeout: wait,
+        client_stall_timeout: wait,
+        ..config(&database.uri())
+    });
     let readers: Vec<Client> = (0..5).map(|_| asking(&served, "/numbers", &[])).collect();
     // one at a time has a connection, and a second is left to others all the while
     for id in 1..200 {
@@ -213,7 +219,9 @@ fn without_a_spool_answers_hold_as_much_as_they_may() {
          insert into api.wide values (1, repeat('x', {ROW_BYTES})), (2, repeat('x', {refused})), (3, repeat('x', {refused} - 1));
          {GRANTS} grant update on api.wide to test_reader;"
     ));
-    let served = Served::start(Config { client_spool_max: 0, ..config(&database.uri()) });
+    // A busy machine takes longer than the default to make all responses, and the first would be cut meanwhile.
+    let client_stall_timeout = Duration::from_secs(600);
+    let served = Served::start(Config { client_spool_max: 0, client_stall_timeout, ..config(&database.uri()) });
     let mut readers = Vec::new();
     let response = loop {
         let mut reader = asking(&served, "/wide?id=eq.1&select=filler", &[]);
