@@ -594,6 +594,8 @@ impl ApiError {
         body.extend_from_slice(b",\"message\":");
         write_string(&mut body, self.message.as_bytes());
         body.push(b'}');
+        // A long message may have doubled the capacity, which a client that reads nothing would hold.
+        body.shrink_to_fit();
         body
     }
 
