@@ -51,7 +51,9 @@ fn kinds() -> MutexGuard<'static, Kinds> {
 
 impl Kinds {
     fn count(&mut self, kind: &str, now: Instant) -> Option<u64> {
-        let kind = &kind[..kind.floor_char_boundary(LINE_KIND_BYTES_MAX)];
+        let longest = LINE_KIND_BYTES_MAX.min(kind.len());
+        let end = (0..=longest).rev().find(|end| kind.is_char_boundary(*end)).unwrap_or(0);
+        let kind = &kind[..end];
         if let Some(known) = self.known.get_mut(kind) {
             return known.another(now);
         }

@@ -37,10 +37,10 @@ pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
         };
         tokio::time::sleep(pause).await;
     };
-    if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await {
-        if let Some(times) = log::count_line("a response was cut: the spool is full") {
-            tracing::error!(times, "a response was cut: the spool is full, and its client reads too slowly");
-        }
+    if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await
+        && let Some(times) = log::count_line("a response was cut: the spool is full")
+    {
+        tracing::error!(times, "a response was cut: the spool is full, and its client reads too slowly");
     }
 }
 
