@@ -39,8 +39,8 @@ pub(crate) struct SignInAttempt<'a> {
 }
 
 impl SignInAttempt<'_> {
-    /// Takes the attempt back, because the caller has signed in.
-    pub(crate) fn succeeded(&self) {
+    /// Takes the attempt back: the caller has signed in, or nothing was executed.
+    pub(crate) fn take_back(&self) {
         self.attempts.give_back(&self.network);
     }
 }

@@ -15,7 +15,8 @@ pub(crate) use page::PROVIDED;
 pub(crate) use text::RequestText;
 
 use crate::answer::{Body, cors};
-use crate::auth::{Identified, Who, cookie::Cookie};
+use crate::auth::cookie::{self, Cookie};
+use crate::auth::{Identified, Who};
 use crate::callers::SignInAttempt;
 use crate::config::InForce;
 use crate::error::{ApiError, NO_ROOM, Retry};
@@ -399,11 +400,13 @@ async fn of_api<'a>(
     let (prepared, values) = going.prepare(&request, &plan, question);
     let source = going::copy_source(&plan, received, &request).await?;
     let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
-    let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
+    let carried_out = going.carry_out(ready, (received, incoming), bill).await;
+    let not_executed = |error: &ApiError| sign_in::take_back_unless_executed(attempt.as_ref(), error);
+    let (mut response, rows) = carried_out.inspect_err(not_executed)?;
     let is_in = match session_cookie {
         Some(cookie) => cookie.put(state, in_force, &mut response).await?,
-        None => attempt.is_some() && sign_in::has_returned_something(&response),
+        None => attempt.is_some() && cookie::returns_token(state, in_force, &response).await,
     };
-    attempt.filter(|_| is_in).inspect(SignInAttempt::succeeded);
+    attempt.filter(|_| is_in).inspect(SignInAttempt::take_back);
     Ok((response, rows))
 }

@@ -124,6 +124,16 @@ fn guard(config: &Config) -> &'static str {
     if config.session_cookie_secure { "; HttpOnly; Secure; SameSite=Lax" } else { "; HttpOnly; SameSite=Lax" }
 }
 
+/// Returns whether a function has returned a token that the server accepts, in a response as JSON.
+pub(crate) async fn returns_token(state: &State, in_force: &InForce, response: &Response<Body>) -> bool {
+    let bytes = response.body().bytes().filter(|_| response.status().is_success());
+    let returned = bytes.and_then(|bytes| thalweg_json::from_slice::<Value>(&bytes).ok());
+    match returned.as_ref().and_then(token_of) {
+        Some(token) if !token.is_empty() => identify(state, in_force, token.as_bytes()).await.is_ok(),
+        Some(_) | None => false,
+    }
+}
+
 /// The token in what a function has returned: a text, or the member `token` of an object or of the only row. Empty where it
 /// says that there is none.
 fn token_of(returned: &Value) -> Option<&str> {

@@ -31,11 +31,20 @@ impl FromStr for TrustedProxy {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let address: IpAddr = address.parse().map_err(|_| wrong)?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
-        let prefix_bits = match prefix {
+        let prefix_bits: u8 = match prefix {
             None => bits,
             Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => prefix.parse().map_err(|_| wrong)?,
             Some(_) => return Err(wrong),
         };
+        // Addresses of clients are compared in their canonical form, in which a mapped IPv4 address is an IPv4 address.
+        let (address, prefix_bits) = match address {
+            IpAddr::V6(mapped) => match mapped.to_ipv4_mapped() {
+                Some(address) => (address.into(), prefix_bits.checked_sub(96).ok_or(wrong)?),
+                None => (address, prefix_bits),
+            },
+            IpAddr::V4(_) => (address, prefix_bits),
+        };
+        let bits = if address.is_ipv4() { 32 } else { 128 };
         let proxy = Self { address, prefix_bits };
         // Host bits that are set are most likely a mistake in the length of the prefix.
         let is_network = prefix_bits <= bits && bits_after(address, prefix_bits) == 0;
@@ -86,6 +95,7 @@ mod tests {
             |network: &str, address: &str| network.parse::<TrustedProxy>().unwrap().contains(address.parse().unwrap());
         assert!(contains("10.0.0.0/8", "10.255.1.2") && !contains("10.0.0.0/8", "11.0.0.0"));
         assert!(contains("10.0.0.0/8", "::ffff:10.1.1.1"), "an IPv4 address on an IPv6 socket");
+        assert!(contains("::ffff:10.0.0.0/104", "10.255.1.2") && !contains("::ffff:10.0.0.0/104", "11.0.0.0"));
         assert!(contains("192.0.2.7", "192.0.2.7") && !contains("192.0.2.7", "192.0.2.6"));
         assert!(contains("0.0.0.0/0", "203.0.113.1") && !contains("0.0.0.0/0", "2001:db8::1"));
         assert!(contains("2001:db8::/32", "2001:db8:1::1") && !contains("2001:db8::/32", "2001:db9::"));
@@ -94,9 +104,17 @@ mod tests {
 
     #[test]
     fn only_addresses_and_networks_are_proxies() {
-        for wrong in
-            ["", "proxy", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/+8", "2001:db8::/129", "2001:db8::1/64"]
-        {
+        for wrong in [
+            "",
+            "proxy",
+            "10.0.0.0/33",
+            "10.0.0.1/8",
+            "10.0.0.0/",
+            "10.0.0.0/+8",
+            "2001:db8::/129",
+            "2001:db8::1/64",
+            "::ffff:0.0.0.0/95",
+        ] {
             assert!(wrong.parse::<TrustedProxy>().is_err(), "{wrong}");
         }
         assert_eq!("10.0.0.0/8".parse::<TrustedProxy>().unwrap().to_string(), "10.0.0.0/8");

@@ -141,7 +141,9 @@ impl Sent<'_> {
         let (prepared, values) = going.prepare(&request, &plan, None);
         let source = going::copy_source(&plan, received, &request).await?;
         let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
-        let (mut response, rows) = going.carry_out(ready, (received, incoming), bill).await?;
+        let carried_out = going.carry_out(ready, (received, incoming), bill).await;
+        let not_executed = |error: &ApiError| super::sign_in::take_back_unless_executed(attempt.as_ref(), error);
+        let (mut response, rows) = carried_out.inspect_err(not_executed)?;
         if matches!(form.does, Does::Update | Does::Delete) && rows == Some(0) {
             return Err(ApiError::no_row().into());
         }
@@ -153,7 +155,7 @@ impl Sent<'_> {
             Some(cookie) => cookie.put(making.state, making.in_force, &mut response).await?,
             None => true,
         };
-        attempt.filter(|_| is_in).inspect(SignInAttempt::succeeded);
+        attempt.filter(|_| is_in).inspect(SignInAttempt::take_back);
         send_on(&mut response, then);
         Ok(response)
     }

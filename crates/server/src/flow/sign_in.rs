@@ -1,12 +1,10 @@
 //! Attempts to sign in: which calls of functions are such, and the limit that each client has for them.
 
-use crate::answer::Body;
 use crate::callers::SignInAttempt;
 use crate::config::InForce;
-use crate::error::ApiError;
+use crate::error::{ApiError, NO_ROOM, Retry};
 use crate::schema::Snapshot;
 use crate::state::State;
-use hyper::Response;
 use hyper::http::request::Parts;
 use thalweg_plan::Plan;
 
@@ -41,10 +39,11 @@ pub(super) fn count_browsed(
     attempt((state, in_force), (parts, peer)).map(drop)
 }
 
-/// Returns whether a function that did not sign its caller in by a cookie has returned something, such as a token.
-pub(super) fn has_returned_something(response: &Response<Body>) -> bool {
-    let is_something = |bytes: Vec<u8>| !matches!(bytes.trim_ascii(), b"" | b"null" | b"[]" | b"\"\"");
-    response.status().is_success() && response.body().bytes().is_some_and(is_something)
+/// Takes back an attempt of a request that executed nothing: one that found no connection, or that is tried again.
+pub(super) fn take_back_unless_executed(attempt: Option<&SignInAttempt<'_>>, error: &ApiError) {
+    if error.retry != Retry::Never || error.code == NO_ROOM {
+        attempt.inspect(|attempt| attempt.take_back());
+    }
 }
 
 fn attempt<'s>(

@@ -194,8 +194,20 @@ const FINGERPRINT: &str = "
       UNION ALL SELECT 12, xmin FROM pg_catalog.pg_auth_members
       UNION ALL SELECT 13, xmin FROM pg_catalog.pg_db_role_setting
       UNION ALL SELECT 14, xmin FROM pg_catalog.pg_namespace WHERE oid NOT IN (SELECT oid FROM temporary)
+      UNION ALL SELECT 15, xmin FROM pg_catalog.pg_operator
+      UNION ALL SELECT 16, xmin FROM pg_catalog.pg_opclass
+      UNION ALL SELECT 17, xmin FROM pg_catalog.pg_language
+      UNION ALL SELECT 18, i.xmin FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+        WHERE c.relpersistence <> 't'
+      UNION ALL SELECT 19, i.xmin FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+        WHERE c.relpersistence <> 't'
+      UNION ALL SELECT 20, d.xmin FROM pg_catalog.pg_attrdef d JOIN pg_catalog.pg_class c ON c.oid = d.adrelid
+        WHERE c.relpersistence <> 't'
     ), digest (of, rows, sum) AS (
       SELECT of, pg_catalog.count(*), pg_catalog.sum(pg_catalog.hashint8(at::pg_catalog.text::pg_catalog.int8))
       FROM version GROUP BY of
+      UNION ALL SELECT 21, pg_catalog.count(*),
+        pg_catalog.sum(pg_catalog.hashtext(pg_catalog.concat(rolname, rolsuper, rolinherit, rolbypassrls)))
+      FROM pg_catalog.pg_roles
     )
     SELECT pg_catalog.string_agg(of || ':' || rows || ':' || sum, ' ' ORDER BY of) FROM digest";

@@ -240,6 +240,12 @@ fn a_function_that_no_form_calls_is_named_in_the_configuration() {
         });
         let wrong = (0..8).filter(|_| club.call("enter", "192.0.2.1", "", "wrong").status == 200).count();
         assert_eq!(wrong, guesses, "{named}");
+        // A response that says nothing of a token in another form is no success either.
+        let as_csv = || {
+            let headers = [("x-forwarded-for", "192.0.2.3"), ("accept", "text/csv")];
+            club.served.request("GET", "/api/rpc/enter?email=ann&password=wrong", &headers).status == 200
+        };
+        assert_eq!((0..8).filter(|_| as_csv()).count(), guesses, "{named}, as CSV");
         let right = club.call("enter", "192.0.2.2", "", "right");
         assert!(right.status == 200 && right.text().starts_with("\"ey"), "{}", right.text());
     }
