@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  another socket
-//!    │ clients    few at a time; one that says nothing leaves for the next
-//!    │ hosts      names that the server answers for
+//!    │ clients    64 at a time; the longest quiet one makes room for the next
+//!    │ hosts      host names that the server answers to
 //!    ▼
 //!  pages        which path is which page
 //!    │ health     whether it lives, whether requests can be answered
@@ -49,7 +49,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may take nothing of an answer.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a client stays connected at most.
+/// Longest time for which a client stays connected.
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(90);
 /// How long to wait after a failure to accept for want of something.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -85,7 +85,7 @@ impl Admin {
 
     /// Answers until it cannot go on.
     pub(crate) async fn serve(self, state: Arc<State>) -> io::Error {
-        // No browser reaches a Unix socket, so that its clients may name any host.
+        // No browser reaches a Unix socket, so its clients may name any host.
         let hosts = self.listener.path().is_none().then(|| Hosts::new(&state.start));
         let pages = Arc::new((Pages::new(state), hosts));
         let mut clients = Clients::default();
@@ -125,7 +125,7 @@ fn is_want(error: &io::Error) -> bool {
     )
 }
 
-/// Serves one client, request by request. What goes wrong with its connection is its own affair.
+/// Serves one client, request by request. An error of its connection ends this client only.
 async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     pages: &Pages,
     hosts: Option<&Hosts>,

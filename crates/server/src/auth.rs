@@ -134,8 +134,8 @@ impl<'a> Who<'a> {
     }
 }
 
-/// Returns the caller of a request by the token that it carries, or else by its network. No issuer of tokens is waited for: a
-/// token whose key is not known yet does not count.
+/// Returns the caller of a request: the one that its token names, or else its network. The issuer's
+/// keys are not awaited: a token whose key is not cached yet does not count.
 pub(crate) fn caller(state: &State, in_force: &InForce, parts: &Parts, network: Network) -> Caller {
     let of_token = || {
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
@@ -151,7 +151,8 @@ pub(crate) fn caller(state: &State, in_force: &InForce, parts: &Parts, network: 
     of_token().unwrap_or(Caller::Network(network))
 }
 
-/// Returns the caller of a request whose connection comes from this address. Code in the same process has none.
+/// Returns the caller of a request whose connection comes from `peer`. Code in the same process has
+/// no `peer`, so its network is unknown.
 pub(crate) fn caller_at((state, in_force): (&State, &InForce), parts: &Parts, peer: Option<&str>) -> Caller {
     let network = peer.map(|peer| state.callers.network(&in_force.config, peer, &parts.headers));
     caller(state, in_force, parts, network.unwrap_or(Network::Unknown))

@@ -1,10 +1,10 @@
-//! Callers and their shares of what a server has a limited amount of.
+//! Callers, and their shares of the resources of which a server has a limited amount.
 //!
 //! ```text
-//!  request ─ network.rs: the address, or what a trusted proxy says of it ─┐
-//!          └ token ─ caller.rs: account, else token, else network ────────┤
-//!                                                                          ├─▶ shares.rs: permits held at once
-//!                                                                          └─▶ attempts.rs: attempts by time
+//!  request ─ network.rs: the address, or the one that a trusted proxy reports ─┐
+//!          └ token ─ caller.rs: account, else token, else network ─────────────┤
+//!                                                                               ├─▶ shares.rs: permits held at once
+//!                                                                               └─▶ attempts.rs: attempts by time
 //! ```
 
 mod attempts;
@@ -46,14 +46,16 @@ impl SignInAttempt<'_> {
 }
 
 impl Callers {
-    /// Creates the state for the configuration of the start.
+    /// Creates the state from the configuration with which the server starts.
     pub(crate) fn new(config: &Config) -> Self {
         let attempts = u32::try_from(config.sign_in_attempts).ok().filter(|attempts| *attempts > 0);
         let sign_ins = attempts.map(|attempts| Attempts::new(attempts, config.sign_in_interval));
         Self { has_reported_unknown: AtomicBool::new(false), sign_ins }
     }
 
-    /// Counts an attempt to sign in. Networks that cannot be told apart are not limited: one client would keep all others out.
+    /// Counts an attempt to sign in, or refuses it if the network has none left. A network that is
+    /// unknown is not limited, because it stands for many clients, one of which could then lock out
+    /// all others.
     pub(crate) fn sign_in(
         &self,
         config: &Config,

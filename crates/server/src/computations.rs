@@ -1,14 +1,15 @@
-//! Computations that may take long: they run on threads that serve no clients, a few at a time, so that quick requests always find
-//! a thread, and a CPU as a rule.
+//! Computations that may take long. They run on threads that serve no clients, a few at a time, so
+//! that quick requests always find a thread and, as a rule, a CPU.
 //!
 //! ```text
 //!  run(kind, caller, work) ─ a permit free? ────────────────────────────┬─▶ spawn_blocking(work) ─▶ the next in the queue
 //!                             └ no: the queue of its kind and caller ────┘
 //! ```
 //!
-//! A permit that becomes free goes to the kinds in rotation, and within a kind to the callers in rotation. However many clients
-//! request one page, another page waits for one computation of that page at a time. However often one caller requests a
-//! page, another caller of it waits for one of these requests at a time.
+//! A permit that is released goes to the kinds in rotation, and within a kind to the callers in
+//! rotation. However many clients request one page, a request for another page waits for at most
+//! one of their computations per permit. Within one page, a caller waits for at most one
+//! computation of each other caller.
 
 use crate::callers::ShareError;
 use crate::error::ApiError;
@@ -22,19 +23,20 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-/// The number of computations of one kind that may wait for a permit.
+/// Number of computations of one kind that may wait for a permit.
 const WAITING_OF_KIND_MAX: usize = 1_000;
-/// The number of those that one caller may have waiting.
+/// Number of computations of one kind that may wait for one caller.
 const WAITING_OF_CALLER_MAX: usize = 100;
-/// The time after which a caller may retry.
+/// Time after which a refused caller may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The time for which one waits.
+/// Longest time for which a computation waits for a permit.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// The number of CPUs that computations leave to everything else, where there are more than one.
+/// Number of CPUs that computations leave to all other work, if there are several.
 const CPUS_LEFT: usize = 1;
 
-/// Permits for computations that may take long. One set is shared by a server and the code that extends it, so that all of their
-/// computations together leave a CPU to quick requests: as many run at once as there are CPUs but one, and one at least.
+/// Permits for computations that may take long. A server and the code that extends it share one
+/// set, so that all their computations together leave a CPU to quick requests: there are as many
+/// permits as CPUs less one, and at least one.
 ///
 /// Get it from [`ServerBuilder::computations`](crate::ServerBuilder::computations).
 #[derive(Clone)]
@@ -43,25 +45,27 @@ pub struct Computations(Arc<Mutex<Queues>>);
 /// The kind of a computation. Permits go to the kinds in rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// A page, by its place among those of the site.
+    /// A page, by its index among the pages of the site.
     Page(usize),
     /// A page of the table browser.
     Browse,
     /// The description of a schema.
     Description,
-    /// A computation of code that extends the server, by its name.
+    /// A computation of code that extends the server, by the name of the computation.
     Extension(&'static str),
 }
 
-/// The reason for which a computation has no result.
+/// Reason why a computation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotComputed {
-    /// It did not begin: too many others wait for a permit, or it has waited for 10 s. It may be retried later (503).
+    /// The computation did not begin: too many others wait for a permit, or it has waited for 10 s.
+    /// It may be retried later (503).
     Busy,
-    /// It did not begin: too many requests of the same caller wait for a permit. It may be retried later (429).
+    /// The computation did not begin: too many requests of this caller wait for a permit. It may be
+    /// retried later (429).
     CallerBusy,
-    /// It panicked.
+    /// The computation panicked.
     Panicked,
 }
 
@@ -87,14 +91,15 @@ impl From<NotComputed> for ApiError {
     }
 }
 
-/// A permit to compute. The next in the queue gets it when this is dropped.
+/// Permit for one computation. When it is dropped, the next computation in the queue gets it.
 pub struct ComputationPermit(Option<Arc<Mutex<Queues>>>);
 
 /// The permits that are free, and the computations that wait for one.
 struct Queues {
     free: usize,
     waiting: HashMap<Kind, KindQueue>,
-    /// The kinds that wait. The first is the next to get a permit, and goes to the end then.
+    /// Rotation of the kinds that have waiting computations. The first kind gets the next permit, and
+    /// then moves to the end.
     rotation: VecDeque<Kind>,
     hashing: RandomState,
 }
@@ -103,13 +108,13 @@ struct Queues {
 #[derive(Default)]
 struct KindQueue {
     waiting: HashMap<u64, VecDeque<Waiter>>,
-    /// The callers that wait, as the kinds do in [`Queues`].
+    /// Rotation of the callers that wait, like that of the kinds in [`Queues`].
     rotation: VecDeque<u64>,
 }
 
 type Waiter = oneshot::Sender<ComputationPermit>;
 
-/// The numbers of computations that may wait, of one kind and of one caller of that kind.
+/// Bounds on the computations that wait, of one kind and of one caller within that kind.
 #[derive(Clone, Copy)]
 struct WaitingMax {
     of_kind: usize,
@@ -134,9 +139,10 @@ impl Computations {
         Self(Arc::new(Mutex::new(queues)))
     }
 
-    /// Runs a computation on a thread that serves no clients, as soon as there is a permit. `name` tells the computations of one
-    /// extension from those of others. Names get permits in rotation, and so do the callers of one name: a caller is
-    /// anything that can be hashed, such as a [`Caller`](crate::Caller). Once a computation has begun, it runs to its end.
+    /// Runs a computation on a thread that serves no clients, as soon as there is a permit. `name`
+    /// distinguishes the computations of one extension from those of others. Names get permits in
+    /// rotation, and so do the callers of one name. A caller is any value that can be hashed, such
+    /// as a [`Caller`](crate::Caller). A computation that has begun runs to its end.
     ///
     /// # Errors
     ///
@@ -150,7 +156,7 @@ impl Computations {
         self.run_as(Kind::Extension(name), caller, work).await
     }
 
-    /// Runs a computation of this kind.
+    /// Runs a computation of the given kind, as [`Computations::run`] does.
     pub(crate) async fn run_as<K: Hash + ?Sized, T: Send + 'static>(
         &self,
         kind: Kind,
@@ -167,17 +173,18 @@ impl Computations {
         running.await.map_err(|_| NotComputed::Panicked)
     }
 
-    /// Waits for a permit for as long as it takes, for parts of a response whose head has been sent. The code that calls this
-    /// bounds how many wait, and drops the permit before it waits for anything else, such as its client.
+    /// Waits for a permit without a timeout, for a part of a response whose head has been sent. The
+    /// calling code bounds the number of requests that wait, and drops the permit before it waits
+    /// for anything else, such as its client.
     pub async fn permit<K: Hash + ?Sized>(&self, name: &'static str, caller: &K) -> ComputationPermit {
         match self.acquire(Kind::Extension(name), caller, WaitingMax::NONE) {
-            // Each sender sends before it is dropped, unless this receiver is dropped first.
+            // A sender is dropped without a permit only if this receiver was dropped first.
             Ok(permit) => permit.await.unwrap_or(ComputationPermit(None)),
             Err(_) => ComputationPermit(None),
         }
     }
 
-    /// Takes a permit, or a place in the queue of this kind and caller, if it has room.
+    /// Acquires a permit, or a place in the queue of this kind and caller if it has room.
     fn acquire<K: Hash + ?Sized>(
         &self,
         kind: Kind,
@@ -229,7 +236,7 @@ impl Drop for ComputationPermit {
             drop(locked);
             match next.send(ComputationPermit(Some(queues.clone()))) {
                 Ok(()) => return,
-                // Its caller has left meanwhile: the permit goes to another one.
+                // The waiting request has left meanwhile: the permit goes to the next one.
                 Err(mut permit) => permit.0 = None,
             }
         }
@@ -262,7 +269,7 @@ impl KindQueue {
     fn push(&mut self, caller: u64, waiter: Waiter, max: WaitingMax) -> Result<(), NotComputed> {
         let of_caller = |queue: &Self| queue.waiting.get(&caller).map_or(0, VecDeque::len);
         if self.len() >= max.of_kind || of_caller(self) >= max.of_caller {
-            // Requests whose clients have left make room.
+            // Waiters whose clients have left are removed to make room.
             self.waiting.values_mut().for_each(|waiters| waiters.retain(|waiter| !waiter.is_closed()));
             if of_caller(self) >= max.of_caller {
                 return Err(NotComputed::CallerBusy);
@@ -279,7 +286,8 @@ impl KindQueue {
         Ok(())
     }
 
-    /// Removes the longest waiting computation of the first caller in the rotation, if its client has not left.
+    /// Removes the longest waiting computation of the first caller in the rotation. Waiters whose
+    /// clients have left are skipped.
     fn next(&mut self) -> Option<Waiter> {
         loop {
             let caller = self.rotation.pop_front()?;
@@ -300,8 +308,9 @@ fn lock(queues: &Mutex<Queues>) -> MutexGuard<'_, Queues> {
     queues.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does work that may take long where nothing can be awaited, as within a poll. Its thread leaves its other tasks to another thread
-/// meanwhile. No permit bounds how many do so at once: each has a connection to the database, and the pool bounds those.
+/// Does work that may take long where nothing can be awaited, such as within a poll. Another thread
+/// takes over the other tasks of this thread meanwhile. No permit bounds the number of such
+/// computations: each has a connection to the database, so that the pool bounds them.
 pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| thalweg_gauge::in_place(work)),
@@ -383,7 +392,7 @@ mod tests {
         let [left, given, mut last] = [(); 3].map(|()| acquire(&computations, PAGE));
         drop(left);
         drop(permit);
-        // It has been given one, and leaves without having looked.
+        // The second waiter was granted the permit, and is dropped before it looks.
         drop(given);
         drop(last.try_recv().unwrap());
         assert_eq!(format!("{computations:?}"), "Computations { free: 1, waiting: 0 }");

@@ -42,24 +42,27 @@ pub(crate) struct ApiError {
     pub(crate) reported: Option<Box<DbError>>,
 }
 
-/// Whether a request that failed may be tried again. An error of something that may have been committed is always `Never`.
+/// Condition under which a failed request is tried again. For a request that may have been
+/// committed it is always `Never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
     Never,
-    /// The database has other columns or policies than the schema cache: the request is tried again after a load.
+    /// The columns or policies of the database differ from the schema cache. The request is retried
+    /// after a load.
     AfterLoad,
-    /// The database does not find a name that the schema cache has. The request is tried again after a load, and causes one
-    /// unless such a load has just found nothing new.
+    /// The database does not find a name that the schema cache has. The request is retried after a
+    /// load. It causes that load, unless such a load has just found nothing new.
     AfterSuspectedLoad,
-    /// The schema cache or the client may be wrong. The request is tried again after a load that is due or running, or has
-    /// ended since the request began, and causes none.
+    /// Either the schema cache or the client may be wrong. The request is retried only after a load
+    /// that is due, is running, or has ended since the request began. It causes no load.
     AfterLoadInProgress,
-    /// The request is tried again with a plan that buffers less in memory.
+    /// The request is retried with a plan that buffers less in memory.
     NotFlat,
 }
 
 impl Retry {
-    /// Whether the error shows that the schema cache has fallen behind the database.
+    /// Returns whether the error shows that the schema cache is older than the schema of the
+    /// database.
     pub(crate) fn is_of_schema(self) -> bool {
         matches!(self, Self::AfterLoad | Self::AfterSuspectedLoad)
     }
@@ -93,7 +96,7 @@ enum Details {
 
 /// Below are statuses after which another must follow.
 pub(crate) const FINAL_STATUS_MIN: u16 = 200;
-/// The code of a request that is refused for want of room: connections, bodies, answers.
+/// Code of a request that is refused because there is no room for connections, bodies or answers.
 pub(crate) const NO_ROOM: &str = "PGRST003";
 const CLIENT_ERROR: &str = "Database client error. Retrying the connection.";
 
@@ -119,7 +122,8 @@ impl ApiError {
         self
     }
 
-    /// Adds words for the log that no client may see, such as an address or what a library says.
+    /// Adds words for the log that clients must not see, such as an address or the message of a
+    /// library.
     fn logged(mut self, words: String) -> Self {
         self.fault = Some(Box::new(Fault::from(words)));
         self
@@ -172,13 +176,14 @@ impl ApiError {
         Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
     }
 
-    /// The schema changed again whenever it had been loaded for this request.
+    /// The schema changed again after each load that this request waited for.
     pub(crate) fn schema_in_motion() -> Self {
         Self::unavailable("TWG25", "The schema of the database changes faster than it can be loaded.")
     }
 
-    /// A write whose end was sent, and of which nothing was heard since. It has no `Retry-After`, and no status that clients
-    /// take for an invitation to send it again (`docs/errors.md`).
+    /// The end of a write's transaction was sent, and its result never arrived. The error has no
+    /// `Retry-After`, and no status that clients take as permission to repeat the request
+    /// (`docs/errors.md`).
     pub(crate) fn may_have_been_executed(cause: &dyn std::fmt::Display) -> Self {
         let mut api =
             Self::new(500, "TWG24", "The connection to the database was lost. The request may have been executed.")
@@ -195,7 +200,7 @@ impl ApiError {
             .hint("Use HTTP/1.1.")
     }
 
-    /// A request that is refused before all of it has been read.
+    /// A request was refused before all of it had been read.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Head => Self::new(400, "TWG27", "The head of the request is not valid HTTP/1.1")
@@ -218,7 +223,7 @@ impl ApiError {
         }
     }
 
-    /// A request to the admin server under a name that is not its own.
+    /// A request names the admin server by a host that it does not answer to.
     pub(crate) fn of_other_host() -> Self {
         Self::new(421, "TWG28", "The admin server does not answer for the host name of this request.")
             .hint("Ask it by its address, or add the name to admin-server-allowed-hosts.")
@@ -234,7 +239,7 @@ impl ApiError {
         Self::unavailable("TWG08", "The keys that tokens are verified with could not be fetched yet")
     }
 
-    /// A cookie says who asks, or is to be put, and no page of the site's own origin sends the request.
+    /// A request presents a cookie or asks for one, and no page of the site's own origin sends it.
     pub(crate) fn of_other_site() -> Self {
         Self::new(
             403,
@@ -293,7 +298,7 @@ impl ApiError {
         Self::new(500, "PGRST111", message)
     }
 
-    /// `response.headers` has a `Content-Type` that is not one media type.
+    /// SQL has set a `Content-Type` in `response.headers` that is not one media type.
     pub(crate) fn media_type_of_sql() -> Self {
         Self::headers_of_sql()
             .details(format!(
@@ -302,7 +307,7 @@ impl ApiError {
             .hint("Check a stored media type before it is set as the Content-Type of a response.")
     }
 
-    /// `response.headers` repeats a header that a response may have only once.
+    /// SQL has repeated a header in `response.headers` that a response may have only once.
     pub(crate) fn header_of_sql_repeated(name: &HeaderName) -> Self {
         Self::headers_of_sql().details(format!("The header {name} is set more than once."))
     }
@@ -379,17 +384,18 @@ impl ApiError {
         Self::unavailable(NO_ROOM, "Too many large bodies are being received.")
     }
 
-    /// Other clients do not read what they asked for, and it takes all the room there is.
+    /// Too many computations wait for a permit, or this one has waited for too long.
     pub(crate) fn too_many_computations() -> Self {
         Self::unavailable("PGRST003", "Too many requests wait for a CPU. Retry later.")
     }
 
+    /// Responses that other clients do not read take all the room there is.
     pub(crate) fn too_many_answers() -> Self {
         Self::unavailable(NO_ROOM, "Too many large responses wait for their clients.")
     }
 
-    /// The request has been carried out, and other clients do not read what they asked for, so that there is no room for its
-    /// response.
+    /// The request has been carried out, and there is no room for its response because other
+    /// clients do not read theirs.
     pub(crate) fn answer_not_held() -> Self {
         Self::new(500, "TWG32", "The request may have been carried out, but there is no room for its response.")
             .details("Too many large responses wait for their clients.")
@@ -406,7 +412,8 @@ impl ApiError {
         Self::new(status, "PGRST102", cause.to_string())
     }
 
-    /// A part of a form says its media type in a way that browsers and the server could read differently.
+    /// The `Content-Type` of a form's part is one that browsers and the server could read
+    /// differently.
     fn part_of_no_media_type(cause: MultipartError) -> Self {
         Self::new(400, "TWG29", cause.to_string())
             .details(format!("A list, a comma and more than {MEDIA_TYPE_BYTES_MAX} bytes are refused."))
@@ -524,7 +531,7 @@ impl ApiError {
         }
     }
 
-    /// A caller that has used its own share, or has to wait for the shares of others.
+    /// A caller has used its own share, or other callers hold all shares.
     pub(crate) fn of_share(error: ShareError) -> Self {
         let mut api = Self::new(error.status().as_u16(), error.code(), error.to_string());
         api.headers.push((RETRY_AFTER, HeaderValue::from(error.retry_after_s())));

@@ -49,8 +49,9 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Reports whether the request was refused for want of room, so that its client is to come back later. Of a handler only
-    /// the response is known, which names the error if it is the API's own.
+    /// Returns whether the request was refused because there was no room, so that its client is to
+    /// come back later. Of a handler only the response is available; its headers name the code if
+    /// the error is the API's own.
     pub(crate) fn is_refusal(&self) -> bool {
         let of_api = || {
             let named = self.response.headers().get(PROXY_STATUS).and_then(|value| value.to_str().ok());
@@ -70,7 +71,8 @@ pub(crate) async fn answer<'a>(
 ) -> Answer<'a> {
     let mut bill = Laps::start();
     let is_browsed = site.is_none() && browse::is_asked(state, in_force, parts);
-    // Pages look at that themselves, since not all of them need a connection, and refuse in HTML.
+    // Pages check for room themselves, since not all of them need a connection and their refusals
+    // are HTML.
     if site.is_none() && !is_browsed && parts.method != Method::OPTIONS && state.pool.is_full() {
         return refuse(in_force, parts, bill);
     }
@@ -92,7 +94,8 @@ pub(crate) async fn answer<'a>(
     Answer { response, bill, code, rows, who: given.who }
 }
 
-/// Refuses a request to the API before it is read, since too many others wait for a connection.
+/// Refuses a request to the API before its query is read, because too many others wait for a
+/// connection.
 fn refuse<'a>(in_force: &'a InForce, parts: &'a Parts, bill: Laps) -> Answer<'a> {
     let refusal = Refusal::of(in_force.config.client_errors_are_verbose);
     log::failure(&refusal.error);
@@ -101,7 +104,7 @@ fn refuse<'a>(in_force: &'a InForce, parts: &'a Parts, bill: Laps) -> Answer<'a>
     Answer { response, bill, code: Some(Cow::Borrowed(NO_ROOM)), rows: None, who: None }
 }
 
-/// Refuses a request early that needs a connection, if too many others wait for one.
+/// Refuses a request that needs a connection, if too many others wait for one.
 fn check_room(state: &State) -> Result<(), ApiError> {
     if state.pool.is_full() { Err(thalweg_wire::PoolError::QueueFull.into()) } else { Ok(()) }
 }
@@ -193,10 +196,11 @@ pub(crate) fn sign(in_force: &InForce, parts: &Parts, cookie: Option<Cookie<'_>>
     }
 }
 
-/// The number of attempts at a request: schemas may change again while they are loaded, and each other reason comes once.
+/// Number of attempts at a request. The schema may change again during each load; each other reason
+/// occurs once.
 const ATTEMPTS_MAX: usize = 8;
 
-/// The time that a request waits for loads of the schema cache, in all.
+/// Total time for which a request waits for loads of the schema cache.
 const LOAD_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What an attempt is given.
@@ -210,7 +214,7 @@ struct Given<'a> {
     is_called: bool,
     /// The cookie that tokens may come in.
     cookie: Option<Cookie<'a>>,
-    /// The address of the connection, unless code in the same process asks.
+    /// Address of the connection, or `None` if code in the same process makes the request.
     peer: Option<&'a str>,
     /// Who asks, once that is known.
     who: Option<Who<'a>>,
@@ -241,8 +245,9 @@ impl<'a> Given<'a> {
         Ok(self.who.insert(who).clone())
     }
 
-    /// Returns whether the request is worth another attempt after one that failed, and waits for a load of the schema cache if
-    /// the attempt needs one. `load` is the load whose schema cache the failed attempt used, or one before it.
+    /// Decides whether to try a failed request again, and waits for a load of the schema cache if
+    /// the next attempt needs one. `load` is the load whose schema cache the failed attempt used,
+    /// or an earlier one.
     ///
     /// # Errors
     ///
@@ -256,14 +261,14 @@ impl<'a> Given<'a> {
             }
             Retry::AfterLoad | Retry::AfterSuspectedLoad | Retry::AfterLoadInProgress => {}
         }
-        // A load has ended since the attempt began: it may be all that was missing.
+        // A load has ended since the attempt began, and its schema cache may be sufficient.
         if state.load() != load {
             return Ok(true);
         }
         let reloader = &state.reloader;
         let deadline = *self.waits_until.get_or_insert_with(|| Instant::now() + LOAD_WAIT_MAX);
-        // A load that is due or running may have begun before the schema changed. Then the next attempt fails too, and comes here
-        // again.
+        // A load that is due or running may have begun before the schema changed. In that case the
+        // next attempt fails too, and waits here again.
         let is_loaded = match reloader.due() {
             Some(_) => reloader.next_loaded(deadline).await,
             None if state.load() != load => true,
@@ -275,7 +280,7 @@ impl<'a> Given<'a> {
                 };
                 match asked {
                     Some(asked) => reloader.loaded(asked, deadline).await,
-                    // the schema cache holds what the database has: the database has said what is wrong
+                    // The schema cache is up to date, so the error of the database stands.
                     None => return Ok(false),
                 }
             }

@@ -6,9 +6,9 @@
 //!    │ reader    bytes that have been judged, and no others, are handed on
 //!    │   framing   where a request ends                     pure
 //!    │   chunked   where a chunked body ends                pure
-//!    │   target    which site is asked                      pure
+//!    │   target    which site a request is for              pure
 //!    │   mend      heads that hyper would refuse            pure
-//!    │   refused   what stands in for a refused request     pure
+//!    │   refused   what hyper reads for a refused request   pure
 //!    ▼ client    requests, by hyper
 //! ```
 
@@ -43,7 +43,7 @@ pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("prefe
 pub(crate) const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The value of `Server`.
+/// Value of the `Server` header.
 pub(crate) const SERVER_NAME: &str = concat!("thalweg/", env!("CARGO_PKG_VERSION"));
 
 /// The longest head of a request, in bytes. It is also how much of what a client sends is read at a time.

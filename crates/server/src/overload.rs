@@ -1,13 +1,14 @@
-//! Refusals of requests for which too many others wait: prepared once, and paced.
+//! Refusals of requests because too many others wait: prepared once, and paced.
 //!
-//! A refusal is cheap, but a client that asks again at once makes many of them. Two things keep them
-//! from taking the processor from the requests that are served:
+//! A refusal is cheap, but a client that retries at once causes many of them. Two rules keep
+//! refusals from taking the processor from the requests that are served:
 //!
-//! * A client is told to come back after a second (`Retry-After`). If it sends its next request on the
-//!   same connection earlier, and would be refused again, that request waits for the rest of the second.
-//! * Refusals leave the server at a bounded rate, after a burst that is refused at once. Clients that
-//!   open a new connection for each request wait for that. The rate is lower while requests are served,
-//!   since those need the processor, and higher while the database has stalled.
+//! * A client is asked to come back after a second (`Retry-After`). If it sends its next request on
+//!   the same connection earlier, and that request would be refused too, the request waits for the
+//!   rest of the second.
+//! * Refusals leave the server at a bounded rate, after a burst that is sent at once. This slows
+//!   down clients that open a new connection for each request. The rate is lower while requests are
+//!   served, since these need the processor, and higher while the database has stalled.
 //!
 //! A request that waits here holds its connection and a timer, and no place in a queue.
 
@@ -21,23 +22,24 @@ use std::time::Duration;
 use thalweg_wire::PoolError;
 use tokio::time::Instant;
 
-/// The value of `Retry-After`, in seconds, and the time for which a client that comes back earlier waits.
+/// Value of `Retry-After` in seconds. A client that comes back earlier waits for the rest of this
+/// time.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
-/// Number of refusals that leave the server in a second, after a burst of five times as many, while
-/// requests are served.
+/// Number of refusals that leave the server in a second while requests are served, after a burst of
+/// five times as many.
 const REFUSALS_PER_S_MAX: u32 = 200;
-/// The same number while the database has stalled.
+/// Number of refusals that leave the server in a second while the database has stalled.
 const STALLED_REFUSALS_PER_S_MAX: u32 = 2_000;
-/// The time whose refusals may leave the server at once, if there were none for a while.
+/// Length of the burst: the refusals of this time may leave the server at once after a pause.
 const BURST: Duration = Duration::from_secs(5);
-/// The longest time for which a refusal is held back.
+/// Longest time for which a refusal is held back.
 const REFUSAL_DELAY_MAX: Duration = Duration::from_secs(5);
 
 /// The rate at which refusals leave the server.
 #[derive(Debug)]
 pub(crate) struct RefusalPace {
-    /// The time at which all refusals so far would have left, if they had left at the bounded rate:
-    /// while requests are served, and while the database has stalled.
+    /// Times at which all refusals so far would have left at the bounded rate: first at the rate
+    /// while requests are served, then at the rate while the database has stalled.
     all_sent: [Mutex<Instant>; 2],
 }
 
@@ -46,7 +48,7 @@ impl RefusalPace {
         Self { all_sent: [(); 2].map(|()| Mutex::new(Instant::now())) }
     }
 
-    /// The time for which a refusal is to be held back. The refusal counts as sent then.
+    /// Returns the time for which to hold back a refusal, and counts the refusal as sent.
     pub(crate) fn delay(&self, now: Instant, is_stalled: bool) -> Duration {
         let interval =
             Duration::from_secs(1) / if is_stalled { STALLED_REFUSALS_PER_S_MAX } else { REFUSALS_PER_S_MAX };
@@ -54,7 +56,8 @@ impl RefusalPace {
         *all_sent = (*all_sent).max(now);
         let delay = (*all_sent - now).saturating_sub(BURST - interval);
         if delay >= REFUSAL_DELAY_MAX {
-            // Clients that do not wait for their refusals do not delay those of others any further.
+            // The delay is at its bound: refusals that are sent without pacing do not delay those
+            // of others any further.
             return REFUSAL_DELAY_MAX;
         }
         *all_sent += interval;
@@ -62,38 +65,38 @@ impl RefusalPace {
     }
 }
 
-/// The time until which a client was asked to stay away, on one connection.
+/// Time until which the client of one connection was asked to stay away.
 #[derive(Debug, Default)]
 pub(crate) struct StayAway {
     until: Mutex<Option<Instant>>,
 }
 
 impl StayAway {
-    /// Notes that a request has been refused.
+    /// Starts the time, because a request has been refused.
     pub(crate) fn begin(&self) {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Instant::now() + Duration::from_secs(RETRY_AFTER_S));
     }
 
-    /// The rest of the time, if a request has come earlier.
+    /// Ends the time and returns its end, if that has not passed yet.
     pub(crate) fn rest(&self) -> Option<Instant> {
         let until = self.until.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         (until > Instant::now()).then_some(until)
     }
 }
 
-/// A refusal as it is logged and sent, made once.
+/// A refusal in the forms in which it is logged and sent, made once.
 pub(crate) struct Refusal {
     pub(crate) error: ApiError,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// The refusals of requests to the API, without and with details.
+/// Refusals of requests to the API, without and with details.
 static REFUSALS: LazyLock<[Refusal; 2]> = LazyLock::new(|| [false, true].map(Refusal::new));
 
 impl Refusal {
-    /// The refusal for clients that are shown the details of errors, or not.
+    /// Returns the refusal with or without the details of its error.
     pub(crate) fn of(is_verbose: bool) -> &'static Self {
         &REFUSALS[usize::from(is_verbose)]
     }
@@ -127,7 +130,7 @@ mod tests {
             let now = Instant::now();
             assert!((0..at_once).all(|_| pace.delay(now, is_stalled).is_zero()));
             assert_eq!(pace.delay(now, is_stalled), Duration::from_micros(interval_us));
-            // After a second as many more may leave at once as leave in a second, less the one above.
+            // After a second, one second's refusals may leave at once, less the refusal above.
             advance(Duration::from_secs(1)).await;
             let now = Instant::now();
             assert!((1..at_once / 5).all(|_| pace.delay(now, is_stalled).is_zero()));

@@ -35,8 +35,9 @@ use std::task::Poll;
 use thalweg_gauge::Laps;
 use tower_service::Service;
 
-/// The address of the connection that a request comes through, in the extensions of a handler's request; `-` on a Unix socket. Behind a
-/// proxy it is the proxy's: the client is the [`Network`](crate::Network) or the [`Caller`](crate::Caller) there.
+/// Address of the connection that a request came through, in the extensions of a handler's request;
+/// `-` on a Unix socket. Behind a proxy it is the proxy's address; the client is the
+/// [`Network`](crate::Network) or the [`Caller`](crate::Caller) there.
 #[derive(Debug, Clone)]
 pub struct Peer(pub Box<str>);
 

@@ -1,5 +1,5 @@
-//! The clients of the admin server. There is always room for another one: the client that has been
-//! quiet for the longest leaves, so that clients that say nothing keep no health check waiting.
+//! The clients of the admin server. There is always room for another client: the one that has been
+//! quiet for the longest is disconnected, so that silent clients cannot delay a health check.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,26 +7,26 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// How many clients may be connected. Another one takes the place of the one that has been quiet for
-/// the longest.
+/// Number of clients that may be connected. Another client takes the place of the one that has been
+/// quiet for the longest.
 pub(crate) const CLIENTS_MAX: usize = 64;
-/// How long a client must have been quiet before another one takes its place: a request that was sent
-/// with the connection has been read by then.
+/// Shortest time for which a client must have been quiet before another one takes its place. A
+/// request that was sent together with the connection has been read by then.
 const QUIET_TIME_MIN: Duration = Duration::from_millis(100);
 
 /// The connected clients.
 #[derive(Default)]
 pub(super) struct Clients(Vec<(AbortHandle, Arc<Activity>)>);
 
-/// What one client is doing.
+/// Activity of one client.
 pub(super) struct Activity {
     connected: Instant,
-    /// When it was last answered, in microseconds after it has connected.
+    /// Time of the last answer, in microseconds after the client connected.
     answered_us: AtomicU64,
     is_answered: AtomicBool,
 }
 
-/// A request that is being answered until this is dropped.
+/// A request that is being answered. Its end is recorded when this is dropped.
 pub(super) struct Answering<'a>(&'a Activity);
 
 impl Default for Activity {
@@ -36,7 +36,7 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// Notes that a request is being answered.
+    /// Records that a request is being answered.
     pub(super) fn answer(&self) -> Answering<'_> {
         self.is_answered.store(true, Ordering::Relaxed);
         self.stamp();
@@ -60,19 +60,20 @@ impl Drop for Answering<'_> {
 }
 
 impl Clients {
-    /// Adds a client, which ends when it is aborted.
+    /// Adds a client. Aborting its task disconnects it.
     pub(super) fn add(&mut self, client: AbortHandle, activity: Arc<Activity>) {
         self.0.push((client, activity));
     }
 
-    /// Waits until there is room for another client, and ends the quietest one for it where there is none.
+    /// Waits until there is room for another client. If there is none, disconnects the quietest
+    /// client.
     pub(super) async fn make_room(&mut self) {
         loop {
             self.0.retain(|(client, _)| !client.is_finished());
             if self.0.len() < CLIENTS_MAX {
                 return;
             }
-            // Clients that wait for an answer stay the longest.
+            // Clients whose requests are being answered are disconnected last.
             let rank = |activity: &Activity| (activity.is_answered.load(Ordering::Relaxed), activity.quiet_since());
             let quietest = (0..self.0.len()).min_by_key(|at| rank(&self.0[*at].1));
             let Some(quietest) = quietest else { return };
@@ -109,7 +110,7 @@ mod tests {
             clients.add(tokio::spawn(std::future::pending::<()>()).abort_handle(), Arc::default());
             clients.make_room().await;
         }
-        // Time passes once no task has anything to do.
+        // With the clock paused, sleeping lets the aborted tasks end first.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let left: Vec<usize> = (0..CLIENTS_MAX).filter(|at| !tasks[*at].is_finished()).collect();
         assert!(left.contains(&0) && left.contains(&1) && left.len() <= 3, "{left:?}");

@@ -42,19 +42,22 @@ impl Database {
     }
 
     async fn is_away(&self, state: &State) -> bool {
-        // That the listener is connected would say little: a PostgreSQL that was stopped keeps its connections, and a standby
-        // has no notifications. Those who come meanwhile wait for the same answer
+        // A connected listener would not prove that the database answers: a PostgreSQL that was
+        // stopped keeps its connections, and a standby has no notifications. Requests that arrive
+        // during a probe wait for its result.
         let mut probed = self.probed.lock().await;
         if let Some((at, answers)) = *probed
             && at.elapsed() < PROBE_INTERVAL
         {
             return !answers;
         }
-        // on a connection of its own: that all of the pool are busy says nothing of the database
+        // The probe has a connection of its own, because a busy pool does not mean that the
+        // database is away.
         let probe = tokio::time::timeout(PROBE_TIME_MAX, probe(state.pool.config()));
         let answers = match probe.await {
             Ok(Ok(())) => true,
-            // the database is there, and the pool has its connections
+            // PostgreSQL refused the probe because all its connections are in use, so it is not
+            // away.
             Ok(Err(error)) => error.code() == Some(TOO_MANY_CONNECTIONS),
             Err(_) => false,
         };
@@ -63,7 +66,7 @@ impl Database {
     }
 }
 
-/// The error of PostgreSQL while others have all the connections that it allows.
+/// SQLSTATE with which PostgreSQL refuses a connection because all that it allows are in use.
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
 async fn probe(config: &WireConfig) -> Result<(), Error> {

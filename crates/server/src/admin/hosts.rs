@@ -1,9 +1,9 @@
-//! The host names that the admin server answers for.
+//! The host names that the admin server answers to.
 //!
-//! A page on the internet can have its own name resolved to this machine's address (DNS rebinding), and
-//! then read every page of a server that any browser here can reach. Such a request names the page's
-//! host. A host that is an address cannot be resolved to another one, and `localhost` is resolved by
-//! no DNS server, so that both are always right; a name must be configured.
+//! A page on the internet can have its own name resolved to this machine's address (DNS rebinding),
+//! and then read every page of a server that a browser on this machine can reach. Such a request
+//! names the page's host. A host that is an address is not resolved at all, and browsers resolve
+//! `localhost` without DNS, so both are always allowed. Any other name must be configured.
 
 use crate::config::Config;
 use crate::http::{Authority, Host};
@@ -14,15 +14,16 @@ use hyper::header::HOST;
 pub(super) struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// The names of `admin-server-allowed-hosts`, and the name at which the admin server listens.
+    /// Creates the list from `admin-server-allowed-hosts` and the host at which the admin server
+    /// listens.
     pub(super) fn new(config: &Config) -> Self {
         let own = config.admin_server_host.as_ref().unwrap_or(&config.server_host);
         let allowed = config.admin_server_allowed_hosts.iter().flatten();
         Self(allowed.chain([own]).cloned().collect())
     }
 
-    /// Whether the server answers a request with these headers. Only HTTP/1.0 comes without `Host`, and
-    /// no browser speaks it.
+    /// Returns whether the server answers a request with these headers. Only an HTTP/1.0 request
+    /// may lack `Host`, and no browser sends HTTP/1.0.
     pub(super) fn allow(&self, headers: &HeaderMap) -> bool {
         let Some(host) = headers.get(HOST) else { return true };
         let authority = host.to_str().ok().and_then(Authority::parse);

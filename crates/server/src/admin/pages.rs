@@ -49,8 +49,8 @@ impl Pages {
         Self { state, database: Database::default(), described: Mutex::new((0, Weak::new())) }
     }
 
-    /// The response to a request for a path, whatever its method is. What it holds counts as what other answers hold does, and goes
-    /// to disk for a client that is slow to take it.
+    /// Returns the response to a request for a path, whatever its method is. The memory of the body
+    /// is counted with that of other responses, and the body goes to disk if its client is slow.
     pub(super) async fn answer(&self, address: &Uri) -> Response<Body> {
         self.page(address).await.map(|body| body.counted(&self.state.outlet))
     }
@@ -125,7 +125,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Returns the answer to a request that is refused, in words.
+/// Returns the response to a refused request, as plain text.
 pub(super) fn failure(error: &ApiError) -> Response<Body> {
     let mut response = whole(TEXT, format!("{} ({})\n", error.words(), error.code).into());
     *response.status_mut() = error.status;

@@ -31,7 +31,7 @@ pub(crate) struct Vitals {
     pub(super) clients: Arc<AtomicUsize>,
     /// Requests by the first digit of their status, less one.
     pub(super) answered: [AtomicU64; 5],
-    /// Requests that were refused for want of room.
+    /// Requests that were refused because there was no room.
     pub(super) refused: AtomicU64,
 }
 
@@ -79,7 +79,7 @@ impl Vitals {
         Connected(self.clients.clone())
     }
 
-    /// Counts a request that has been answered, or refused for want of room.
+    /// Counts a request that was answered, or refused because there was no room.
     pub(crate) fn answered(&self, status: StatusCode, is_refusal: bool) {
         let class = usize::from(status.as_u16() / 100).clamp(1, self.answered.len());
         self.answered[class - 1].fetch_add(1, Ordering::Relaxed);

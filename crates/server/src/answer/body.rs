@@ -22,14 +22,14 @@ pub(crate) struct Body {
     rest: Rest,
 }
 
-/// Where the memory of a body's chunks is accounted for.
+/// Account in which the memory of a body's chunks is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Account {
-    /// Nowhere yet: [`Body::counted`] does that.
+    /// None yet: [`Body::counted`] counts the chunks.
     Nowhere,
-    /// Among what answers hold.
+    /// The memory of all answers.
     Answers,
-    /// All responses share it, as they do the files of a site.
+    /// None, because all responses share the chunks, such as those of a site's files.
     Shared,
 }
 
@@ -119,7 +119,7 @@ impl Body {
         Self { chunks: VecDeque::from([bytes]), account: Account::Nowhere, left, rest: Rest::Nothing }
     }
 
-    /// A part of memory that all responses share.
+    /// Creates a body from memory that all responses share.
     pub(crate) fn shared(bytes: Bytes) -> Self {
         Self { account: Account::Shared, ..Self::whole(bytes) }
     }
@@ -159,7 +159,8 @@ impl Body {
         }
     }
 
-    /// The same body, whose memory counts among what answers hold. Every response comes through here on its way to its client.
+    /// Counts the memory of the body with that of all answers. Every response passes through this
+    /// method on its way to the client.
     pub(crate) fn counted(mut self, outlet: &Outlet) -> Self {
         if self.account != Account::Nowhere {
             return self;
@@ -174,7 +175,8 @@ impl Body {
         self
     }
 
-    /// How many bytes of it are in memory that others could have.
+    /// Returns the number of bytes that the body occupies in memory and that others could use.
+    /// Shared bytes do not count.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let chunks = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
         match (&self.rest, self.account) {

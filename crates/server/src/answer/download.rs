@@ -84,8 +84,9 @@ impl Download<'_> {
             let disposition = disposition(media_type, described.name.as_deref());
             respond::text(headers, header::CONTENT_DISPOSITION, disposition);
             headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-            // Whatever a browser makes of the file, it runs no script and is of no origin. Chromium
-            // shows no PDF in a sandbox; a PDF is shown by an origin of the browser's own.
+            // With `sandbox`, the file runs no script and has no origin, however a browser renders
+            // it. PDF is excepted: Chromium does not show a PDF in a sandbox, and runs its viewer
+            // in an origin of the browser's own.
             if !media_type.is_pdf() {
                 headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
             }
@@ -199,7 +200,7 @@ fn replies(answers: Vec<Reply>, statement: &Statement<'_>) -> Replies {
     Replies::new(answers, encoder, None, false)
 }
 
-/// The media type that somebody stored, or that of any bytes where the text is not one media type.
+/// Returns the stored media type, or `application/octet-stream` if the text is not one media type.
 fn media_type_of(stored: Option<&str>) -> MediaType<'_> {
     stored.and_then(MediaType::parse).unwrap_or(MediaType::OCTETS)
 }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! From then on the rows go to disk as fast as the database sends them, and the client reads from there at its own pace.
-//! An answer that nobody is given before it is whole goes the same way (held), and so does what a handler of a program's own has
-//! made and its client does not take. Where the disk has no room the database waits for the client, which then has to keep up a
-//! pace.
+//! An answer that must be whole before its client gets any of it goes to disk in the same way
+//! (`held`). So does a frame of a handler that its client does not take. If the disk has no room,
+//! the database waits for the client, which then has to keep up a minimum pace.
 
 mod file;
 mod flow;
@@ -33,7 +33,7 @@ use thalweg_encode::Stock;
 const HELD_BYTES_PATIENT: u64 = 256 * 1024 * 1024;
 /// From so many on, large ones are refused.
 const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// Answers of this size, in bytes, are refused while answers hold more than that.
+/// Size in bytes from which an answer is refused while answers hold more than `HELD_BYTES_MAX`.
 pub(crate) const REFUSED_BYTES_MIN: u64 = 128 * 1024;
 /// Chunks with less room than this are not counted, in bytes: an answer has one of them at most.
 const COUNTED_BYTES_MIN: usize = 32 * 1024;
@@ -76,7 +76,7 @@ impl Outlet {
         Bytes::from_owner(Counted { bytes, held: self.held.clone(), stock: self.stock.clone() })
     }
 
-    /// The same bytes, counted until the last of them is gone.
+    /// Returns the bytes as a value that counts them until its last clone is dropped.
     fn counted(&self, bytes: Bytes) -> Bytes {
         if bytes.len() < COUNTED_BYTES_MIN {
             return bytes;
@@ -85,7 +85,8 @@ impl Outlet {
         Bytes::from_owner(CountedBytes { bytes, held: self.held.clone() })
     }
 
-    /// A body that is in memory as a whole. If it is large, it comes as a flow, which goes to disk when its client is slow.
+    /// Counts a body that is whole in memory. A large body becomes a flow, which goes to disk if
+    /// its client is slow.
     pub(crate) fn whole(&self, bytes: Bytes) -> Result<Flow, Bytes> {
         let (is_large, bytes) = (bytes.len() as u64 > WATCHED_BYTES_MIN, self.counted(bytes));
         match is_large {
@@ -94,8 +95,8 @@ impl Outlet {
         }
     }
 
-    /// The body of a handler. Its next frame is made when the client has taken the last one; what is large of a frame goes to disk
-    /// when its client is slow.
+    /// Returns the body of a handler as a flow. The next frame is requested when the client has
+    /// taken the last one. A large frame goes to disk if its client is slow.
     pub(crate) fn handler(&self, frames: Frames) -> Flow {
         Flow::new(self.clone(), VecDeque::new(), Source::Handler(frames))
     }
@@ -136,7 +137,7 @@ impl Drop for Counted {
     }
 }
 
-/// Bytes of others that are counted until the last of them is gone.
+/// Bytes of another owner, counted until their last clone is dropped.
 struct CountedBytes {
     bytes: Bytes,
     held: Arc<AtomicU64>,

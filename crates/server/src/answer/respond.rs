@@ -168,7 +168,7 @@ pub(crate) fn set_by_sql(
         // where a response ends is not SQL's to say
         let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION];
         for (name, value) in set.into_iter().filter(|(name, _)| !framing.contains(name)) {
-            // A browser must not look for HTML in a body whose type SQL has chosen.
+            // Without `nosniff`, a browser could find HTML in a body whose type SQL has chosen.
             if name == header::CONTENT_TYPE && !response.headers().contains_key(header::X_CONTENT_TYPE_OPTIONS) {
                 response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
             }
@@ -189,7 +189,7 @@ pub(crate) fn set_by_sql(
     Ok(())
 }
 
-/// Headers that a response has once at most. Clients differ on which of several they obey.
+/// Headers that a response may have only once. Clients differ on which one of several they obey.
 const SINGLE_HEADERS: [HeaderName; 10] = [
     header::CONTENT_TYPE,
     header::CONTENT_DISPOSITION,
@@ -205,7 +205,7 @@ const SINGLE_HEADERS: [HeaderName; 10] = [
 
 pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// Refuses headers of SQL's that a browser could read differently than they were meant.
+/// Refuses headers set by SQL that a browser could read differently than they were meant.
 fn check_headers(set: &[(HeaderName, HeaderValue)]) -> Result<(), ApiError> {
     for (at, (name, value)) in set.iter().enumerate() {
         if SINGLE_HEADERS.contains(name) && set[..at].iter().any(|(other, _)| other == name) {

@@ -29,8 +29,8 @@ const VISIBLE: &str = "
     select 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')
     from pg_catalog.pg_namespace n where n.nspname = $1";
 
-/// Returns the description of a schema, as JSON text. That of a large schema takes long and much memory: descriptions are made one at a
-/// time, on a thread that serves no clients.
+/// Returns the description of a schema as JSON text. Describing a large schema takes long and much
+/// memory, so descriptions are made one at a time, on a thread that serves no clients.
 pub(crate) async fn describe(
     (state, in_force): (&State, &InForce),
     session: &Session<'_>,

@@ -51,7 +51,8 @@ impl ApiFailure {
 }
 
 impl From<NotComputed> for ApiFailure {
-    /// 503 with `Retry-After` for a computation that did not begin, 500 for one that panicked.
+    /// Returns 503 or 429 with `Retry-After` for a computation that did not begin, and 500 for one
+    /// that panicked.
     fn from(reason: NotComputed) -> Self {
         Self::of(reason.into(), true)
     }

@@ -7,12 +7,14 @@ use hyper::header::HeaderValue;
 use serde::Serialize;
 
 impl Api {
-    /// Refuses a request unless a page of the site's own origin sends it, as the server does for its own forms. A handler that
-    /// changes something without the API calls this first.
+    /// Refuses a request unless a page of the site's own origin sends it, as the server does for
+    /// its own forms. A handler that changes something without calling the API calls this method
+    /// first.
     ///
     /// # Errors
     ///
-    /// 403 `TWG06`: a page of another origin sends the request, or a client that does not say which page does.
+    /// 403 `TWG06`: the request comes from a page of another origin, or its headers do not name an
+    /// origin.
     pub fn check_site(&self) -> Result<(), ApiFailure> {
         cookie::check_site(&self.caller.headers, &self.state.in_force().config).map_err(|error| self.failure(error))
     }

@@ -101,7 +101,7 @@ impl<'a> Cookie<'a> {
     }
 }
 
-/// Refuses what may change something unless a page of the site's own origin sends it.
+/// Refuses a request that may change something, unless a page of the site's own origin sends it.
 pub(super) fn check(parts: &Parts, config: &Config) -> Result<(), ApiError> {
     let is_safe = |method: &Method| matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     // a handler may do something of its own besides what it asks
@@ -109,7 +109,8 @@ pub(super) fn check(parts: &Parts, config: &Config) -> Result<(), ApiError> {
     if is_safe(&parts.method) && is_safe(asked_by) { Ok(()) } else { check_site(&parts.headers, config) }
 }
 
-/// Refuses what a page of the site's own origin does not send, whatever it may do.
+/// Refuses a request that no page of the site's own origin sends, whether it may change something
+/// or not.
 pub(crate) fn check_site(headers: &HeaderMap, config: &Config) -> Result<(), ApiError> {
     if site::is_same(headers, config.pages_origin.as_deref()) { Ok(()) } else { Err(ApiError::of_other_site()) }
 }

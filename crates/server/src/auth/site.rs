@@ -1,16 +1,18 @@
-//! Whether a page of the site itself sends a request, as far as a browser says so.
+//! Test for requests that a page of the site's own origin sends, by the headers that browsers set.
 
 use crate::http::Authority;
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a browser says that a page of the site's own origin sends a request. `own` is that origin where it is configured,
-/// else it is the request's `Host` over either scheme.
+/// Returns whether a browser reports that a page of the site's own origin sends the request. `own`
+/// is the configured origin. Without it, the own origin is the request's `Host` over either scheme.
 ///
-/// `Origin` decides, and `Sec-Fetch-Site` must not contradict it: `same-site` is also said of other ports and of sibling
-/// domains, whose pages may be anybody's. A browser leaves `Origin` out of some requests of a page to its own origin; then
-/// `Sec-Fetch-Site: same-origin` is enough. Where a header is there twice, nobody knows which the browser has sent.
+/// `Origin` decides, and `Sec-Fetch-Site` must not contradict it. `same-site` is not enough:
+/// browsers also send it for other ports and for sibling domains, whose pages may belong to others.
+/// A browser leaves `Origin` out of some requests of a page to its own origin; then
+/// `Sec-Fetch-Site: same-origin` is enough. A header that occurs twice is not trusted, because
+/// either of its values may come from someone other than the browser.
 pub(super) fn is_same(headers: &HeaderMap, own: Option<&str>) -> bool {
     let is_fetched_here = headers.contains_key(SEC_FETCH_SITE);
     if is_fetched_here && only(headers, SEC_FETCH_SITE) != Some("same-origin") {
@@ -32,7 +34,7 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     values.next().filter(|_| values.next().is_none())?.to_str().ok()
 }
 
-/// An origin (RFC 6454 section 6.2). `null` is none.
+/// An origin (RFC 6454 section 6.2). `null` is not parsed as one.
 #[derive(Clone, Copy)]
 struct Origin<'a> {
     default_port: u16,
@@ -47,7 +49,7 @@ impl<'a> Origin<'a> {
             "http" => 80,
             _ => return None,
         };
-        // No browser writes a colon without a port.
+        // Browsers never write a colon without a port.
         let authority = Authority::parse(authority).filter(|_| !authority.ends_with(':'))?;
         Some(Self { default_port, authority })
     }
@@ -56,8 +58,8 @@ impl<'a> Origin<'a> {
         self.default_port == own.default_port && self.is_of(own.authority)
     }
 
-    /// Whether this is the origin of a host over the origin's own scheme. A proxy may have taken the TLS off, so that only the
-    /// origin tells which port goes without saying.
+    /// Returns whether this is the origin of `host`, by the scheme of this origin. A proxy may have
+    /// terminated TLS, so only the origin's scheme determines the default port.
     fn is_of(self, host: Authority<'_>) -> bool {
         self.authority.is(host, self.default_port)
     }

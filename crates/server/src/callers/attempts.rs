@@ -5,13 +5,15 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Places in which attempts are counted. Keys that share a place share its attempts.
+/// Number of counters for attempts. Keys whose hashes share a counter share its attempts.
 const ATTEMPT_PLACES: usize = 65_536;
 
-/// A rate limit: each key has a burst of attempts, of which one comes back after each interval (the generic cell rate algorithm).
+/// Rate limit for each key: a burst of attempts, of which one is restored after each interval (the
+/// generic cell rate algorithm).
 ///
-/// A key is anything that can be hashed: a [`Network`](crate::Network), an account's name, a pair of both. The memory for all keys is fixed
-/// at half a MiB. Two keys share a place by chance only: the hash has a key of its own, which nobody knows.
+/// A key is any value that can be hashed: a [`Network`](crate::Network), an account's name, or a
+/// pair of both. The memory for all keys is fixed at half a MiB. Two keys share a counter by chance
+/// only, because the hash function has a random secret key.
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,12 +31,13 @@ pub struct Attempts {
     interval_ms: u64,
     hashing: RandomState,
     began: Instant,
-    /// For each place the moment at which all its attempts are available again, in milliseconds since `began`.
+    /// For each counter, the moment at which all its attempts are restored, in milliseconds since
+    /// `began`.
     restored_ms: Mutex<Box<[u64]>>,
 }
 
 impl Attempts {
-    /// Creates a limit of `burst` attempts (1 at least) at once, and one more after each interval.
+    /// Creates a limit of `burst` attempts (at least 1) at once, and one more after each interval.
     pub fn new(burst: u32, interval: Duration) -> Self {
         Self {
             burst: u64::from(burst.max(1)),
@@ -54,7 +57,7 @@ impl Attempts {
         self.take_at(key, self.now_ms())
     }
 
-    /// Returns whether the next attempt would be allowed, without counting one.
+    /// Checks that the next attempt would be allowed, without counting one.
     ///
     /// # Errors
     ///
@@ -64,7 +67,7 @@ impl Attempts {
         self.restored(self.lock()[place], now_ms).map(drop)
     }
 
-    /// Takes back an attempt that was counted, because it has succeeded.
+    /// Gives back an attempt that was counted, because it has succeeded.
     pub fn give_back<K: Hash + ?Sized>(&self, key: &K) {
         let place = self.place(key);
         let restored_ms = &mut self.lock()[place];
@@ -78,7 +81,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns when all attempts are available again, if one is available now.
+    /// Returns the moment at which all attempts are restored, or an error if none is available now.
     fn restored(&self, restored_ms: u64, now_ms: u64) -> Result<u64, ShareError> {
         let restored_ms = restored_ms.max(now_ms);
         let allowed_ms = (self.burst - 1).saturating_mul(self.interval_ms);

@@ -6,15 +6,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use thalweg_auth::Identity;
 
-/// The caller of a request, as whom shares are counted ([`Shares`](crate::Shares)). It is in the extensions of a handler's request.
+/// The caller of a request, whose share is counted ([`Shares`](crate::Shares)). A handler finds it
+/// in the extensions of its request.
 ///
-/// The token has been verified, but nothing was asked of the database: a token that SQL refuses, such as one that has been revoked, still
-/// names its account here. A token that is not valid, or a cookie's that another site's page sends along, does not count.
+/// The token has been verified, but the database was not asked: a token that SQL refuses, such as a
+/// revoked one, still names its account here. A token that is not valid does not count, and neither
+/// does a cookie that a page of another site made the browser send.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// The account that a valid token names in its claim `sub`.
     Account(Arc<str>),
-    /// A valid token without `sub`, as a hash by which nobody finds the token.
+    /// A valid token without `sub`, as a keyed hash from which the token cannot be found.
     Token(u64),
     /// A client without a valid token.
     Network(Network),
@@ -31,7 +33,7 @@ impl Caller {
     }
 }
 
-/// Shows neither accounts nor tokens: logs are read by others.
+/// Hides accounts and tokens, because others than the operator may read logs.
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

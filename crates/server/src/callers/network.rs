@@ -19,8 +19,8 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub enum Network {
     /// An IPv4 address, or the first address of a network of IPv6.
     Address(IpAddr),
-    /// A proxy does not report whom it serves, or the request has no client. All such requests share this value, so a limit
-    /// that punishes its key must not use it.
+    /// The client is unknown, because a proxy does not report it or the request has none. All such
+    /// requests share this value, so a limit that punishes its key must not use it.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ impl Network {
         let entries = lists.flat_map(|list| list.as_bytes().rsplit(|byte| *byte == b','));
         let mut nearest = None;
         for entry in entries.map(<[u8]>::trim_ascii).filter(|entry| !entry.is_empty()) {
-            // A proxy that hides its client must not make the preceding entry, which is the client's own, count.
+            // If a proxy hides its client, the preceding entry must not count: the client wrote it.
             let Some(address) = address(entry) else { return Self::Unknown };
             nearest = Some(address);
             if !is_proxy(address) {
@@ -77,7 +77,8 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     bracketed.unwrap_or(entry).parse().or_else(|_| with_port()).ok()
 }
 
-/// Returns whether the request names this machine as its host: then most likely no proxy stands between it and its client.
+/// Returns whether the request names this machine as its host. If so, most likely no proxy stands
+/// between this server and the client.
 fn is_addressed_locally(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let host = match host.strip_prefix('[') {

@@ -1,17 +1,17 @@
-//! Proxies whose `X-Forwarded-For` is believed: `server-trusted-proxies`.
+//! Proxies whose `X-Forwarded-For` is trusted (`server-trusted-proxies`).
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An address, or a network such as `10.0.0.0/8`, at which only proxies are that the operator runs.
+/// An address, or a network such as `10.0.0.0/8`, that only the operator's own proxies use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedProxy {
     address: IpAddr,
     prefix_bits: u8,
 }
 
-/// The text is neither an address nor a network.
+/// Error of a text that is neither an address nor a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedProxyError(());
 
@@ -46,7 +46,7 @@ impl FromStr for TrustedProxy {
         };
         let bits = if address.is_ipv4() { 32 } else { 128 };
         let proxy = Self { address, prefix_bits };
-        // Host bits that are set are most likely a mistake in the length of the prefix.
+        // Host bits that are set are most likely a mistake in the prefix length.
         let is_network = prefix_bits <= bits && bits_after(address, prefix_bits) == 0;
         if is_network { Ok(proxy) } else { Err(wrong) }
     }

@@ -1,4 +1,4 @@
-//! Permits that callers share, so that no caller holds those that others need.
+//! Permits that are shared among callers, so that no caller takes those that others need.
 
 use crate::api::ApiFailure;
 use crate::error::ApiError;
@@ -10,17 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How many requests wait for a permit, of all callers and of one.
+/// Numbers of requests that may wait for a permit, of all callers and of one caller.
 const SHARE_WAITING_MAX: usize = 1024;
 const CALLER_WAITING_MAX: usize = 32;
-/// When a request may be repeated that found no permit: permits come back when others are done, which nobody can predict.
+/// Time after which a request that found no permit may be repeated. It is a guess: permits become
+/// free when other requests end, which cannot be predicted.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Permits of which one caller holds a part at most, and the rest is left to others. Clones share them.
+/// A set of permits, of which one caller may hold a part only. Clones share the set.
 ///
-/// A caller is anything that can be hashed: a [`Caller`](crate::Caller), or the key of an account. Requests wait in a queue for each caller, and
-/// permits that come back go to the callers in turn (round robin): many waiting requests of one caller do not delay the
-/// first one of another. Only callers that hold permits or wait for them take memory.
+/// A caller is any value that can be hashed: a [`Caller`](crate::Caller), or the key of an account.
+/// Each caller has a queue of its own, and permits that are released go to the callers in rotation,
+/// so many waiting requests of one caller do not delay the first request of another. Only callers
+/// that hold permits or wait for them take memory.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,30 +50,32 @@ struct Shared {
     state: Mutex<State>,
 }
 
-/// A number of permits. They come back when this is dropped.
+/// A number of permits of one caller. They are released when this is dropped.
 pub struct Permit {
     shared: Arc<Shared>,
     caller: CallerKey,
     permits: usize,
 }
 
-/// Why there is no permit, or no attempt ([`Attempts`](crate::Attempts)). Nothing was executed of the request.
+/// Reason why there is no permit, or no attempt ([`Attempts`](crate::Attempts)). Nothing of the
+/// request was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShareError {
     /// The caller has used its own share: 429 `TWG34`.
     Used {
-        /// When the caller may try again.
+        /// Time after which the caller may try again.
         retry_after: Duration,
     },
     /// Other callers hold everything: 503 `TWG35`.
     Exhausted {
-        /// When the caller may try again.
+        /// Time after which the caller may try again.
         retry_after: Duration,
     },
 }
 
 impl Shares {
-    /// Creates `total` permits, of which a caller holds at most `per_caller`. A request waits for one as long as `wait`.
+    /// Creates `total` permits, of which a caller may hold at most `per_caller`. A request waits
+    /// for a permit for at most `wait`.
     pub fn new(total: usize, per_caller: usize, wait: Duration) -> Self {
         Self(Arc::new(Shared {
             per_caller,
@@ -83,7 +87,8 @@ impl Shares {
         }))
     }
 
-    /// Creates the same with other bounds for the requests that wait, of all callers and of one; by default these are 1024 and 32.
+    /// Creates a set of permits with its own bounds for the requests that wait, of all callers and
+    /// of one caller. [`Shares::new`] has 1024 and 32.
     pub fn with_waiting(total: usize, per_caller: usize, wait: Duration, waiting: (usize, usize)) -> Self {
         let Self(shared) = Self::new(total, per_caller, wait);
         let (waiting_max, caller_waiting_max) = waiting;
@@ -91,12 +96,13 @@ impl Shares {
         Self(Arc::new(shared.expect("the shares have one owner")))
     }
 
-    /// Acquires a permit, and waits for one if none is free or the caller holds its share.
+    /// Acquires a permit. Waits for one if none is free, or if the caller holds its whole share.
     ///
     /// # Errors
     ///
-    /// [`ShareError::Used`]: the caller has held its share for as long as a request waits, or as many of its requests wait as may.
-    /// [`ShareError::Exhausted`]: the same of all callers together.
+    /// [`ShareError::Used`]: the caller held its whole share until the wait ended, or too many of
+    /// its requests wait already. [`ShareError::Exhausted`]: other callers held all permits until
+    /// the wait ended, or too many requests of all callers wait already.
     pub async fn acquire<K: Hash + ?Sized>(&self, caller: &K) -> Result<Permit, ShareError> {
         let mut waiting = match self.0.permit_or_wait(self.0.key(caller))? {
             Acquired::Permit(permit) => return Ok(permit),
@@ -108,23 +114,24 @@ impl Shares {
         }
     }
 
-    /// Acquires a number of permits, if that many are free now.
+    /// Acquires a number of permits at once if they are free now, and never waits.
     ///
     /// # Errors
     ///
-    /// [`ShareError::Used`]: the caller would hold more than its share. [`ShareError::Exhausted`]: fewer are free.
+    /// [`ShareError::Used`]: the caller would hold more than its share. [`ShareError::Exhausted`]:
+    /// fewer permits are free.
     pub fn try_acquire<K: Hash + ?Sized>(&self, caller: &K, permits: usize) -> Result<Permit, ShareError> {
         let mut none = Permit { shared: self.0.clone(), caller: self.0.key(caller), permits: 0 };
         none.grow(permits)?;
         Ok(none)
     }
 
-    /// Returns how many permits are free.
+    /// Returns the number of free permits.
     pub fn free(&self) -> usize {
         self.0.lock().free
     }
 
-    /// Returns how many requests wait.
+    /// Returns the number of requests that wait.
     pub fn waiting(&self) -> usize {
         self.0.lock().waiting
     }
@@ -137,18 +144,18 @@ impl fmt::Debug for Shares {
 }
 
 impl Permit {
-    /// Acquires more permits for the same caller, if that many are free now.
+    /// Acquires more permits for this caller if they are free now, and never waits.
     ///
     /// # Errors
     ///
-    /// As [`Shares::try_acquire`]. The permits that are held stay.
+    /// The errors of [`Shares::try_acquire`]. The permits that are already held remain.
     pub fn grow(&mut self, permits: usize) -> Result<(), ShareError> {
         self.shared.lock().take(self.caller, permits, self.shared.per_caller)?;
         self.permits += permits;
         Ok(())
     }
 
-    /// Returns how many permits are held.
+    /// Returns the number of permits that are held.
     pub fn permits(&self) -> usize {
         self.permits
     }
@@ -167,20 +174,21 @@ impl fmt::Debug for Permit {
 }
 
 impl ShareError {
-    /// Returns when the caller may try again.
+    /// Returns the time after which the caller may try again.
     pub fn retry_after(&self) -> Duration {
         match self {
             Self::Used { retry_after } | Self::Exhausted { retry_after } => *retry_after,
         }
     }
 
-    /// Returns the same in whole seconds (1 at least), as `Retry-After` has it.
+    /// Returns [`ShareError::retry_after`] in whole seconds (at least 1), for the `Retry-After`
+    /// header.
     pub fn retry_after_s(&self) -> u64 {
         let after = self.retry_after();
         (after.as_secs() + u64::from(after.subsec_nanos() > 0)).max(1)
     }
 
-    /// Returns the status of a response: 429 or 503.
+    /// Returns the HTTP status of the error: 429 or 503.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Used { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -188,7 +196,7 @@ impl ShareError {
         }
     }
 
-    /// Returns the code of a response: `TWG34` or `TWG35`.
+    /// Returns the error code: `TWG34` or `TWG35`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Used { .. } => "TWG34",
@@ -216,16 +224,18 @@ impl From<ShareError> for ApiFailure {
     }
 }
 
-/// A caller by its hash, under a key of the shares' own. Two callers meet by chance only, and then share their part.
+/// Hash of a caller, with a secret key of these shares. Callers whose hashes collide share one
+/// part.
 type CallerKey = u64;
 
 #[derive(Default)]
 struct State {
     free: usize,
     waiting: usize,
-    /// Callers that hold permits or wait.
+    /// Callers that hold permits or wait for one.
     callers: HashMap<CallerKey, CallerState>,
-    /// Callers that wait and may hold one more, in the order of their turns. It is empty whenever a permit is free.
+    /// Rotation of the callers that wait and may hold another permit. It is empty whenever a permit
+    /// is free.
     turns: VecDeque<CallerKey>,
     tickets: u64,
 }
@@ -247,7 +257,8 @@ enum Acquired {
     Waiting(Waiting),
 }
 
-/// A request that waits. When it is dropped it leaves the queue, or gives the permit back that it has been granted.
+/// A request that waits. Dropping it removes it from the queue, or releases the permit that it was
+/// granted.
 struct Waiting {
     shared: Arc<Shared>,
     caller: CallerKey,
@@ -319,7 +330,8 @@ impl State {
         (ticket, granted)
     }
 
-    /// Gives a caller a turn, if it waits, may hold one more, and has none.
+    /// Adds a caller to the rotation if it waits, may hold another permit, and is not in the
+    /// rotation yet.
     fn queue(&mut self, caller: CallerKey, per_caller: usize) {
         let Some(of) = self.callers.get_mut(&caller) else { return };
         if !of.waiting.is_empty() && of.held < per_caller && !of.is_in_turns {
@@ -341,18 +353,18 @@ impl State {
         }
     }
 
-    /// Grants a permit to the first request of a caller whose turn it is.
+    /// Grants a permit to the first waiting request of a caller that was taken from the rotation.
     fn grant(&mut self, caller: CallerKey, per_caller: usize) {
         let Some(of) = self.callers.get_mut(&caller) else { return };
         of.is_in_turns = false;
-        // Permits that the caller acquired without waiting may have made its share full meanwhile.
+        // The caller may meanwhile have acquired its whole share without waiting.
         if of.held < per_caller
             && let Some(waiter) = of.waiting.pop_front()
         {
             of.held += 1;
             self.free -= 1;
             self.waiting -= 1;
-            // A request that has left takes the lock next, and gives the permit back.
+            // If the request has left, its drop takes the lock next and releases the permit.
             _ = waiter.grant.send(());
         }
         self.queue(caller, per_caller);
@@ -387,7 +399,8 @@ impl Waiting {
         Permit { shared: self.shared.clone(), caller: self.caller, permits: 1 }
     }
 
-    /// Leaves the queue with the reason why there is no permit, unless it has just been granted.
+    /// Leaves the queue and returns the reason why there is no permit, or the permit if it was
+    /// granted just now.
     fn give_up(mut self) -> Result<Permit, ShareError> {
         let mut state = self.shared.lock();
         let held = state.callers.get(&self.caller).map_or(0, |of| of.held);

@@ -47,11 +47,13 @@ config_of_keys! {
     "session-cookie": "" => session_cookie: Option<String> = optional(cookie_name);
     /// a key of Thalweg's own: whether browsers send it over TLS only.
     "session-cookie-secure": "true" => session_cookie_secure: bool = boolean;
-    /// a key of Thalweg's own: functions whose calls are attempts to sign in, besides those that a form or Prefer: session calls.
+    /// A key of Thalweg's own: functions whose calls are attempts to sign in, besides the functions
+    /// that a form or a request with `Prefer: session` calls.
     "sign-in-functions": "" => sign_in_functions: Vec<String> = functions;
-    /// a key of Thalweg's own: how many attempts to sign in a client has at once; 0 is no limit.
+    /// A key of Thalweg's own: the number of attempts to sign in that a client has at once. 0 means
+    /// no limit.
     "sign-in-attempts": "30", at_start => sign_in_attempts: usize = number(0, ATTEMPTS_MAX);
-    /// a key of Thalweg's own: after how many seconds a client has another one.
+    /// A key of Thalweg's own: the number of seconds after which a client has another attempt.
     "sign-in-interval": "2", at_start => sign_in_interval: Duration = at_least_a_second;
     /// a key of Thalweg's own: whether rows are counted by the planner's estimates where that is asked for, or exactly.
     "db-count-estimates": "true" => db_count_estimates: bool = boolean;
@@ -95,11 +97,13 @@ config_of_keys! {
     "server-unix-socket": "", at_start => server_unix_socket: Option<PathBuf> = optional(path);
     /// who may connect there.
     "server-unix-socket-mode": "660", at_start => server_unix_socket_mode: u32 = socket_mode;
-    /// a key of Thalweg's own: addresses and networks, besides this machine's own, of proxies whose X-Forwarded-For is believed.
+    /// A key of Thalweg's own: addresses and networks of proxies whose `X-Forwarded-For` is
+    /// trusted, besides this machine's own addresses.
     "server-trusted-proxies": "" => server_trusted_proxies: Vec<TrustedProxy> = trusted_proxies;
     /// whether several processes may listen on the port; then it is opened once the schema cache has been loaded.
     "server-reuseport": "false", at_start => server_reuseport: bool = boolean;
-    /// a key of Thalweg's own: the host names under which the admin server is asked, besides addresses and `localhost`.
+    /// A key of Thalweg's own: the host names under which the admin server answers, besides
+    /// addresses and `localhost`.
     "admin-server-allowed-hosts": "", at_start => admin_server_allowed_hosts: Option<Vec<String>> = optional(hosts);
     /// where the admin server listens, if not at `server-host`.
     "admin-server-host": "", at_start => admin_server_host: Option<String> = optional(text);

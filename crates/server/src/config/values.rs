@@ -197,7 +197,7 @@ pub(super) fn list(given: &str) -> Result<Vec<String>, String> {
     Ok(given.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
 }
 
-/// Names of hosts, without ports, between commas.
+/// Parses host names without ports, separated by commas.
 pub(super) fn hosts(given: &str) -> Result<Vec<String>, String> {
     let hosts = list(given)?;
     let is_host = |text: &String| {
@@ -235,7 +235,7 @@ pub(super) fn function(given: &str) -> Result<(Option<String>, String), String> 
     Ok((schema.map(str::to_owned), name.to_owned()))
 }
 
-/// Names of functions between commas.
+/// Parses names of functions, separated by commas.
 pub(super) fn functions(given: &str) -> Result<Vec<String>, String> {
     let names = list(given)?;
     names.iter().try_for_each(|name| function(name).map(drop))?;
@@ -271,7 +271,7 @@ pub(super) fn proxy(given: &str) -> Result<String, String> {
     }
 }
 
-/// Addresses and networks between commas.
+/// Parses addresses and networks, separated by commas.
 pub(super) fn trusted_proxies(given: &str) -> Result<Vec<TrustedProxy>, String> {
     let proxies = list(given)?.into_iter().map(|proxy| proxy.parse());
     proxies.collect::<Result<_, _>>().map_err(|needed: TrustedProxyError| needed.to_string())

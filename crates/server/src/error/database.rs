@@ -32,7 +32,8 @@ impl ApiError {
         }
         let ends_session = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         let status = match &*error.code {
-            // another process of PostgreSQL's has crashed, or the session was unused for too long: no fault of the request
+            // Another process of PostgreSQL has crashed, or the session was unused for too long.
+            // Neither is a fault of the request.
             "57P02" | "57P05" if ends_session => 503,
             code => status_of(code, &error.message, anonymous),
         };
@@ -155,16 +156,17 @@ impl From<PoolError> for ApiError {
     }
 }
 
-/// Whether an error can come of a schema cache that has fallen behind. What a function, a trigger or a policy does wrong has a
-/// context, and no load mends it.
+/// Returns whether an outdated schema cache can have caused an error. Errors within functions,
+/// triggers and policies have a context, and loading the schema cache does not remedy them.
 fn retry_of(error: &DbError) -> Retry {
     match (error.code.as_str(), error.routine.as_deref()) {
         _ if error.context.is_some() => Retry::Never,
-        // a column, a relation
+        // A column or a relation does not exist.
         ("42703" | "42P01", _) => Retry::AfterSuspectedLoad,
-        // a function with these arguments, or several; PostgreSQL says the same of operators in another routine
+        // No function, or more than one, has these arguments. For operators, PostgreSQL reports
+        // these codes from another routine.
         ("42883" | "42725", Some("ParseFuncOrColumn")) => Retry::AfterSuspectedLoad,
-        // a type, or a value of another type
+        // A type does not exist, or a value has another type.
         ("42704" | "42804", _) => Retry::AfterLoadInProgress,
         _ => Retry::Never,
     }
@@ -183,8 +185,9 @@ fn row_of_copy(context: &str) -> Option<String> {
     })
 }
 
-/// What a client is told of an error of the machine that PostgreSQL runs on. PostgreSQL's own words name files and memory
-/// there, and only the log has them. What a function raises is said by SQL, and told as it is.
+/// Returns the message for clients about an error of the machine that runs PostgreSQL. PostgreSQL's
+/// own words name files and memory of that machine, and go only to the log. An error that a
+/// function raises has the words of SQL, and is shown unchanged.
 fn of_the_machine(error: &DbError) -> Option<&'static str> {
     if error.routine.as_deref() == Some("exec_stmt_raise") {
         return None;
@@ -237,7 +240,7 @@ fn status_of(code: &str, message: &str, anonymous: bool) -> u16 {
 mod tests {
     use super::*;
 
-    /// The first status in a row counts: further ones depend on the message, or on who asks.
+    /// The first status of a row counts. Further statuses depend on the message or the role.
     #[test]
     fn sqlstates_have_the_statuses_of_the_manual() {
         let manual = include_str!("../../../../docs/errors.md");

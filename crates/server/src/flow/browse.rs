@@ -195,7 +195,7 @@ struct Browsing<'a> {
     who: &'a Who<'a>,
     schema: &'a str,
     address: &'a Address,
-    /// The address of the connection, unless code in the same process makes the request.
+    /// Address of the connection, or `None` if code in the same process makes the request.
     peer: Option<&'a str>,
 }
 
@@ -263,7 +263,7 @@ struct Templates {
 }
 
 impl Templates {
-    /// Makes cells of rows, and renders the page.
+    /// Renders the rows' cells and the page.
     fn write(&self, shown: &Shown, prefix: &str, out: &mut Page) -> Result<Rendered, ApiError> {
         let mut page = shown.page.clone();
         fill(&mut page, shown, prefix).map_err(|error| of_template_error(&error))?;

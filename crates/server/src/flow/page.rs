@@ -38,10 +38,12 @@ use thalweg_request::Action;
 use thalweg_sql::Param;
 use thalweg_wire::DbError;
 
-/// From this size of its rows on, a page is rendered on a thread that serves nobody else, in bytes.
+/// Size of a page's rows, in bytes, from which the page is rendered on a thread that serves no
+/// other client.
 pub(super) const BUSY_BYTES_MIN: usize = 256 * 1024;
 
-/// The same of a page whose template may do much with few rows: its time need not grow with their size only.
+/// Size from which this applies if the template does more than loop over its rows, because its time
+/// may then grow faster than the rows do.
 const BUSY_BYTES_MIN_UNLESS_LINEAR: usize = 16 * 1024;
 
 /// What every page finds besides the rows of its queries and what its path binds, or may find: `error` is on those that tell of one.
@@ -228,7 +230,7 @@ pub(super) struct Making<'a> {
     snapshot: &'a Snapshot,
     pub(super) who: &'a Who<'a>,
     pub(super) asked: &'a Asked<'a>,
-    /// The address of the connection, unless code in the same process makes the request.
+    /// Address of the connection, or `None` if code in the same process makes the request.
     peer: Option<&'a str>,
 }
 
@@ -409,25 +411,27 @@ impl<'a> Making<'a> {
     }
 }
 
-/// The time that a page is expected to take.
+/// Time that rendering a page is expected to take.
 pub(super) enum Work {
-    /// Little, so that the thread which serves the request may render it. A page that turns out to be large, or that calls a function of
-    /// unknown cost, is rendered again elsewhere.
+    /// Little time: the thread that serves the request may render the page. If the page turns out
+    /// to be large or calls a function of unknown cost, it is rendered again on another thread.
     Quick,
-    /// Any time: it is rendered on a thread that serves nobody else, with a permit.
+    /// Any time: the page is rendered with a permit, on a thread that serves no other client.
     Long,
 }
 
-/// The outcome of rendering a page.
+/// Outcome of rendering a page.
 pub(super) enum Rendered {
     Whole,
-    /// There was no room for all of it.
+    /// The page is larger than its room.
     TooLarge,
-    /// It calls a function of unknown cost, and was rendered on a thread that serves other requests.
+    /// The page calls a function of unknown cost, and was rendered on a thread that serves other
+    /// requests.
     TakesLong,
 }
 
-/// Makes a page by a function that renders it: on this thread if it is quick, and otherwise on one that serves nobody else.
+/// Renders a page with a function: on this thread if the work is quick, else on a thread that
+/// serves no other client.
 pub(super) async fn made(
     state: &State,
     (kind, work): (Kind, Work),
@@ -459,7 +463,7 @@ fn fragment(headers: &HeaderMap) -> Option<String> {
     Some(target.split_once('#').map_or(target, |(_, id)| id).to_owned())
 }
 
-/// Renders a page, or a block of it if it has that one.
+/// Renders a page, or the named block of it if the page has that block.
 fn render(
     bound: &Bound,
     (number, block): (usize, Option<&str>),

@@ -1,4 +1,4 @@
-//! Attempts to sign in: which calls of functions are such, and the limit that each client has for them.
+//! Attempts to sign in: the calls that count as attempts, and the limit of each client.
 
 use crate::callers::SignInAttempt;
 use crate::config::InForce;
@@ -8,9 +8,9 @@ use crate::state::State;
 use hyper::http::request::Parts;
 use thalweg_plan::Plan;
 
-/// Counts a call that may be an attempt to sign in: one with `Prefer: session` or by a form with `session`, and each other
-/// call of a function that such a form calls or that `sign-in-functions` names. A function that is given nothing checks no
-/// password: it signs out.
+/// Counts a call that may be an attempt to sign in: one with `Prefer: session` or by a form with
+/// `session`, and each other call of a function that such a form calls or that `sign-in-functions`
+/// names. A call without arguments is not counted: it checks no password, and is used to sign out.
 pub(super) fn count<'s>(
     (state, in_force): (&'s State, &InForce),
     (parts, peer): (&Parts, Option<&str>),
@@ -26,7 +26,7 @@ pub(super) fn count<'s>(
     attempt((state, in_force), (parts, peer))
 }
 
-/// Counts a call by an address of the API's own pages.
+/// Counts a call that a page of the table browser makes.
 pub(super) fn count_browsed(
     (state, in_force): (&State, &InForce),
     (parts, peer): (&Parts, Option<&str>),

@@ -1,16 +1,16 @@
-//! A host with its port, as `Host` and `Origin` have it (RFC 3986 section 3.2, without user
+//! A host with its port, as in `Host` and `Origin` (RFC 3986 section 3.2, without user
 //! information).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A host, and a port where one is written.
+/// A host, and its port if the text has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
     pub(crate) host: Host<'a>,
     pub(crate) port: Option<u16>,
 }
 
-/// A host. Names are equal whatever the case of their letters is.
+/// A host. Names are compared without regard to case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Host<'a> {
     Name(&'a str),
@@ -19,8 +19,8 @@ pub(crate) enum Host<'a> {
 }
 
 impl<'a> Authority<'a> {
-    /// Parses `host` or `host:port`. `None` is returned for an empty host, for user information, and
-    /// for everything else that RFC 3986 does not allow.
+    /// Parses `host` or `host:port`. Returns `None` for an empty host, for user information, and
+    /// for all else that RFC 3986 does not allow.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             // The colon belongs to an IPv6 address.
@@ -36,8 +36,8 @@ impl<'a> Authority<'a> {
         Some(Self { host: Host::parse(host)?, port })
     }
 
-    /// Whether both are the same host and port, where `default_port` counts for a port that is not
-    /// written.
+    /// Returns whether two authorities have the same host and port. `default_port` replaces a port
+    /// that is not written.
     pub(crate) fn is(self, other: Authority<'_>, default_port: u16) -> bool {
         let port = |authority: Authority<'_>| authority.port.unwrap_or(default_port);
         self.host == other.host && port(self) == port(other)
@@ -55,7 +55,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Whether this is an address, and no name that anybody's DNS server could resolve to any address.
+    /// Returns whether the host is an address, so that no DNS server is asked for it.
     pub(crate) fn is_address(self) -> bool {
         match self {
             Self::Name(_) => false,
@@ -63,7 +63,8 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Whether this is `localhost` or a name below it, which browsers resolve to this machine only.
+    /// Returns whether the host is `localhost` or a name below it. Browsers resolve these to this
+    /// machine only.
     pub(crate) fn is_localhost(self) -> bool {
         let Self::Name(name) = self else { return false };
         let last = name.rsplit('.').next().unwrap_or_default();
@@ -84,7 +85,7 @@ impl<'a> PartialEq<Host<'a>> for Host<'_> {
 
 impl Eq for Host<'_> {}
 
-/// Whether a text is a `reg-name` (RFC 3986 section 3.2.2) that is not empty.
+/// Returns whether a text is a non-empty `reg-name` (RFC 3986 section 3.2.2).
 fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -77,15 +77,15 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     };
     match ended {
         Ok(()) => {}
-        // A client that sends no further request has done nothing wrong: its connection ends in order. One that has begun a
-        // request is told why it ends.
+        // The connection of a client that sends no further request ends in order. A client that has
+        // begun a request gets an answer that gives the reason.
         Err(error) if error.is_timeout() => {
             let framed = connection.into_parts().io.into_inner();
             let begun = framed.begun();
             let mut stream = framed.into_inner();
             if let Some(begun) = begun {
                 let answer = too_slow(&state, &client.peer, &begun);
-                // A client that has gone is not told.
+                // The client may have gone, in which case nobody reads the answer.
                 let _ = stream.write_all(&answer).await;
             }
             let _ = stream.shutdown().await;
@@ -101,7 +101,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     }
 }
 
-/// The facts that all requests of a connection share.
+/// State that all requests of a connection share.
 struct Client {
     peer: String,
     stay_away: StayAway,
@@ -110,19 +110,20 @@ struct Client {
 }
 
 impl Client {
-    /// Lets a request wait that has come too early after a refusal, while it would be refused again.
+    /// Delays a request that came too early after a refusal, if it would be refused again.
     async fn wait_after_refusal(&self, state: &State, parts: &Parts) {
         let is_file = || state.site.is_some() && parts.uri.path().starts_with("/static/");
         if let Some(until) = self.stay_away.rest()
             && state.pool.is_full()
             && !is_file()
         {
-            // Boxed: few requests wait here, and the future of every client would have room for a timer.
+            // Boxed: few requests wait here, and an unboxed timer would enlarge the future of every
+            // client.
             Box::pin(tokio::time::sleep_until(until)).await;
         }
     }
 
-    /// Holds a refusal back for as long as the server has sent too many.
+    /// Holds a refusal back if the server has sent too many.
     async fn hold_back(&self, state: &State) {
         let delay = state.refusals.delay(tokio::time::Instant::now(), state.pool.is_stalled());
         if !delay.is_zero() {
@@ -173,7 +174,8 @@ async fn exchange(
     Ok(response)
 }
 
-/// The response to a refused request, which is counted and logged, and the error that it tells of.
+/// Counts and logs a refused request. Returns its response, and the error that the response
+/// reports.
 fn refuse(state: &State, in_force: &InForce, peer: &str, refused: &RefusedRequest) -> (Response<Body>, ApiError) {
     let error = refused.error();
     let response = error.response(in_force.config.client_errors_are_verbose);
@@ -182,7 +184,8 @@ fn refuse(state: &State, in_force: &InForce, peer: &str, refused: &RefusedReques
     (response, error)
 }
 
-/// The response to a client that has begun a request and not sent its head in time, as bytes: hyper has nothing to answer.
+/// Returns the bytes of the response to a client whose head did not arrive in time. hyper cannot
+/// send it, since it has read no request.
 fn too_slow(state: &State, peer: &str, begun: &RefusedRequest) -> Vec<u8> {
     let in_force = state.in_force();
     let (response, error) = refuse(state, &in_force, peer, begun);
@@ -212,7 +215,7 @@ async fn by_handler(
     tell(state, &in_force, client, (parts, &parts.uri), answered, Origin::Code)
 }
 
-/// Where a response comes from.
+/// Origin of a response.
 #[derive(Clone, Copy)]
 enum Origin {
     Api,
@@ -220,8 +223,8 @@ enum Origin {
     Code,
 }
 
-/// Logs how a request was answered, and returns its response. All that the response holds is counted from here on; a large one is
-/// refused while others hold too much.
+/// Logs a request and returns its response, whose memory is counted from here on. A large response
+/// is refused while others hold too much memory.
 fn tell(
     state: &State,
     in_force: &InForce,
@@ -240,7 +243,7 @@ fn tell(
     let refusal = match (of, parts.method.is_safe()) {
         (_, true) => is_too_much().then(ApiError::too_many_answers),
         (Origin::Code, false) => is_too_much().then(ApiError::answer_not_held),
-        // The rows that a write returns are not given up.
+        // The rows that a write returns are never refused.
         (Origin::Api, false) => None,
     };
     if let Some(error) = refusal {

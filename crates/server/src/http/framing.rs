@@ -11,8 +11,9 @@
 //!   Chunks are followed to the end of their trailers, by a grammar smaller than hyper's. Lines end in CR LF only. If hyper
 //!   refuses what is taken here (it bounds a few things differently), it answers 400 and never reads from the connection again.
 //!
-//! A head also says in exactly one way which site it asks (`target.rs`), and its target is one that hyper takes: hyper never
-//! refuses a head by itself, so that each refusal is answered, counted and logged here (`refused.rs`).
+//! A head must also name its site in exactly one way (`target.rs`), and its target must be one that
+//! hyper accepts. So hyper never refuses a head by itself, and each refusal is answered, counted
+//! and logged here (`refused.rs`).
 //!
 //! So both reach the end of each request at the same byte, or the connection ends before it. `CONNECT` is refused, since the
 //! bytes behind it would belong to nobody; hyper never learns of an `Upgrade` (`mend.rs`).
@@ -67,13 +68,13 @@ pub(crate) enum Judgement {
 pub(crate) enum Refusal {
     /// A head that is wrong, or says in more than one way where its request ends.
     Head,
-    /// A head without a `Host` over HTTP/1.1, with two, or with one that is no host.
+    /// A head without `Host` over HTTP/1.1, with several, or with one that is invalid.
     Host,
-    /// A head whose target is no path and no `http` address.
+    /// A head whose target is neither a path nor an `http` address.
     Target,
     /// A head that is longer than one may be, or has more headers.
     HeadTooLarge,
-    /// A head that did not come in time.
+    /// A head that did not arrive in time.
     HeadTooSlow,
     /// A chunked body that is wrong.
     Body,
@@ -89,12 +90,12 @@ impl Refusal {
         (Self::Body, "body"),
     ];
 
-    /// The word for it in a request that is handed on in place of the refused one.
+    /// Returns the word for the refusal in the request that replaces the refused one.
     pub(crate) fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(known, _)| *known == self).map_or("head", |(_, name)| name)
     }
 
-    /// The refusal of this name.
+    /// Returns the refusal with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(refusal, _)| *refusal)
     }

@@ -3,8 +3,9 @@
 //! * `"`, `<` and `>` stand unescaped in many a query (`data->key`, `in.("a")`), PostgREST takes them, and the `http` crate does
 //!   not. What follows a `#` it cuts off, which would leave half of a filter. They are escaped.
 //! * `Upgrade` makes hyper wait for another protocol, which there never is. It is left out.
-//! * A target in absolute form (`http://club.example/flights`) names its site itself, whatever `Host` says (RFC 9112 section
-//!   3.2.2). It becomes a path, and `Host` its authority, so that there is one form behind here.
+//! * A target in absolute form (`http://club.example/flights`) names its site itself, whatever
+//!   `Host` says (RFC 9112 section 3.2.2). It is rewritten as a path, and its authority replaces
+//!   `Host`, so that the code after this sees one form only.
 //! * hyper has room for 100 headers, and would allocate twice for each request if it were to have more. Those beyond travel as
 //!   one header, and are taken apart behind it.
 
@@ -132,7 +133,7 @@ pub(crate) fn unpack(headers: &mut HeaderMap) {
     }
 }
 
-/// Appends a path with its query, escaped.
+/// Appends a path with its query, escaped where hyper would refuse it.
 fn escape(path: &str, out: &mut Vec<u8>) {
     for byte in path.bytes() {
         if is_refused(byte) {

@@ -35,12 +35,13 @@ pub(crate) struct Framed<S> {
 
 /// A connection on which nothing is read any more.
 enum Refused {
-    /// hyper has not been handed anything in place of the refused request.
+    /// hyper has not been given a replacement for the refused request yet.
     Untold(Box<RefusedRequest>),
-    /// hyper has a request in place of the refused one, after which it ends the connection. Until then it must see no end, or
-    /// it would not answer: for hyper, a client that sends no more has gone.
+    /// hyper has a replacement for the refused request, and ends the connection after it. Until
+    /// then it must not see the end of the stream: hyper would take the client for gone, and not
+    /// answer.
     Answered,
-    /// hyper has been told that a body is wrong.
+    /// hyper has been given an error for a malformed body.
     Failed,
 }
 
@@ -117,7 +118,7 @@ impl<S> Framed<S> {
         self.refused = Some(Refused::Untold(RefusedRequest::from_head(refusal, head).into()));
     }
 
-    /// The request of which a part of the head has come, if there is one.
+    /// Returns the request of which only a part of the head has arrived, if there is one.
     pub(crate) fn begun(&self) -> Option<RefusedRequest> {
         let begun = self.held.get(self.judged..).filter(|begun| !begun.is_empty() && self.refused.is_none())?;
         Some(RefusedRequest::from_head(Refusal::HeadTooSlow, begun))
@@ -132,8 +133,8 @@ impl<S> Framed<S> {
         }
     }
 
-    /// Hands hyper a request in place of the refused one, or a failure where a body is refused. It is read when all requests
-    /// before it have been answered.
+    /// Gives hyper a replacement for the refused request, or an error for a malformed body. hyper
+    /// reads it once all preceding requests have been answered.
     fn tell(&mut self, refused: &RefusedRequest) -> io::Result<()> {
         if refused.refusal == Refusal::Body {
             self.refused = Some(Refused::Failed);

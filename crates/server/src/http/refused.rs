@@ -1,8 +1,9 @@
-//! Requests that are refused before hyper sees them, so that they are answered, counted and logged as
-//! all others are.
+//! Requests that are refused before hyper reads them. They are answered, counted and logged as all
+//! others are.
 //!
-//! The reader hands hyper a request of its own in place of the refused one. It has no byte of the
-//! client's but for what the access log needs, which is escaped, in a header that no client may send.
+//! The reader gives hyper a request of the server's own in place of the refused one. Of the
+//! client's bytes it contains only the method and the target for the access log, escaped, in a
+//! header that no client may send.
 
 use crate::error::ApiError;
 use crate::http::framing::Refusal;
@@ -10,7 +11,7 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use std::fmt::Write as _;
 
-/// The header that marks such a request. No client may send it.
+/// Header that marks such a request. No client may send it.
 pub(crate) const REFUSED: &str = "thalweg-refused";
 const REFUSED_NAME: HeaderName = HeaderName::from_static(REFUSED);
 
@@ -19,18 +20,18 @@ const REFUSED_TARGET_BYTES_MAX: usize = 1024;
 /// Longest method of a refused request that is logged, in bytes. A longer one is logged as `-`.
 const REFUSED_METHOD_BYTES_MAX: usize = 32;
 
-/// What is known of a refused request.
+/// A refused request, as far as it could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedRequest {
     pub(crate) refusal: Refusal,
-    /// Its method, or `-` where its first word is no method.
+    /// The method, or `-` if the first word is not a method.
     pub(crate) method: String,
-    /// The beginning of its target; empty where there is none.
+    /// The beginning of the target. It is empty if there is no target.
     pub(crate) target: String,
 }
 
 impl RefusedRequest {
-    /// Reads as much as there is of the request line at the beginning of a head.
+    /// Parses the part of the request line that has arrived at the beginning of a head.
     pub(crate) fn from_head(refusal: Refusal, head: &[u8]) -> Self {
         let start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
         let line = head[start..].split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
@@ -48,7 +49,7 @@ impl RefusedRequest {
         }
     }
 
-    /// Appends the request that hyper gets in place of the refused one.
+    /// Appends the request that hyper reads in place of the refused one.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let (refusal, method, target) = (self.refusal.name(), escaped(&self.method), escaped(&self.target));
         let head = format!(
@@ -57,7 +58,7 @@ impl RefusedRequest {
         out.extend_from_slice(head.as_bytes());
     }
 
-    /// What these headers say of a refused request, if they are those of one.
+    /// Returns the refused request that these headers describe, if they mark one.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut words = headers.get(REFUSED_NAME)?.to_str().ok()?.split(' ');
         let refusal = Refusal::named(words.next()?)?;
@@ -65,13 +66,13 @@ impl RefusedRequest {
         Some(Self { refusal, method: text(), target: text() })
     }
 
-    /// The error that the client gets.
+    /// Returns the error for the client.
     pub(crate) fn error(&self) -> ApiError {
         ApiError::refused(self.refusal)
     }
 }
 
-/// A text as one word of visible ASCII characters.
+/// Escapes a text as one word of visible ASCII characters.
 fn escaped(text: &str) -> String {
     let mut word = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -108,7 +109,7 @@ mod tests {
     use crate::http::framing::parse;
     use hyper::header::{HeaderName, HeaderValue};
 
-    /// The request that is handed on, and what is read out of it again.
+    /// Returns a refused request, and the one that is parsed from its replacement.
     fn handed_on(head: &[u8]) -> (RefusedRequest, RefusedRequest) {
         let refused = RefusedRequest::from_head(Refusal::Host, head);
         let mut written = Vec::new();

@@ -49,10 +49,11 @@ const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: P
 /// free, which is a minute's worth for a slow line.
 const TRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether a client leaves bytes of its responses untaken. Clones of the `Arc` share it.
+/// State of a connection: whether its client has left bytes of responses untaken.
 ///
-/// hyper asks for the response to the next request while the last one is still in its buffer, if that one is a head alone. The
-/// heads of many requests would pile up there for a client that reads nothing.
+/// hyper requests the next response while a preceding one that consists of a head is still in its
+/// buffer. Without this state, the heads of many responses would accumulate there for a client that
+/// reads nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Untaken {
     is_waiting: AtomicBool,
@@ -60,7 +61,7 @@ pub(crate) struct Untaken {
 }
 
 impl Untaken {
-    /// Waits until the client has taken what was written to it.
+    /// Waits until the client has taken the bytes that were written.
     pub(crate) async fn taken(&self) {
         while self.is_waiting.load(Ordering::Relaxed) {
             self.taken.notified().await;
@@ -97,7 +98,7 @@ impl<S: Reset> Socket<S> {
         Self { stream, untaken, stall_timeout, waiting: None, pace, has_ended: false }
     }
 
-    /// Whether the client leaves bytes of its responses untaken.
+    /// Returns the state that reports whether the client has left bytes of its responses untaken.
     pub(crate) fn untaken(&self) -> Arc<Untaken> {
         self.untaken.clone()
     }

@@ -1,11 +1,11 @@
-//! The target of a request and its `Host` (RFC 9112 sections 3.2 and 3.3): which site is asked, said
+//! The target of a request and its `Host` (RFC 9112 sections 3.2 and 3.3), which must name the site
 //! in exactly one way.
 
 use crate::http::authority::Authority;
 use crate::http::framing::Refusal;
 use httparse::Request;
 
-/// A target in absolute form, such as a proxy's client sends: `http://club.example/flights`.
+/// A target in absolute form, as the clients of proxies send it: `http://club.example/flights`.
 pub(crate) struct Absolute<'a> {
     pub(crate) authority: &'a str,
     /// The path with its query. It may be empty, or begin with `?`.
@@ -13,7 +13,7 @@ pub(crate) struct Absolute<'a> {
 }
 
 impl<'a> Absolute<'a> {
-    /// The parts of a target that has a scheme; `None` for every other form.
+    /// Splits a target in absolute form into its parts. Returns `None` for every other form.
     pub(crate) fn parse(target: &'a str) -> Option<Self> {
         let (scheme, rest) = target.split_once("://")?;
         let is_known = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -22,13 +22,13 @@ impl<'a> Absolute<'a> {
     }
 }
 
-/// Whether a target has to be rewritten as a path, since it is in absolute form.
+/// Returns whether a target is in absolute form, so that it must be rewritten as a path.
 pub(crate) fn is_absolute(target: &str) -> bool {
     !target.starts_with(['/', '*'])
 }
 
-/// Refuses a request that does not say in exactly one way which site it asks: over HTTP/1.1 by one
-/// `Host`, over HTTP/1.0 by one at most.
+/// Refuses a request that does not name its site in exactly one way: by one `Host` over HTTP/1.1,
+/// or by at most one over HTTP/1.0.
 pub(crate) fn check(request: &Request<'_, '_>) -> Result<(), Refusal> {
     let mut hosts = request.headers.iter().filter(|header| is_host(header.name));
     let (host, more) = (hosts.next(), hosts.next());
@@ -50,7 +50,7 @@ pub(crate) fn check(request: &Request<'_, '_>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a header's name is `Host`.
+/// Returns whether a header's name is `Host`.
 pub(crate) fn is_host(name: &str) -> bool {
     name.eq_ignore_ascii_case("host")
 }

@@ -14,11 +14,12 @@ use std::sync::atomic::Ordering;
 use thalweg_gauge::{Lap, Laps};
 use tracing::Level;
 
-/// Logs one line for a request, with the target that it was sent for, and the statements that it has sent to the database: at
-/// level error from status 500 on, warn from 400 on, else info.
+/// Logs one line for a request, with the target that the client sent, and the statements that the
+/// request sent to the database. The level is error from status 500 on, warn from 400 on, else
+/// info.
 pub(crate) fn access(client: &str, (parts, asked): (&Parts, &Uri), answer: &Answer<'_>, queries: &[String]) {
     let level = level_of(answer.response.status());
-    // Most lines are not wanted, and each request comes here.
+    // Most lines are below the configured level, so this is checked first.
     if !is_wanted(level) || is_preflight(parts, answer) {
         return;
     }
@@ -53,7 +54,7 @@ fn is_preflight(parts: &Parts, answer: &Answer<'_>) -> bool {
     parts.method == Method::OPTIONS && answer.response.headers().contains_key(ACCESS_CONTROL_ALLOW_METHODS)
 }
 
-/// The fields of a line.
+/// Fields of a line.
 struct Line<'a> {
     client: &'a str,
     role: Option<&'a str>,
@@ -67,7 +68,7 @@ struct Line<'a> {
     bytes: Option<u64>,
     referer: String,
     user_agent: String,
-    /// The times of the stages; `None` of a request that came to none.
+    /// Times of the stages, or `None` if the request reached no stage.
     bill: Option<&'a Laps>,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// How long a stage has taken, in microseconds.
+    /// Returns the time of a stage, in microseconds.
     fn stage_us(&self, stage: Lap) -> u64 {
         self.bill.map_or(0, |bill| bill.spent(stage).as_micros() as u64)
     }

@@ -3,8 +3,9 @@
 use super::count_line;
 use crate::error::ApiError;
 
-/// Logs an error with a status from 500 on, with all that a client could be told (operations §9). Equal errors are counted: a
-/// database that is away fails every request in the same way.
+/// Logs an error with a status from 500 on, with all details that a client could be shown
+/// (operations §9). Equal errors are counted, because a database that is away fails every request
+/// in the same way.
 pub(crate) fn failure(error: &ApiError) {
     if !error.status.is_server_error() {
         return;

@@ -31,8 +31,8 @@ impl Failures {
         Some(std::mem::take(&mut self.untold))
     }
 
-    /// Takes the failures that were counted and not told, once an interval has passed since the last were. Returns `None`
-    /// before that.
+    /// Takes the number of failures that were counted and not logged, if an interval has passed
+    /// since the last line. Returns `None` if it has not.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<u64> {
         if self.told.is_some_and(|told| now.saturating_duration_since(told) < self.interval) {
             return None;

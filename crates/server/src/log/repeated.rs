@@ -1,17 +1,18 @@
-//! Lines that a client or an outage can cause with every request: the first of a kind is written at once, the others as a count.
+//! Log lines that a client or an outage can cause with every request. The first line of a kind is
+//! written at once, and the following ones as a count.
 
 use super::Failures;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The shortest time between two lines of one kind.
+/// Shortest time between two lines of one kind.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// The number of kinds that are counted apart. Others are one kind together.
+/// Number of kinds that are counted separately. All further kinds are counted as one.
 const LINE_KINDS_MAX: usize = 64;
-/// The length up to which kinds are told apart, in bytes.
+/// Length in bytes up to which kinds are compared.
 const LINE_KIND_BYTES_MAX: usize = 512;
-/// The kind of all lines for which there is no kind of their own left.
+/// The kind in which all lines are counted for which there is no room.
 const OTHERS: &str = "lines of other kinds";
 
 /// The kinds of which a line was written a short time ago, by their text.
@@ -21,12 +22,13 @@ struct Kinds {
     known: BTreeMap<String, Failures>,
 }
 
-/// Counts a line of a kind. Returns how many lines the caller's one stands for, if it is to be written now.
+/// Counts a line of a kind. If the line is due, returns the number of lines that it stands for.
 pub(crate) fn count_line(kind: &str) -> Option<u64> {
     kinds().count(kind, Instant::now())
 }
 
-/// Writes how many lines of each kind have come since the last one of the kind, now and then, for ever.
+/// Writes, after each interval, the number of lines of each kind since its last line. It never
+/// ends.
 pub(crate) async fn write_counts() {
     loop {
         tokio::time::sleep(LINE_INTERVAL).await;
@@ -34,7 +36,7 @@ pub(crate) async fn write_counts() {
     }
 }
 
-/// Writes all counts that there are, at the end of a program.
+/// Writes all counts that are left when the program ends.
 pub(super) fn write_last_counts() {
     write(kinds().rest(Instant::now() + LINE_INTERVAL));
 }
@@ -62,7 +64,8 @@ impl Kinds {
         known.or_insert(const { Failures::told_each(LINE_INTERVAL) }).another(now)
     }
 
-    /// Takes the kinds of which no line was written for an interval, and returns those with lines that were only counted.
+    /// Removes the kinds that had no line for an interval, and returns those whose lines were only
+    /// counted.
     fn rest(&mut self, now: Instant) -> Vec<(String, u64)> {
         let mut rest = Vec::new();
         self.known.retain(|kind, failures| match failures.rest(now) {
@@ -91,10 +94,10 @@ mod tests {
         assert_eq!((1..100).filter_map(|ms| kinds.count("a", at(ms))).next(), None);
         assert_eq!(kinds.count("b", at(50)), Some(1));
         assert_eq!(kinds.rest(at(interval_ms - 1)), []);
-        // 99 of one kind were not written, and all of the other were
+        // Of the first kind, 99 lines were not written; of the second, all were.
         assert_eq!(kinds.rest(at(interval_ms + 50)), [("a".to_owned(), 99)]);
         assert_eq!(kinds.known.len(), 1);
-        // the count was a line of its kind, after which the next are counted again
+        // The count was a line of its kind, after which the following lines are counted again.
         assert_eq!(kinds.count("a", at(interval_ms + 60)), None);
         assert_eq!(kinds.count("a", at(2 * interval_ms + 50)), Some(2));
         assert_eq!(kinds.rest(at(4 * interval_ms)), []);

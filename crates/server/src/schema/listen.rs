@@ -1,4 +1,5 @@
-//! Finding out that the schema has changed: by notifications, or on a standby, which has none, by comparing its catalogs now and then.
+//! Detection of schema changes: by notifications, or on a standby, which has none, by comparing its
+//! catalogs at intervals.
 //!
 //! ```text
 //!  connect ──▶ standby? ──▶ compare its catalogs … until it is promoted ──▶ LISTEN ──▶ notifications
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_wire::{Config as WireConfig, Connection, Error, Query, TargetSession, Texts};
 
-/// The time between two comparisons of a standby's catalogs.
+/// Time between two comparisons of a standby's catalogs.
 const STANDBY_POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// The time after which a primary is looked for again among several hosts that had none.
+/// Time after which the server looks for a primary again, if several hosts had none.
 const PRIMARY_SEARCH_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Follows changes of the schema on a connection of its own, for ever.
+/// Follows changes of the schema on a connection of its own. It ends only if recovery is disabled.
 pub(crate) async fn listen(state: Arc<State>) {
     let (mut pause_seconds, mut follower) = (1, Follower::default());
     let mut replaced = state.replaced.subscribe();
@@ -55,22 +56,25 @@ pub(crate) async fn listen(state: Arc<State>) {
     }
 }
 
-/// The state of the listener from one connection to the next.
+/// State of the listener that survives its connections.
 #[derive(Default)]
 struct Follower {
-    /// Whether changes may have been missed, so that the schema has to be loaded once notifications arrive.
+    /// Whether changes may have been missed, so that the schema must be loaded once notifications
+    /// arrive.
     has_missed: bool,
-    /// Whether the last connection got as far as listening or comparing.
+    /// Whether the last connection reached the point of listening or comparing.
     has_begun: bool,
-    /// The fingerprint of a standby's catalogs when they were last compared.
+    /// Fingerprint of a standby's catalogs at the last comparison.
     fingerprint: Option<String>,
 }
 
-/// The standby has not been promoted, and it is time to look for a primary among the other hosts.
+/// Signal that the standby has not been promoted, and that it is time to look for a primary among
+/// the other hosts.
 struct SearchAgain;
 
 impl Follower {
-    /// Follows changes on a new connection until that is lost, or until it is time to look for a primary again.
+    /// Follows changes on a new connection until the connection is lost, or until it is time to
+    /// look for a primary again.
     async fn follow(&mut self, state: &State) -> Result<(), Error> {
         let (mut connection, is_primary_elsewhere) = connect(state.pool.config()).await?;
         connection.find_owner().await?;
@@ -81,7 +85,7 @@ impl Follower {
                  (db-channel-enabled = false, and SIGUSR1 for reloads)"
             );
         }
-        // behind a pooler a prepared statement would be left in somebody else's session
+        // Behind a pooler, a prepared statement would remain in the session of another client.
         connection.share_session();
         if is_standby(&mut connection).await? {
             let until = is_primary_elsewhere.then(|| Instant::now() + PRIMARY_SEARCH_INTERVAL);
@@ -106,7 +110,7 @@ impl Follower {
                 STANDBY_POLL_INTERVAL.as_secs()
             );
         }
-        // notifications of the primary do not arrive here
+        // Notifications of the primary do not arrive here.
         self.has_missed = true;
         loop {
             let found = value(connection, FINGERPRINT).await?;
@@ -127,7 +131,7 @@ impl Follower {
         }
     }
 
-    /// Takes notifications, until the connection is lost.
+    /// Receives notifications until the connection is lost.
     async fn notified(&mut self, state: &State, connection: &mut Connection) -> Result<Infallible, Error> {
         let mut listen = String::from("LISTEN ");
         let channel = state.in_force().config.db_channel.clone();
@@ -135,7 +139,7 @@ impl Follower {
         connection.execute(&[&listen]).await?;
         tracing::info!(target: "notice", channel, "Listening for notifications");
         if self.has_missed {
-            // what was notified meanwhile is lost
+            // Notifications that were sent meanwhile are lost.
             state.reloader.trigger();
         }
         (self.has_begun, self.has_missed) = (true, true);
@@ -150,8 +154,8 @@ impl Follower {
     }
 }
 
-/// Connects to the database, of several hosts to the primary, which notifications come from. Returns whether there are several
-/// hosts and no primary among them.
+/// Connects to the database, and of several hosts to the primary, which sends notifications.
+/// Returns whether there are several hosts and none of them is a primary.
 async fn connect(config: &WireConfig) -> Result<(Connection, bool), Error> {
     if config.hosts.len() > 1 {
         let mut primary = config.clone();
@@ -167,14 +171,15 @@ async fn is_standby(connection: &mut Connection) -> Result<bool, Error> {
     Ok(value(connection, "SELECT pg_catalog.pg_is_in_recovery()").await? == "t")
 }
 
-/// The one value of a query.
+/// Returns the single value of a query.
 async fn value(connection: &mut Connection, text: &str) -> Result<String, Error> {
     let mut texts = Texts::default();
     connection.run(&[Query::unnamed(text)], &mut texts).await.map_err(Error::from)?;
     Ok(texts.rows.pop().and_then(|row| row.into_iter().next().flatten()).unwrap_or_default())
 }
 
-/// A digest of the versions of all rows of the catalogs that the schema cache is made of, but for those of temporary tables.
+/// Digest of the versions of all catalog rows that the schema cache is made of, except those of
+/// temporary tables.
 const FINGERPRINT: &str = "
     WITH temporary AS (
       SELECT oid FROM pg_catalog.pg_namespace WHERE nspname LIKE 'pg\\_temp\\_%' OR nspname LIKE 'pg\\_toast\\_temp\\_%'

@@ -15,9 +15,10 @@ const MERGED_WITHIN: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(500);
 /// The longest pause between two attempts.
 pub(super) const RETRY_SECONDS_MAX: u64 = 32;
-/// The shortest time between two lines that tell of loads that failed.
+/// Shortest time between two log lines about failed loads.
 const FAILURE_LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// The shortest time between a load that a request caused by a mere suspicion, and that found nothing new, and the next such load.
+/// Shortest time between a load that a request's suspicion caused and that found nothing new, and
+/// the next load of that kind.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Asks for loads, and waits for them.
@@ -35,7 +36,8 @@ pub(crate) struct Reloader {
     first: watch::Sender<FirstLoad>,
     /// Why the program is to end, once that is so.
     given_up: watch::Sender<Option<String>>,
-    /// When a request last caused a load by a mere suspicion, if no load has found anything new since.
+    /// Time at which a request's suspicion last caused a load, unless a load has found something
+    /// new since.
     suspected: Mutex<Option<Instant>>,
 }
 
@@ -69,7 +71,7 @@ impl Reloader {
         self.ask();
     }
 
-    /// Asks for a load, soon; [`Reloader::loaded`] waits for it.
+    /// Requests a load, to begin soon. [`Reloader::loaded`] waits for it.
     pub(crate) fn ask(&self) -> u64 {
         let asked = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         self.wanted.notify_one();
@@ -115,18 +117,20 @@ impl Reloader {
         }
     }
 
-    /// Returns the last load that was asked for, if it has not ended well yet: it is due or running, or has failed.
+    /// Returns the last load that was requested if it has not succeeded: it is due, running, or has
+    /// failed.
     pub(crate) fn due(&self) -> Option<u64> {
         let loaded = self.loaded_asked.load(Ordering::Acquire);
         let asked = self.asked.load(Ordering::Acquire);
         (asked != loaded).then_some(asked)
     }
 
-    /// Asks for a load because PostgreSQL does not find what the schema cache has, unless one is due. Returns `None` if such a
-    /// load has found nothing new a short time ago: then the schema cache is not the reason, and clients that repeat the
-    /// request cause no more loads.
+    /// Requests a load because PostgreSQL does not find a name that the schema cache has, unless a
+    /// load is due already. Returns `None` if such a load found nothing new a short time ago. The
+    /// schema cache is then not the reason, and clients that repeat the request cause no further
+    /// loads.
     pub(crate) fn suspect(&self) -> Option<u64> {
-        // many requests suspect the same at once, and one of them asks
+        // Many requests suspect the same at once, and only one of them requests the load.
         let mut suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(due) = self.due() {
             return Some(due);
@@ -138,13 +142,15 @@ impl Reloader {
         Some(self.ask())
     }
 
-    /// Notes that a load has found something new, so that a suspicion may cause the next load at once.
+    /// Records that a load has found something new, so that a suspicion may cause the next load at
+    /// once.
     fn found_new(&self) {
         *self.suspected.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Waits until the load that is running has ended, or else the one that is due, but not beyond the deadline. Returns whether
-    /// it has ended well. If the last load has failed and no other is due, the next attempt is not waited for.
+    /// Waits until the running load has ended, or else the one that is due, but not beyond the
+    /// deadline. Returns whether it succeeded. If the last load has failed and no other is due,
+    /// this does not wait for the next attempt.
     pub(crate) async fn next_loaded(&self, deadline: Instant) -> bool {
         let mut attempted = self.attempted.subscribe();
         let is_due = *attempted.borrow_and_update() < self.asked.load(Ordering::Acquire);
@@ -153,7 +159,8 @@ impl Reloader {
         self.is_loaded(asked, has_ended)
     }
 
-    /// Waits until a load that was asked for has ended, but not beyond the deadline. Returns whether it has ended well.
+    /// Waits until a requested load has ended, but not beyond the deadline. Returns whether it
+    /// succeeded.
     pub(crate) async fn loaded(&self, asked: u64, deadline: Instant) -> bool {
         let mut attempted = self.attempted.subscribe();
         let ended = attempted.wait_for(|attempted| *attempted >= asked);
@@ -161,7 +168,8 @@ impl Reloader {
         self.is_loaded(asked, has_ended)
     }
 
-    /// Whether a load that has ended has ended well. If it has not, the next attempt is hurried.
+    /// Returns whether a load that has ended succeeded. If it failed, the next attempt is brought
+    /// forward.
     fn is_loaded(&self, asked: u64, has_ended: bool) -> bool {
         let is_loaded = has_ended && self.loaded_asked.load(Ordering::Acquire) >= asked;
         if has_ended && !is_loaded {
@@ -175,7 +183,7 @@ impl Reloader {
 pub(crate) async fn keep_loaded(state: Arc<State>) {
     let first = &state.reloader.first;
     let mut partial_pause_seconds = 1;
-    // requests may cause two attempts a second while the database is away
+    // While the database is away, requests may cause two attempts a second.
     let mut failures = Failures::told_each(FAILURE_LINE_INTERVAL);
     loop {
         let mut pause_seconds = 1;
@@ -318,7 +326,7 @@ mod tests {
     fn a_suspicion_that_was_wrong_causes_no_second_load_and_one_that_was_right_does() {
         let reloader = Reloader::new();
         let asked = reloader.suspect().unwrap();
-        // all who suspect the same wait for the same load
+        // All requests that suspect the same wait for the same load.
         assert_eq!((reloader.suspect(), reloader.due()), (Some(asked), Some(asked)));
         reloader.found_new();
         end(&reloader, true);
@@ -326,7 +334,7 @@ mod tests {
         let asked = reloader.suspect().unwrap();
         end(&reloader, true);
         assert_eq!(reloader.suspect(), None);
-        // a load that somebody else asks for is waited for in any case
+        // A load that another request causes is waited for in any case.
         reloader.trigger();
         assert_eq!(reloader.suspect(), Some(asked + 1));
     }
@@ -342,16 +350,16 @@ mod tests {
         assert_eq!(reloader.due(), Some(asked));
         end(&reloader, true);
         assert!(reloader.loaded(asked, Instant::now() + Duration::from_secs(600)).await);
-        // nothing is due
+        // No load is due.
         assert!(reloader.next_loaded(soon()).await);
-        // one that was asked for meanwhile is another
+        // A load that is requested meanwhile is another one.
         let next = reloader.ask();
         assert!(!reloader.loaded(next, soon()).await);
         assert!(reloader.loaded(asked, soon()).await);
         assert!(!reloader.next_loaded(soon()).await);
         let (is_loaded, ()) = tokio::join!(reloader.next_loaded(Instant::now() + Duration::from_secs(600)), async {
             reloader.ask();
-            // the load that ends is the one that began before the last was asked for
+            // The load that ends began before the last one was requested.
             reloader.loaded_asked.store(next, Ordering::Release);
             reloader.attempted.send_replace(next);
         });

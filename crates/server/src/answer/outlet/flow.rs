@@ -25,18 +25,20 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const WATCH_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Answers larger than this are watched, in bytes; smaller ones are with the HTTP connection anyway.
 pub(super) const WATCHED_BYTES_MIN: u64 = 128 * 1024;
-/// The most that the HTTP connection is given at once, in bytes, to be sent by one write. It stays there until the client has
-/// taken it. A larger chunk is copied piece by piece, so that the piece which a client is slow to take does not keep the
-/// whole chunk in memory.
+/// Number of bytes that the HTTP connection gets at most at once, for one write. They remain there
+/// until the client has taken them. A larger chunk is copied piece by piece, so that a piece which
+/// waits for its client does not keep the whole chunk in memory.
 const GIVEN_BYTES_MAX: usize = 256 * 1024;
-/// The same while answers hold so much that none of them is waited for, in bytes: one chunk.
+/// The corresponding limit in bytes while answers hold so much memory that no client is waited for:
+/// one chunk.
 const GIVEN_CROWDED_BYTES_MAX: usize = 72 * 1024;
 
 /// An answer that a client is taking.
 pub(crate) struct Flow {
     shared: Arc<Mutex<State>>,
     outlet: Outlet,
-    /// The task that brings the answer to disk once its client is too slow. There is none while the client holds nothing up.
+    /// Task that moves the answer to disk once its client is too slow. There is none while the
+    /// client delays nothing.
     watching: Option<AbortHandle>,
 }
 
@@ -50,7 +52,8 @@ pub(crate) struct Flowing {
     pub(crate) turn: Option<Turn>,
 }
 
-/// The rest of an answer: first the chunks, then what is spooled, then what the source still yields.
+/// The rest of an answer, in this order: the chunks, the spooled part, and the data that the source
+/// still yields.
 pub(super) struct State {
     chunks: VecDeque<Bytes>,
     spooled: Option<Reader>,
@@ -67,7 +70,7 @@ pub(super) enum Source {
     Torn,
     Database(Box<dyn Rows>),
     File(FilePart),
-    /// The body of a handler, whose next frame is made when the last one has been taken.
+    /// The body of a handler. Its next frame is requested when the last one has been taken.
     Handler(Frames),
 }
 
@@ -76,7 +79,7 @@ impl Flow {
         Self::with_spooled(outlet, chunks, None, source)
     }
 
-    /// An answer whose beginning is on disk already.
+    /// Creates the flow of an answer whose beginning is on disk already.
     pub(super) fn from_spool(outlet: Outlet, spooled: Reader) -> Self {
         Self::with_spooled(outlet, VecDeque::new(), Some(spooled), Source::End)
     }
@@ -95,7 +98,8 @@ impl Flow {
         next
     }
 
-    /// Starts the task that watches the client, if the client can hold something up and no such task runs.
+    /// Starts the task that watches the client, if the client can delay something and no such task
+    /// runs.
     fn watch(&mut self) {
         let is_watched = self.watching.as_ref().is_some_and(|watching| !watching.is_finished());
         if !is_watched && lock(&self.shared).patience_left().is_some() {
@@ -108,7 +112,8 @@ impl Flow {
         lock(&self.shared).has_ended()
     }
 
-    /// How many bytes of it are in memory, and not with the HTTP connection.
+    /// Returns the number of bytes of the answer in memory, without those that the HTTP connection
+    /// has.
     pub(crate) fn memory_bytes(&self) -> u64 {
         lock(&self.shared).memory_bytes()
     }
@@ -157,7 +162,8 @@ impl State {
         Poll::Ready(Some(Ok(data)))
     }
 
-    /// The part of a chunk that is given now, beside so many bytes; the rest stays for later. `None` if all of it stays.
+    /// Returns the part of a chunk that still fits beside `given` bytes, and puts the rest back for
+    /// later. Returns `None` if no part fits.
     fn fitting(&mut self, mut chunk: Bytes, given: usize, given_max: usize) -> Option<Bytes> {
         if given + chunk.len() <= given_max {
             return Some(chunk);
@@ -257,8 +263,8 @@ impl State {
         Some(PATIENCE.saturating_sub(self.waited + given_at.elapsed()))
     }
 
-    /// Gives away what is in memory and the rows that are left, to come back through a queue. What a handler or a file still
-    /// yields stays with it.
+    /// Takes the chunks in memory and the remaining rows, which will come back through a queue. A
+    /// handler or a file remains the source of the data that it still yields.
     pub(super) fn take(&mut self, reader: Reader) -> (VecDeque<Bytes>, Option<Box<dyn Rows>>) {
         self.spooled = Some(reader);
         let rows = match std::mem::replace(&mut self.source, Source::End) {
@@ -311,7 +317,7 @@ fn torn(error: &StepError<EncodeError>) -> Torn {
     cut(&format!("its rows broke off: {cause}"))
 }
 
-/// Logs that a response was cut. Equal causes are counted.
+/// Logs that a response was cut. Lines with equal causes are collapsed and counted.
 fn cut(cause: &str) -> Torn {
     let line = format!("a response was cut: {cause}");
     if let Some(times) = log::count_line(&line) {

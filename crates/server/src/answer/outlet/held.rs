@@ -55,7 +55,8 @@ impl Held {
             None if bytes <= WATCHED_BYTES_MIN => (chunks, None, bytes),
             None => (VecDeque::new(), Some(Flow::new(outlet, chunks, Source::End)), bytes),
             Some((mut writer, reader)) => {
-                // The end of the answer follows its beginning, so that a client that reads nothing does not keep it in memory.
+                // A task writes the rest of the answer after its beginning, so that the answer
+                // leaves memory even if its client reads nothing.
                 tokio::spawn(thalweg_gauge::billed(async move {
                     write_or_hold(&mut writer, chunks.into()).await;
                     writer.finish();

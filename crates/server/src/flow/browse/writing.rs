@@ -95,7 +95,8 @@ impl<'a> Browsing<'a> {
         };
         match written {
             Ok(response) => Ok(response),
-            // A form that is shown again would be sent again, and the response must say whether it may be.
+            // A form that is shown again invites the user to send it again. The error page says
+            // whether that is safe.
             Err(error) if error.status.is_server_error() => Err(error),
             Err(error) => self.entry(relation, &entry, Some(&error), bill).await,
         }
