@@ -1,7 +1,7 @@
--- A session is a row: it ends when the row goes, whatever copies of its token there are. Tokens name their session, and those of
--- former versions, which name none, have ended.
+-- A session is a row, and ends when the row is deleted, however many copies of its token exist.
+-- Each token names its session. Tokens of former versions name none, so their sessions have ended.
 
--- Nobody is granted this table: only functions read it.
+-- No role is granted this table: only functions read it.
 create table flightbook_private.sessions (
   id         uuid primary key default gen_random_uuid(),
   pilot_id   int not null references flightbook.pilots on delete cascade,
@@ -18,12 +18,13 @@ alter table flightbook_private.sessions enable row level security;
 
 create function flightbook_private.begin_session(pilot_id int, hash text) returns uuid
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  -- the newest 100 stay
+  -- Only the newest 100 sessions of a pilot are kept.
   delete from flightbook_private.sessions s
   where s.pilot_id = begin_session.pilot_id and (s.expires_at <= now() or s.id in (
     select o.id from flightbook_private.sessions o
     where o.pilot_id = begin_session.pilot_id order by o.began_at desc offset 99));
-  -- the lock waits for a password that is being changed, and the hash is compared then
+  -- The lock waits for a change of the password that is in progress. The hash is compared
+  -- afterwards.
   with pilot as (
     select w.pilot_id from flightbook_private.passwords w
     where w.pilot_id = begin_session.pilot_id and w.hash = begin_session.hash for share
@@ -37,7 +38,7 @@ create or replace function flightbook_private.set_password(pilot_id int, hash te
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update flightbook_private.passwords w set hash = set_password.hash, changed_at = now()
   where w.pilot_id = set_password.pilot_id;
-  -- with those that began until the lock of the update was there
+  -- Sessions that began before the update locked its row are deleted too.
   delete from flightbook_private.sessions s where s.pilot_id = set_password.pilot_id;
   select exists (select from flightbook_private.passwords w where w.pilot_id = set_password.pilot_id)
 $$;
@@ -62,17 +63,18 @@ comment on function flightbook.sign_out_everywhere() is 'Ends all sessions of th
 create or replace function flightbook_private.check_session() returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- the demo's, which is served without TLS
+  -- The cookie of the demo, which is served without TLS.
   cookie constant text := nullif(current_setting('app.settings.session_cookie', true), '');
   claims constant json := nullif(current_setting('request.jwt.claims', true), '')::json;
 begin
-  -- What the book asks is of one pilot, and no plan is better for other values: the list's took half a millisecond to be made
-  -- anew for each page, since PostgreSQL takes few rows to be left behind an OFFSET.
+  -- All queries of the book are about one pilot, so no plan is better for other values. Without
+  -- this setting, PostgreSQL planned the list anew for each page, which took half a millisecond,
+  -- because it expects few rows after an OFFSET.
   perform set_config('plan_cache_mode', 'force_generic_plan', true);
   if claims ->> 'role' = 'flightbook_pilot' and not exists (
       select from flightbook_private.sessions s
       where s.id = (claims ->> 'session')::uuid and s.pilot_id = (claims ->> 'sub')::int) then
-    -- the browser forgets it
+    -- The response deletes the cookie in the browser.
     raise sqlstate 'PGRST' using
       message = '{"code": "401", "message": "This session has ended. Sign in again."}',
       detail = format('{"status": 401, "headers": {"Set-Cookie": "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax%s"}}',

@@ -6,7 +6,7 @@ create table flightbook.track_files (
   igc      bytea not null constraint igc_has_size check (octet_length(igc) between 1 and 16777216),
   sha256   bytea not null generated always as (sha256(igc)) stored,
   bytes    int not null generated always as (octet_length(igc)) stored,
-  -- With the size, so that a pilot's stored bytes are added up from the index alone.
+  -- Includes the size, so that a pilot's stored bytes are added up from the index alone.
   primary key (pilot_id, sha256) include (bytes)
 );
 -- IGC files are text that compresses well and that is read as a whole. Not every PostgreSQL is built with lz4.
@@ -26,7 +26,7 @@ alter table flightbook.track_files enable row level security;
 create policy own on flightbook.track_files to flightbook_pilot using (pilot_id = (select flightbook_private.pilot_id()));
 grant select on flightbook.track_files to flightbook_pilot;
 
--- The files that flights have stored so far, each once.
+-- Files of the existing flights, each once.
 insert into flightbook.track_files (pilot_id, igc)
 select distinct on (pilot_id, igc_sha256) pilot_id, igc from flightbook.tracks order by pilot_id, igc_sha256, flight_id;
 alter table flightbook.tracks alter column igc_sha256 drop expression;
@@ -63,7 +63,7 @@ comment on function flightbook_private.delete_unused_file() is 'Deletes a file w
 create trigger delete_unused_file after delete on flightbook.tracks
   for each row execute function flightbook_private.delete_unused_file();
 
--- What a pilot may store. An operator changes it by an update of the row.
+-- Quotas of each pilot. An operator changes them by updating the row.
 create table flightbook_private.quotas (
   is_only_row boolean primary key default true check (is_only_row),
   flights     int not null default 20000,
@@ -96,7 +96,7 @@ declare
   is_over boolean;
 begin
   execute format('select %I from flightbook_private.quotas', tg_table_name) into rows_max;
-  -- At most one row more than the quota is read of each pilot.
+  -- Reads at most one row more than the quota for each pilot.
   execute format(
     'select exists (select from (select distinct pilot_id from added) pilot,
        lateral (select from flightbook.%I r where r.pilot_id = pilot.pilot_id offset $1 limit 1) beyond)', tg_table_name)
@@ -131,12 +131,13 @@ comment on column flightbook.storage.track_bytes is 'Bytes of the IGC files, eac
 comment on column flightbook.storage.track_bytes_max is 'Bytes that the IGC files may have';
 grant select on flightbook.storage to flightbook_pilot;
 
--- One upload has a budget for scoring, so that a score may be the best that was found and not the best that there is.
+-- One upload has a budget for scoring, so a score may be the best that was found and not the best
+-- that exists.
 alter table flightbook.flights add column scores_are_proven boolean;
 comment on column flightbook.flights.scores_are_proven is
   'False if the search for better scores was given up; nothing if there are no scores, or none was noted';
 
--- The columns that a function returns cannot be changed otherwise.
+-- PostgreSQL cannot change the columns that a function returns, so the function is created again.
 drop function flightbook.shared_flight(text);
 create function flightbook.shared_flight(token text)
 returns table (
@@ -219,7 +220,8 @@ begin
     raise '%', format('The IGC files of a pilot have at most %s bytes together.', bytes_max)
       using errcode = 'check_violation', constraint = 'tracks_quota', hint = 'Delete flights with tracks that are no longer needed.';
   end if;
-  -- A file that is there already stays as it is, and is locked until this transaction ends: it cannot be deleted meanwhile.
+  -- A file that exists already is not changed, but locked until this transaction ends, so that it
+  -- cannot be deleted meanwhile.
   insert into flightbook.track_files as f (pilot_id, igc) values (owner, add_track.igc)
   on conflict (pilot_id, sha256) do update set pilot_id = f.pilot_id where false;
   for flight in

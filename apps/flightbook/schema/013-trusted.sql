@@ -1,5 +1,6 @@
--- Pilots write only what they enter. Columns that the program computes, and rows that an import has checked, are written by functions
--- that check all they are given, since whoever has a token can call everything that a page can.
+-- Pilots write only what they enter. Computed columns, and rows that an import has checked, are
+-- written by functions that check all their arguments, since the owner of a token can call
+-- everything that a page can.
 
 -- Tracks, scores and the outcomes of uploads come from flightbook_private.add_track and note_uploads (012-track-files.sql).
 revoke insert on flightbook.tracks, flightbook.uploads, flightbook.import_rows from flightbook_pilot;
@@ -90,11 +91,11 @@ comment on column flightbook.sites_exported.longitude is 'Degrees, east of Green
 comment on column flightbook.sites_exported.comment is 'Remarks of the pilot';
 grant select on flightbook.flights_exported, flightbook.gliders_exported, flightbook.sites_exported to flightbook_pilot;
 
--- An import reads and writes as the owner of the tables, and names the pilot in each statement.
+-- An import reads and writes as the owner of the tables, so each statement names the pilot.
 create or replace function flightbook_private.check_import_row() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  -- The name as it is put together of manufacturer and model.
+  -- The name in the form in which it is composed of manufacturer and model.
   new.glider := nullif(btrim(regexp_replace(new.glider, '\s+', ' ', 'g')), '');
   new.problems := new.problems || array_remove(array[
     case when new.number !~ '^[0-9]{1,7}$' then 'number'
@@ -128,7 +129,7 @@ declare
 begin
   for place in 1..places_max loop
     if pg_try_advisory_xact_lock(lock_class + place, asking) then
-      -- The imports of a pilot run one after the other: a form may be sent twice.
+      -- The imports of a pilot run one after the other, since a form may be sent twice.
       perform from flightbook.pilots where id = asking for update;
       return asking;
     end if;
@@ -232,12 +233,12 @@ begin
   return added;
 end $$;
 
--- Only functions that run as their owner call these now.
+-- These are now called only by functions that run as their owner.
 revoke execute on function flightbook_private.is_date(text), flightbook_private.is_yes(text), flightbook_private.track_type_of(text),
   flightbook_private.text_of(bytea), flightbook_private.csv_rows(text, text), flightbook_private.short_line(double precision[])
   from flightbook_pilot;
 revoke execute on function flightbook_private.enter_import(), flightbook_private.csv_cell(text),
   flightbook_private.csv_first_cell(text), flightbook_private.csv_value(text)
   from public;
--- The views of an export call it as whoever reads them.
+-- The views of an export call these functions with the role of their reader.
 grant execute on function flightbook_private.csv_cell(text), flightbook_private.csv_first_cell(text) to flightbook_pilot;

@@ -44,7 +44,7 @@ pub struct Scores {
     pub free_triangle: Option<Score>,
     /// The best triangle whose shortest side is 28 % of its perimeter or more, if one is worth as much.
     pub fai_triangle: Option<Score>,
-    /// Whether all three searches have come to their end. If not, a better score of some kind may exist.
+    /// Whether all three searches were completed. If not, a better score of some kind may exist.
     pub are_proven: bool,
 }
 
@@ -97,8 +97,8 @@ pub fn score(fixes: &[Fix]) -> Option<Scores> {
     score_within(fixes, &mut Budget::new(u64::MAX))
 }
 
-/// Scores a flight's fixes as [`score`] does, with what is left of a budget that several flights share. Once that is spent, a score is the
-/// best that takes no search, and is not proven.
+/// Scores a flight's fixes as [`score`] does, with the rest of a budget that several flights share.
+/// Once the budget is spent, each score is the best that takes no search, and is not proven.
 pub fn score_within(fixes: &[Fix], budget: &mut Budget) -> Option<Scores> {
     let numbers: Vec<usize> = (0..fixes.len()).filter(|at| fixes[*at].is_valid).collect();
     let points = sphere::points(numbers.iter().map(|at| (fixes[*at].latitude, fixes[*at].longitude)));
@@ -141,24 +141,25 @@ pub fn score_within(fixes: &[Fix], budget: &mut Budget) -> Option<Scores> {
     Some(Scores { free_flight, free_triangle, fai_triangle, are_proven })
 }
 
-/// Work that searches may still do, in steps: comparisons of two boxes of a track, or what costs as much.
+/// Number of steps that searches may still take. A step is a comparison of two boxes of a track, or
+/// work of the same cost.
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
 }
 
 impl Budget {
-    /// A budget of so many steps.
+    /// Creates a budget of this many steps.
     pub fn new(steps: u64) -> Self {
         Self { left: steps }
     }
 
-    /// The steps that are left.
+    /// Returns the number of steps that are left.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Runs one search with as much as one may spend, or with what is left.
+    /// Runs one search with the steps that a single search may take, or with those that are left.
     fn search<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
         let granted = self.left.min(SEARCH_STEPS_MAX);
         let mut part = Self::new(granted);

@@ -74,7 +74,8 @@ pub enum TokenErrorKind {
     /// What else makes it no token: a header that does not say with what it is signed, or says what nobody knows; a payload
     /// that is not base64url.
     Undecodable,
-    /// Its header has a member that changes what the token means, and is not understood: `crit`, `b64` or `zip`.
+    /// The header has a member that changes the meaning of the token and is not supported: `crit`,
+    /// `b64` or `zip`.
     NotUnderstood,
     /// There are keys, and none of them has signed it.
     NotSigned,

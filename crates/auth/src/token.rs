@@ -11,8 +11,8 @@ use thalweg_json::write_string;
 /// How many bytes a token has at most.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// The members of a token's header that have an effect. Some that would change what the token means are refused: see
-/// [`REFUSED_MEMBERS`].
+/// Members of a token's header that have an effect. [`REFUSED_MEMBERS`] are refused, and all others
+/// are ignored.
 struct Header {
     algorithm: Algorithm,
     kid: Option<String>,
@@ -79,9 +79,10 @@ fn quoted(text: &str) -> String {
     String::from_utf8_lossy(&json).into_owned()
 }
 
-/// Members of a header that change what the token means, whatever they say. `crit` lists extensions that must be understood
-/// (RFC 7515 section 4.1.11), and none is; `b64` says that the payload is not base64url (RFC 7797), and `zip` that it is
-/// compressed (RFC 7516 section 4.1.3).
+/// Members of a header that change the meaning of the token, and are refused whatever their value
+/// is. `crit` lists extensions that a recipient must understand (RFC 7515 section 4.1.11), and none
+/// is supported here. `b64` controls whether the payload is base64url (RFC 7797), and `zip` whether
+/// it is compressed (RFC 7516 section 4.1.3).
 const REFUSED_MEMBERS: [&str; 3] = ["crit", "b64", "zip"];
 
 impl Header {

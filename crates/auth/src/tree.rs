@@ -33,12 +33,12 @@ pub(crate) struct Member {
 pub(crate) enum TreeError {
     NotJson,
     TooDeep,
-    /// A name comes twice in an object.
+    /// A name occurs twice in an object.
     Repeated,
 }
 
 impl Value {
-    /// As [`Self::parse`], but an object in which a name comes twice is refused.
+    /// Parses a text as [`Self::parse`] does, and refuses an object in which a name occurs twice.
     pub(crate) fn parse_unrepeated(text: &[u8]) -> Result<Self, TreeError> {
         let (tree, has_repeated) = Self::read(text)?;
         if has_repeated { Err(TreeError::Repeated) } else { Ok(tree) }
@@ -49,7 +49,7 @@ impl Value {
         Self::read(text).map(|(tree, _)| tree)
     }
 
-    /// The value, and whether a name came twice in an object of it.
+    /// Parses a text, and returns whether a name occurs twice in one of its objects.
     fn read(text: &[u8]) -> Result<(Self, bool), TreeError> {
         std::str::from_utf8(text).map_err(|_| TreeError::NotJson)?;
         let mut tree = Builder::default();
@@ -156,7 +156,7 @@ struct Builder {
     /// The string or number that is being read.
     text: Vec<u8>,
     done: Option<Value>,
-    /// Whether a name came twice in an object.
+    /// Whether a name occurred twice in an object.
     has_repeated: bool,
 }
 

@@ -111,7 +111,8 @@ impl Identity {
         self.role.as_deref()
     }
 
-    /// Returns the account that the token is of: its claim `sub`, if that is a string or a number, and not empty.
+    /// Returns the account that owns the token: the claim `sub`, if it is a number or a string that
+    /// is not empty.
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }

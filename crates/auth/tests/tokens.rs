@@ -315,8 +315,8 @@ fn other_members_of_the_header_have_no_effect() {
     }
 }
 
-/// RFC 7515 section 4.1.11, RFC 7797. A token with `crit` or `b64: false` was accepted, though its signer had said that it means
-/// something else to whoever does not understand them.
+/// RFC 7515 section 4.1.11 and RFC 7797. Tokens with `crit` or `b64: false` were accepted, although
+/// their signer requires readers that do not support these members to refuse them.
 #[test]
 fn a_header_that_changes_what_the_token_means_is_refused() {
     for more in [
@@ -334,12 +334,13 @@ fn a_header_that_changes_what_the_token_means_is_refused() {
         let token = sign(SECRET, &format!(r#"{{"alg":"HS256",{more}}}"#), "{}");
         assert_eq!(kind(keys(SECRET).verify(token.as_bytes())), TokenErrorKind::NotUnderstood, "{more}");
     }
-    // What is written in another case is another name.
+    // Names are compared with regard to case, so these members are others.
     let token = sign(SECRET, r#"{"alg":"HS256","CRIT":["exp"],"B64":false}"#, "{}");
     assert!(keys(SECRET).verify(token.as_bytes()).is_ok());
 }
 
-/// RFC 7515 section 4: names in a header are unique. Readers differ on which of two members counts.
+/// RFC 7515 section 4: names in a header are unique. Readers differ on which of two equal members
+/// counts.
 #[test]
 fn a_header_that_is_no_object_or_has_a_name_twice_is_refused() {
     for header in [

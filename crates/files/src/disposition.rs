@@ -3,15 +3,15 @@
 use crate::MediaType;
 use std::fmt::Write;
 
-/// Longest file name that a browser is told, in characters. Of a longer one the end is kept, with its
-/// extension.
+/// Longest file name in a response, in characters. Of a longer name only the end is sent, which has
+/// the extension.
 pub const TOLD_NAME_CHARS_MAX: usize = 200;
 
-/// The `Content-Disposition` of a file: shown by the browser, or saved where a file of its type could
-/// run scripts on the site's origin.
+/// Returns the `Content-Disposition` of a file. The browser shows the file, or saves it if its type
+/// could run scripts on the site's origin.
 pub fn disposition(media_type: MediaType<'_>, file_name: Option<&str>) -> String {
     let mut text = String::from(if media_type.is_shown() { "inline" } else { "attachment" });
-    // Only the last step of a path is a name.
+    // Only the last segment of a path is a file name.
     let name = file_name.and_then(|name| name.rsplit(['/', '\\']).next()).filter(|name| !name.is_empty());
     if let Some(name) = name {
         let cut = name.char_indices().rev().nth(TOLD_NAME_CHARS_MAX - 1).map_or(0, |(at, _)| at);

@@ -1,14 +1,15 @@
-//! One well-formed media type (RFC 9110 section 8.3.1), and which of them a browser may show.
+//! Parsing of one media type (RFC 9110 section 8.3.1), and the list of types that a browser may
+//! show.
 //!
-//! Browsers split a `Content-Type` at commas and obey its last element. They do not agree on which
-//! quotes protect a comma: Chromium's splitter honours single quotes, which RFC 9110 does not. So the
-//! grammar here takes no comma at all, not even within a quoted string.
+//! Browsers split a `Content-Type` at commas and obey its last element. They differ on which quotes
+//! protect a comma: Chromium honours single quotes, RFC 9110 does not. The grammar here therefore
+//! accepts no comma at all, not even within a quoted string.
 
 /// Longest media type with its parameters, in bytes.
 pub const MEDIA_TYPE_BYTES_MAX: usize = 255;
 
-/// Media types that a browser shows without running anything of them. A name that ends in `/` stands
-/// for all of its subtypes.
+/// Media types that a browser shows without running any code of the file. A name that ends in `/`
+/// stands for all of its subtypes.
 const SHOWN: [&str; 12] = [
     "image/png",
     "image/jpeg",
@@ -32,14 +33,14 @@ pub struct MediaType<'a> {
 }
 
 impl MediaType<'static> {
-    /// The type of bytes of which nothing is known.
+    /// The media type of arbitrary bytes.
     pub const OCTETS: Self = Self { text: "application/octet-stream", essence: "application/octet-stream" };
 }
 
 impl<'a> MediaType<'a> {
-    /// Parses `type/subtype` with parameters. `None` is returned for a list of types, for anything
-    /// else that RFC 9110 does not allow, for a comma in a quoted string, and for a text that is
-    /// longer than [`MEDIA_TYPE_BYTES_MAX`].
+    /// Parses `type/subtype` with parameters. Returns `None` for a list of types, for a comma in a
+    /// quoted string, for all else that RFC 9110 does not allow, and for a text longer than
+    /// [`MEDIA_TYPE_BYTES_MAX`].
     pub fn parse(text: &'a str) -> Option<Self> {
         if text.len() > MEDIA_TYPE_BYTES_MAX {
             return None;
@@ -57,31 +58,32 @@ impl<'a> MediaType<'a> {
         Some(Self { text, essence })
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(self) -> &'a str {
         self.text
     }
 
-    /// `type/subtype`, as it is written.
+    /// Returns `type/subtype` as it is written.
     pub fn essence(self) -> &'a str {
         self.essence
     }
 
-    /// Whether a browser may show a file of this type on the site's origin. A file of any other type
-    /// could run scripts there, so it is only ever saved.
+    /// Returns whether a browser may show a file of this type on the site's origin. A file of any
+    /// other type could run scripts there, and is only saved.
     pub fn is_shown(self) -> bool {
         let essence = self.essence.to_ascii_lowercase();
-        // Browsers take every type that ends in `+xml` for an XML document, which may hold scripts.
+        // Browsers parse every type that ends in `+xml` as an XML document, which may contain
+        // scripts.
         let is_xml = essence.ends_with("+xml");
         !is_xml && SHOWN.iter().any(|shown| essence == *shown || shown.ends_with('/') && essence.starts_with(shown))
     }
 
-    /// Whether this is a PDF document.
+    /// Returns whether this is a PDF document.
     pub fn is_pdf(self) -> bool {
         self.essence.eq_ignore_ascii_case("application/pdf")
     }
 
-    /// Whether the type is matched by a range of types, such as `image/*`, or by a type's name.
+    /// Returns whether the type matches a range such as `image/*`, or the name of a type.
     pub fn is_of(self, accepted: &str) -> bool {
         match accepted.strip_suffix("/*") {
             Some(kind) => self.essence.split('/').next().is_some_and(|known| known.eq_ignore_ascii_case(kind)),
@@ -90,14 +92,14 @@ impl<'a> MediaType<'a> {
     }
 }
 
-/// The token that a text begins with, and the rest.
+/// Splits a text into the token that it begins with and the rest.
 fn token(text: &str) -> Option<(&str, &str)> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let end = text.bytes().position(|byte| !is_token(byte)).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The rest of a text after the parameter that it begins with.
+/// Returns the rest of a text after the parameter that it begins with.
 fn parameter(text: &str) -> Option<&str> {
     let (_, rest) = token(text)?;
     let value = rest.strip_prefix('=')?;

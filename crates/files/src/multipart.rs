@@ -37,7 +37,7 @@ pub enum MultipartError {
     Headers,
     /// A part has no name.
     Name,
-    /// A part says what it is in another way than by one well-formed media type.
+    /// A part has several `Content-Type` headers, or one that is not a single media type.
     MediaType,
     /// It has too many parts.
     TooMany,

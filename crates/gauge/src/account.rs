@@ -30,7 +30,7 @@ pub enum Wait {
     Io,
     /// An executor or a CPU: the task was woken and not polled yet, or its thread had no CPU while it polled.
     Runnable,
-    /// Nothing that a future says: the thread stood still while it polled, since something blocked it.
+    /// The thread stood still while it polled, because something blocked it that no future reports.
     Blocked,
 }
 
@@ -548,7 +548,7 @@ thread_local! {
     static AT: At = const { At { account: Cell::new(None), task: Cell::new(0), since: Since::new() } };
     /// How long the thread stood still within the poll, as far as it is told elsewhere for what.
     static WAITED_WITHIN: Cell<u64> = const { Cell::new(0) };
-    /// The time of the poll in which the executor had another thread for its other tasks.
+    /// Time of the poll in which the executor served its other tasks on another thread.
     static IN_PLACE: Cell<u64> = const { Cell::new(0) };
     /// What the future that is polled waits for, as the innermost that says so has it.
     static WAITS_FOR: Cell<Wait> = const { Cell::new(Wait::Io) };
@@ -560,9 +560,9 @@ pub(crate) fn waited_within(kind: Wait, nanoseconds: u64) {
     WAITED_WITHIN.set(WAITED_WITHIN.get() + nanoseconds);
 }
 
-/// Does work within a poll that does not hold up its executor, since that was told to use another thread for its other tasks:
-/// `tokio::task::block_in_place(|| thalweg_gauge::in_place(|| …))`. It is charged to the request as all else, and its poll is not found to be
-/// too long because of it.
+/// Runs work within a poll that does not hold up its executor, because the executor serves its
+/// other tasks on another thread: `tokio::task::block_in_place(|| thalweg_gauge::in_place(|| …))`.
+/// The time is charged to the request as usual, but does not make its poll a long one.
 pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
     let began = clock::now();
     let done = work();

@@ -1,13 +1,13 @@
-//! Measures how long a poll took, how much of it on a CPU, and how much of it without one.
+//! Measures the time of a poll: all of it, the part on a CPU, and the part without one.
 //!
 //! A thread's CPU clock is a system call, 1.1 us where the time of day is 0.03 (measured on the machine of `bench/runs`), and a request is
 //! polled twice or three times in 10 us. So a short poll is taken to be on the CPU from its start to its end, and the clock is asked when one
 //! has taken longer than [`SHORT`]: what it shows more than the thread's polls since it was asked last is that poll's. What the executor
 //! does between polls counts to it then, at most [`ANCHORED`] of it.
 //!
-//! A poll that takes long without computing may stand still, or its thread may be ready to run on a machine whose CPUs are all busy. Linux
-//! counts the latter for each thread (`/proc/thread-self/schedstat`), so that a machine with too much to do makes no poll look as if it
-//! blocked its executor.
+//! A poll that takes long without computing may stand still, or its thread may be ready to run
+//! while all CPUs are busy. Linux counts the latter time for each thread
+//! (`/proc/thread-self/schedstat`), so that on a busy machine no poll seems to block its executor.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -24,24 +24,25 @@ const ANCHORED: u64 = 20_000_000;
 pub(crate) struct Polled {
     pub(crate) wall: u64,
     pub(crate) cpu: u64,
-    /// The part of `wall` in which the thread was ready to run and had no CPU. The rest is the time for which the poll held its executor,
-    /// computing or standing still. 0 where the system does not count it.
+    /// The part of `wall` in which the thread was ready to run and had no CPU; 0 if the system does
+    /// not count it. In the rest the poll held its executor, computing or standing still.
     pub(crate) starved: u64,
 }
 
 impl Polled {
-    /// The time for which the poll held its executor: it computed or stood still.
+    /// Returns the time for which the poll held its executor, computing or standing still.
     pub(crate) fn held(self) -> u64 {
         self.wall - self.starved
     }
 }
 
-/// When the thread's clocks were read, what they showed, and how long the thread has polled since, in nanoseconds.
+/// State of a thread's clocks at their last reading, and the time for which the thread has polled
+/// since, in nanoseconds.
 struct Anchor {
-    /// 0 while they have not been read.
+    /// Time of the reading, or 0 if the clocks have not been read.
     at: Cell<u64>,
     cpu: Cell<u64>,
-    /// `None` where it has not been read.
+    /// Time without a CPU, or `None` if it has not been read.
     starved: Cell<Option<u64>>,
     polled: Cell<u64>,
 }
@@ -160,7 +161,8 @@ pub(crate) fn start(is_within: bool) -> u64 {
     start_on(is_within, true)
 }
 
-/// The same of work that is no poll. Its thread's waits for a CPU are not read, for which the thread would keep a file open.
+/// Starts the clock for work that is not a poll. The thread's waits for a CPU are not read, because
+/// reading them would keep a file open for the thread.
 #[inline]
 pub(crate) fn start_beside(is_within: bool) -> u64 {
     start_on(is_within, false)
@@ -209,28 +211,30 @@ fn end_long(wall: u64, is_within: bool) -> Polled {
         if !is_within {
             anchor.at.set(0);
         }
-        // Waits for a CPU between the anchor and this poll are in the difference too: the poll has at most what it did not compute.
+        // The difference also contains waits for a CPU between the anchor and this poll, so it is
+        // limited to the time in which the poll did not compute.
         Polled { wall, cpu, starved: starved.min(wall - cpu) }
     })
 }
 
-/// The time for which a thread was ready to run and had no CPU.
+/// Reads the time for which a thread was ready to run and had no CPU.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod starved {
     use std::cell::OnceCell;
     use std::fs::File;
     use std::os::unix::fs::FileExt;
 
-    /// Of the thread that opens it: nanoseconds on a CPU, nanoseconds of waiting for one, and times that it was given one.
+    /// File with three numbers about the thread that opens it: nanoseconds on a CPU, nanoseconds of
+    /// waiting for a CPU, and the number of time slices.
     const COUNTED: &str = "/proc/thread-self/schedstat";
 
     thread_local! {
         static FILE: OnceCell<Option<File>> = const { OnceCell::new() };
     }
 
-    /// So far, in nanoseconds; always 0 where the kernel does not count it.
+    /// Returns the time so far in nanoseconds, or 0 if the kernel does not count it.
     pub(super) fn of_thread() -> u64 {
-        // A thread whose thread-local values are gone polls no more.
+        // A thread whose thread-local values have been destroyed polls no more.
         FILE.try_with(|file| file.get_or_init(|| File::open(COUNTED).ok()).as_ref().and_then(read))
             .ok()
             .flatten()
@@ -246,7 +250,7 @@ mod starved {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod starved {
-    /// It is not known here.
+    /// This system does not count the time.
     pub(super) fn of_thread() -> u64 {
         0
     }
@@ -299,7 +303,7 @@ mod tests {
         assert!(busy.held() >= busy.cpu, "{busy:?}");
     }
 
-    /// Twice as many threads as CPUs compute at once, so that each has a CPU for half of its time.
+    /// Runs twice as many threads as there are CPUs, so that each has a CPU for half of its time.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn a_poll_that_waits_for_a_cpu_does_not_hold_its_executor_meanwhile() {
@@ -320,12 +324,13 @@ mod tests {
             polls.into_iter().map(|poll| poll.join().unwrap()).collect()
         });
         if polls.iter().all(|poll| poll.starved == 0) {
-            // The kernel does not count it.
+            // The kernel does not count the time.
             return;
         }
         let sum = |of: fn(&Polled) -> u64| polls.iter().map(of).sum::<u64>();
         let without_cpu = sum(|poll| poll.wall - poll.cpu);
-        // What is left of it is neither computing nor standing still of the thread's own: the machine's own work, or another one's.
+        // In the remaining time the thread neither computed nor stood still by itself: the machine
+        // or another machine beside it was busy.
         assert!(2 * sum(|poll| poll.starved) > without_cpu, "{polls:?}");
     }
 }

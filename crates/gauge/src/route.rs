@@ -41,7 +41,8 @@ pub struct Bill {
     pub wall: u64,
     /// On a CPU, by the tasks that served it.
     pub cpu: u64,
-    /// The longest time for which a poll held its executor: it computed or stood still. Time without a CPU is not counted.
+    /// Longest time for which a poll held its executor, computing or standing still. Time without a
+    /// CPU is not counted.
     pub longest_poll: u64,
     /// By kind, in the order of [`Wait::ALL`].
     pub waits: [u64; Wait::ALL.len()],

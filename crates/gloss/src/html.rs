@@ -37,7 +37,8 @@ impl Html {
         Html::default()
     }
 
-    /// How much memory the record of the page's entries takes, in bytes. It grows with each new entry.
+    /// Returns the memory of the record of the page's entries, in bytes. It grows with each new
+    /// entry.
     pub fn memory_bytes(&self) -> usize {
         let tables = table_bytes::<u32>(self.names.capacity()) + table_bytes::<usize>(self.rules.capacity());
         self.words.memory_bytes() + tables + self.entries.capacity()
@@ -68,7 +69,8 @@ impl Html {
         put(out, if is_open { "</a></div>\n" } else { "</div>\n" });
         if !self.entries.is_empty() {
             put(out, "<div class=\"entries\">\n");
-            // Those who keep this between two pieces of a text shall not keep the buffer.
+            // A caller that keeps this value between two pieces of a text must not retain the
+            // buffer.
             out.extend_from_slice(&std::mem::take(&mut self.entries));
             put(out, "</div>\n");
         }

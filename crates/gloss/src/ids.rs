@@ -32,14 +32,15 @@ impl WordIds {
     }
 }
 
-/// How much memory a hash table with room for so many items takes, in bytes, as far as its capacity shows.
+/// Returns the memory of a hash table with this capacity, in bytes, as far as the capacity shows
+/// it.
 pub(crate) fn table_bytes<T>(capacity: usize) -> usize {
-    // One byte of an item's hash stands beside it, and an eighth of the places stays free.
+    // Each item has one byte of its hash beside it, and an eighth of the slots remains free.
     capacity.saturating_mul(8) / 7 * (size_of::<T>() + 1)
 }
 
 impl WordIds {
-    /// How much memory it takes, in bytes.
+    /// Returns the memory of the identifiers, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         table_bytes::<(u32, Forms)>(self.told.capacity()) + table_bytes::<(u32, u32)>(self.numbers.capacity())
     }

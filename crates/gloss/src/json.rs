@@ -42,7 +42,8 @@ impl Json {
         Json::default()
     }
 
-    /// How much memory the record of the entries told so far takes, in bytes. It grows with each new entry.
+    /// Returns the memory of the record of the entries written so far, in bytes. It grows with each
+    /// new entry.
     pub fn memory_bytes(&self) -> usize {
         self.words.memory_bytes() + table_bytes::<(u32, usize)>(self.names.capacity())
     }

@@ -34,7 +34,7 @@ impl Known {
         self.0.contains(&reference)
     }
 
-    /// How much memory it takes, in bytes.
+    /// Returns the memory of the known entries, in bytes.
     pub fn memory_bytes(&self) -> usize {
         table_bytes::<u32>(self.0.capacity())
     }

@@ -1,7 +1,8 @@
-//! Functions and filters of whoever serves a site, which its templates have besides the engine's own.
+//! Functions and filters that the server's owner adds to those of the template engine.
 //!
-//! Their cost is unknown here. One that was not declared quick runs only where a page may take long to render: elsewhere it ends the page
-//! with an error that says so ([`takes_long`]), and the page is rendered again on another thread.
+//! The cost of an added function is unknown here. A function that was not declared quick runs only
+//! where a page may take long to render. Elsewhere it ends the page with an error that
+//! [`takes_long`] recognises, and the page is rendered again on another thread.
 
 use crate::query::is_name;
 use crate::render;
@@ -31,13 +32,15 @@ struct Addition {
     cost: Cost,
 }
 
-/// The time that a function or filter takes, as its author declares it.
+/// Time that a function or filter takes, as its author declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cost {
-    /// Unknown, or more than some microseconds: the page is rendered on a thread that serves nobody else.
+    /// Unknown, or more than some microseconds: the page is rendered on a thread that serves no
+    /// other client.
     #[default]
     Unknown,
-    /// Some microseconds, whatever it is given: the thread that serves other requests may run it.
+    /// Some microseconds for any argument: a thread that serves other requests may run the
+    /// function.
     Quick,
 }
 
@@ -113,7 +116,7 @@ thread_local! {
     static MUST_BE_QUICK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The error of a page that calls a function of unknown cost where it must be rendered quickly.
+/// Error of a page that calls a function of unknown cost where the page must be rendered quickly.
 #[derive(Debug)]
 struct TakesLong;
 
@@ -125,8 +128,9 @@ impl fmt::Display for TakesLong {
 
 impl std::error::Error for TakesLong {}
 
-/// Renders a page on a thread that serves other requests too. A function or filter of unknown cost ends it with an error that
-/// [`takes_long`] recognises: then the page is to be rendered again, on a thread that serves nobody else.
+/// Renders a page on a thread that serves other requests too. A function or filter of unknown cost
+/// ends the page with an error that [`takes_long`] recognises. The caller then renders the page
+/// again, on a thread that serves no other client.
 pub fn quickly<T>(render: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
@@ -138,7 +142,7 @@ pub fn quickly<T>(render: impl FnOnce() -> T) -> T {
     render()
 }
 
-/// Whether a page was not rendered since it calls a function of unknown cost, and was rendered by [`quickly`].
+/// Returns whether [`quickly`] did not render a page because it calls a function of unknown cost.
 pub fn takes_long(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -163,7 +167,8 @@ fn check(kind: &str, added: &[Addition], is_taken: impl Fn(&str) -> bool) -> Res
     Ok(())
 }
 
-/// The function as the engine calls it: a panic is an error of the template, and one of unknown cost runs only where it may.
+/// Wraps a function for the engine. A panic becomes an error of the template, and a function of
+/// unknown cost runs only where it may take long.
 fn guarded(kind: &'static str, added: &Addition) -> Value {
     let Addition { name, function, cost } = added.clone();
     Value::from_function(move |state: &mut State<'_, '_>, values: Rest<Value>| {

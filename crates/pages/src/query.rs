@@ -11,7 +11,7 @@ use thalweg_request::Count;
 pub const QUERY_BYTES_MAX: usize = 8 * 1024;
 /// How many values it may have.
 pub const QUERY_VALUES_MAX: usize = 64;
-/// The largest number that can stand in `limit` and `offset`: a request reads them as `i64`.
+/// Largest number in `limit` and `offset`, which a request reads as `i64`.
 pub const ROWS_MAX: i64 = i64::MAX;
 /// How many orders a page may list for its visitors to choose from.
 pub const ORDERS_MAX: usize = 32;
@@ -84,7 +84,7 @@ pub enum Unfilled<'q> {
     Absent(&'q Value),
     /// A value is none of those that the page lists.
     NotListed(&'q Value, &'q [String]),
-    /// A value stands for a number of rows, and is not a whole number from 0 to [`ROWS_MAX`].
+    /// A value stands for a number of rows, but is not a whole number from 0 to [`ROWS_MAX`].
     NotANumber(&'q Value),
 }
 
@@ -104,8 +104,8 @@ pub enum Source {
 enum Standing {
     /// Alone, up to the end of the parameter.
     Operand,
-    /// The number of `limit` or `offset`. A request ignores any other text there, so that a value
-    /// that is no number would lift the limit.
+    /// The number of `limit` or `offset`. A request ignores any other text there, so a value that
+    /// is not a number would lift the limit.
     Rows,
     /// An element of a list, an array or a tree.
     Element,
@@ -148,7 +148,8 @@ impl Query {
         Ok(query)
     }
 
-    /// What the page itself writes in `limit` and `offset`: whole values, and the defaults of values in braces.
+    /// Returns the texts that the page itself writes in `limit` and `offset`: whole values, and the
+    /// defaults of values in braces.
     fn pieces_of_windows(&self) -> impl Iterator<Item = &str> {
         self.parameters.iter().filter_map(|parameter| match &parameter[..] {
             [Piece::Literal(text)] => {
@@ -340,7 +341,7 @@ impl Standing {
     }
 }
 
-/// Whether a text is a whole number from 0 to [`ROWS_MAX`], written in digits only.
+/// Returns whether a text is a whole number from 0 to [`ROWS_MAX`], written in digits only.
 fn is_rows(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_ok()
 }

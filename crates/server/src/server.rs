@@ -299,7 +299,7 @@ async fn follow(state: Arc<State>, mut reload_schema: Signal, mut reload_config:
 /// How many clients may be connected: those that the configuration allows, but no more than leave descriptors for the database.
 fn clients_max(config: &Config) -> usize {
     let open = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
-    // The gauge has one for each thread that serves requests.
+    // The gauge has one open file for each thread that serves requests.
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let of_admin = admin::place(config).map_or(0, |_| admin::CLIENTS_MAX);
     let kept = 2 * config.db_pool + OTHER_DESCRIPTORS + threads + of_admin;
@@ -354,9 +354,10 @@ impl ServerBuilder {
     /// Gives the site's templates a function: `{{ name(value) }}`. It sees what it is given, of which the page fetches all: a
     /// column, a row with all its columns, all rows; nothing else is sure to have been fetched. What it returns is escaped.
     ///
-    /// It may take long, and may block: a page that calls it is rendered on a thread that serves nobody else, with one of the permits of
-    /// [`Computations`]. What the template does up to the first call is done twice. A function that takes some microseconds whatever it is
-    /// given is better declared by [`ServerBuilder::quick_function`].
+    /// The function may take long, and may block: a page that calls it is rendered on a thread that
+    /// serves no other client, with a permit of [`Computations`]. The part of the template up to
+    /// the first call is rendered twice. Use [`ServerBuilder::quick_function`] for a function that
+    /// takes some microseconds for any argument.
     ///
     /// ```
     /// # use thalweg_server::{Config, Server};
@@ -375,8 +376,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Gives the site's templates a function as [`ServerBuilder::function`] does, which takes some microseconds whatever it is given and
-    /// never blocks. It is called on a thread that serves other requests, which wait for it.
+    /// Adds a function to the site's templates as [`ServerBuilder::function`] does. The function
+    /// takes some microseconds for any argument, and never blocks. It is called on a thread whose
+    /// other requests wait for it.
     pub fn quick_function<F, R, A>(mut self, name: &str, function: F) -> Self
     where
         F: Function<R, A>,
@@ -387,7 +389,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Gives the site's templates a filter: `{{ value|name }}`. All that holds of a function does.
+    /// Adds a filter to the site's templates: `{{ value|name }}`. It may take long, as a function
+    /// of [`ServerBuilder::function`] may.
     pub fn filter<F, R, A>(mut self, name: &str, filter: F) -> Self
     where
         F: Function<R, A>,
@@ -398,7 +401,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Gives the site's templates a filter which is as quick as a [`ServerBuilder::quick_function`].
+    /// Adds a filter to the site's templates that is as quick as a
+    /// [`ServerBuilder::quick_function`].
     pub fn quick_filter<F, R, A>(mut self, name: &str, filter: F) -> Self
     where
         F: Function<R, A>,
@@ -409,7 +413,8 @@ impl ServerBuilder {
         self
     }
 
-    /// The permits that the server's own computations need, for those of handlers: together they leave a CPU to quick requests.
+    /// Returns the permits of the server's own computations. Handlers that use them too leave a CPU
+    /// to quick requests.
     pub fn computations(&self) -> Computations {
         self.computations.clone()
     }

@@ -110,11 +110,11 @@ pub(crate) struct Reader {
     reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
 }
 
-/// Bytes that have come out.
+/// Bytes that were taken from the queue.
 pub(crate) enum Taken {
-    /// These were on disk, and are in memory only now.
+    /// Bytes from the disk, which have just been read into memory.
     Disk(Vec<u8>),
-    /// These have been in memory all along.
+    /// Bytes that were in memory all the time.
     Memory(Bytes),
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) routes: Routes,
     /// What is noted for who looks after the server.
     pub(crate) vitals: Vitals,
-    /// The rate at which refused requests are answered.
+    /// Rate at which refusals leave the server.
     pub(crate) refusals: RefusalPace,
     /// What makes out the bills of requests.
     pub(crate) bills: BillLayer,
@@ -59,11 +59,11 @@ pub(crate) struct State {
     pub(crate) spool: Spool,
     /// What large answers share.
     pub(crate) outlet: Outlet,
-    /// The callers of requests, and their shares.
+    /// State of the callers, such as their attempts to sign in.
     pub(crate) callers: Callers,
     /// Turns of requests that keep a connection while a client sends or reads.
     pub(crate) turns: Turns,
-    /// Permits of computations that may take long.
+    /// Permits for computations that may take long.
     pub(crate) computations: Computations,
     /// Turns of descriptions of a schema, each of which takes a hundred times the memory that the schema does.
     pub(crate) descriptions: Turns,
@@ -77,7 +77,8 @@ impl State {
         })
     }
 
-    /// The number of the load that the current schema cache is of; `None` before the first.
+    /// Returns the number of the load that made the current schema cache, or `None` before the
+    /// first load.
     pub(crate) fn load(&self) -> Option<u64> {
         self.snapshot.load().as_ref().map(|snapshot| snapshot.load)
     }

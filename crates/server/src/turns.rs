@@ -23,12 +23,13 @@ pub(crate) struct Turns {
 pub(crate) type Turn = Slot;
 
 impl Turns {
-    /// As many turns as `turns`, for which at most `waiting_max` requests wait, none longer than `wait`.
+    /// Creates a number of turns. At most `waiting_max` requests wait for them, none longer than
+    /// `wait`.
     pub(crate) fn new(turns: usize, waiting_max: usize, wait: Duration) -> Self {
         Self { slots: Slots::new(turns, waiting_max, wait), large: Mutex::default() }
     }
 
-    /// The turns of a pool with these bounds.
+    /// Creates the turns for a pool with these bounds.
     pub(crate) fn of_pool(connections: usize, waiting_max: usize, wait: Duration) -> Self {
         let left = (connections / LEFT_PART).max(1);
         let turns = connections.saturating_sub(left).max(1);

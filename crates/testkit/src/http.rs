@@ -34,8 +34,8 @@ impl Client {
         Self { stream: BufReader::with_capacity(64 * 1024, stream) }
     }
 
-    /// Connects as a client for which the operating systems buffer as little as they can, so that a response which it does not read stays
-    /// with the server's program.
+    /// Connects as a client for which the operating systems buffer as little as possible, so that
+    /// the server's program must store a response that the client does not read.
     pub fn connect_narrow(address: SocketAddr) -> Self {
         const RECEIVED_BYTES_MAX: usize = 4096;
         const SEGMENT_BYTES: u32 = 536;
@@ -79,7 +79,7 @@ impl Client {
         sent
     }
 
-    /// Sends the head of a request. Its `Host` is `test`, unless the headers have another one.
+    /// Sends the head of a request. Its `Host` is `test`, unless `headers` has another one.
     pub fn send(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) {
         let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
         let host = if has_host { "" } else { "Host: test\r\n" };

@@ -9,7 +9,7 @@ use std::thread;
 /// What PostgreSQL says when a session has begun, or a transaction has ended.
 const READY_FOR_QUERY: &[u8] = b"Z\0\0\0\x05I";
 
-/// The time between two looks at what clients or the server have sent.
+/// Time between two checks for data from clients or the server.
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A proxy in front of a server.
@@ -28,14 +28,14 @@ struct Shared {
     piece_bytes: AtomicUsize,
     /// Whether nothing is handed on once a session has begun.
     stalls: AtomicBool,
-    /// Whether what the server sends is read and dropped.
+    /// Whether data from the server is read and dropped.
     drops_answers: AtomicBool,
-    /// Whether what clients send is read and dropped.
+    /// Whether data from clients is read and dropped.
     drops_requests: AtomicBool,
-    /// Whether nothing that clients send is read.
+    /// Whether no data from clients is read.
     ignores_requests: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
-    /// How many pieces clients have sent.
+    /// Number of pieces that clients have sent.
     requests: AtomicUsize,
     recorded: Mutex<Vec<u8>>,
 }
@@ -98,27 +98,29 @@ impl Proxy {
         self.shared.stalls.store(stalls, Ordering::SeqCst);
     }
 
-    /// Reads what the server sends from now on, and drops it, so that it works and its answers are lost.
+    /// Reads and drops all data from the server from now on, so that the server works and its
+    /// answers are lost.
     pub fn drop_answers(&self, drops: bool) {
         self.shared.drops_answers.store(drops, Ordering::SeqCst);
     }
 
-    /// Reads what clients send from now on, and drops it, so that the server never sees it.
+    /// Reads and drops all data from clients from now on, so that the server never receives it.
     pub fn drop_requests(&self, drops: bool) {
         self.shared.drops_requests.store(drops, Ordering::SeqCst);
     }
 
-    /// Reads nothing of what clients send after their next piece, so that they can send no more than the operating system buffers.
+    /// Stops reading data from clients after their next piece, so that they can send only as much
+    /// as the operating system buffers.
     pub fn ignore_requests(&self, ignores: bool) {
         self.shared.ignores_requests.store(ignores, Ordering::SeqCst);
     }
 
-    /// How many pieces clients have sent.
+    /// Returns the number of pieces that clients have sent.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// How many bytes the server has sent since they were last taken.
+    /// Returns the number of bytes that the server has sent since they were last taken.
     pub fn answered_bytes(&self) -> usize {
         self.shared.recorded.lock().expect("no thread panicked").len()
     }

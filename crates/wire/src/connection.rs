@@ -33,11 +33,12 @@ pub struct Connection {
     pub(crate) open: bool,
     /// Whether a statement that writes has begun to run in the current transaction.
     pub(crate) has_written: bool,
-    /// Whether the current transaction has statements that write, is not known to have been rolled back, and does not end with
-    /// `ROLLBACK`.
+    /// Whether the current transaction has statements that write, may not have been rolled back
+    /// yet, and does not end with `ROLLBACK`.
     pub(crate) has_uncommitted: bool,
-    /// The position in the output at which the `Sync` ends that commits the current transaction. PostgreSQL cannot have committed
-    /// it while the stream has not taken all bytes up to there.
+    /// The position in the output at which the `Sync` ends that commits the current transaction.
+    /// Until the stream has taken all bytes up to there, PostgreSQL cannot have committed the
+    /// transaction.
     pub(crate) commits_at: Option<u64>,
     /// Whether a statement that has only been prepared has other columns than it must have.
     pub(crate) is_stale: bool,
@@ -144,7 +145,8 @@ impl Connection {
         self.open
     }
 
-    /// Whether PostgreSQL may have committed what the current transaction wrote, if nothing more is heard of it.
+    /// Returns whether PostgreSQL may have committed the writes of the current transaction, if no
+    /// further message arrives.
     pub(crate) fn may_have_committed(&self) -> bool {
         self.has_uncommitted && self.commits_at.is_some_and(|position| self.output.has_written(position))
     }

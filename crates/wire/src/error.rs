@@ -9,7 +9,7 @@ pub struct Error {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether no statement that writes had begun to run.
     nothing_was_written: bool,
-    /// Whether the transaction may have been committed all the same.
+    /// Whether the transaction may have been committed although the error occurred.
     may_have_committed: bool,
     /// Whether it is about the name of a prepared statement.
     is_of_a_name: bool,
@@ -107,12 +107,13 @@ impl DbError {
         }
     }
 
-    /// Whether PostgreSQL itself reported the error. It always names the routine; poolers that report an error of their own name none.
+    /// Returns whether PostgreSQL itself reported the error. PostgreSQL always names a routine;
+    /// poolers that report an error of their own do not.
     pub(crate) fn is_of_postgresql(&self) -> bool {
         self.routine.is_some()
     }
 
-    /// Whether the error ends the session.
+    /// Returns whether the error ends the session.
     pub(crate) fn ends_session(&self) -> bool {
         self.severity != "ERROR"
     }
@@ -163,9 +164,10 @@ impl Error {
         self.nothing_was_written
     }
 
-    /// Whether the transaction had statements that write, and may have been committed although this error was returned. That is so
-    /// where the end of the transaction was sent, and the connection was lost before PostgreSQL reported how the transaction
-    /// ended. The caller must not run the statements again unless it knows that they may run twice. Where this is false, nothing
+    /// Returns whether the transaction had statements that write, and may have been committed
+    /// although this error was returned. This happens if the end of the transaction was sent, and
+    /// the connection was lost before PostgreSQL reported how the transaction ended. The caller
+    /// must not run the statements again unless they may run twice. If this returns false, nothing
     /// of the transaction was committed.
     pub fn may_have_committed(&self) -> bool {
         self.may_have_committed

@@ -18,7 +18,7 @@ const TAIL_KEPT_BYTES_MAX: usize = 256 * 1024;
 pub(crate) struct Output {
     queue: VecDeque<Bytes>,
     tail: BytesMut,
-    /// How many bytes the stream has taken since the connection was opened.
+    /// Number of bytes that the stream has taken since the connection was opened.
     written: u64,
 }
 
@@ -40,13 +40,13 @@ impl Output {
         self.queue.is_empty() && self.tail.is_empty()
     }
 
-    /// The position in the stream at which the next message begins, in bytes.
+    /// Returns the position in the stream at which the next message begins, in bytes.
     pub(crate) fn end(&self) -> u64 {
         let queued: usize = self.queue.iter().map(Bytes::len).sum();
         self.written + (queued + self.tail.len()) as u64
     }
 
-    /// Whether the stream has taken all bytes up to a position.
+    /// Returns whether the stream has taken all bytes up to a position.
     pub(crate) fn has_written(&self, position: u64) -> bool {
         self.written >= position
     }

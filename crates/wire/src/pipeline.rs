@@ -131,7 +131,7 @@ impl From<StepError<Malformed>> for Error {
 /// otherwise, with that prepared anew; and once more, since another may have had the same happen to it.
 const ATTEMPTS_MAX: usize = 3;
 
-/// The statement that makes the end of a pipeline roll its transaction back.
+/// Statement that rolls the transaction of a pipeline back at its end.
 const ROLLBACK: &str = "ROLLBACK";
 
 /// A statement of which something is still to come.

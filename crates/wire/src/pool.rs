@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 pub struct PoolLimits {
     /// How many connections are open at most.
     pub connections_max: usize,
-    /// Number of requests that may wait for one at the same time. It bounds memory only: a request
-    /// is refused earlier if it is expected to wait for long ([`crate::Slots`]).
+    /// Number of requests that may wait for a connection at the same time. It bounds memory only: a
+    /// request that is expected to wait for long is refused earlier ([`crate::Slots`]).
     pub waiting_max: usize,
     /// How long a request waits.
     pub wait: Duration,
@@ -46,7 +46,7 @@ impl Default for PoolLimits {
 pub enum PoolError {
     /// All were busy for as long as a request waits.
     Timeout,
-    /// A request is expected to wait for too long, or cannot be served in time any more.
+    /// A request was expected to wait for too long, or can no longer be served in time.
     QueueFull,
     /// A new one could not be opened.
     Connect(Error),
@@ -82,7 +82,8 @@ pub struct PoolStatus {
     pub waiting: usize,
     /// Requests that have waited in vain, since the pool was made.
     pub timeouts: u64,
-    /// The time that another request is expected to wait, as far as that is known.
+    /// Time that another request is expected to wait for a connection, as far as it can be
+    /// estimated.
     pub expected_wait: Duration,
 }
 
@@ -223,13 +224,15 @@ impl Pool {
         }
     }
 
-    /// Reports whether no connection has come back for so long that the database seems to have stalled.
+    /// Returns whether no connection has come back for so long that the database seems to have
+    /// stalled.
     pub fn is_stalled(&self) -> bool {
         self.shared.slots.is_stalled()
     }
 
-    /// Reports whether [`Pool::get`] would refuse a request at once, since it would have to wait for
-    /// too long. It is cheap, so that a request can be refused before anything else is done for it.
+    /// Returns whether [`Pool::get`] would refuse a request at once, because the request would wait
+    /// for too long. The check is cheap, so that a request can be refused before any other work is
+    /// done for it.
     pub fn is_full(&self) -> bool {
         self.shared.slots.is_full()
     }

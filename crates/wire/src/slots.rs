@@ -1,15 +1,16 @@
 //! A fixed number of slots, and a queue of the requests that wait for one. The queue is bounded by
 //! the time that it is expected to take, not by a number of requests.
 //!
-//! A request may wait if the queue, at the rate at which slots come back, is expected to take less
-//! than a fifth of the time that a request waits at most. A queue that has just begun is a burst:
-//! nothing is known of its rate, and it is let in. If no slot has come back for a fifth of that time, what the slots are for has stalled, and only [`WAITING_MIN`] requests may wait. As many may
-//! always wait for the whole time, in the order in which they came, however slow the slots are.
+//! A request may wait if, at the rate at which slots come back, the queue is expected to take less
+//! than a fifth of the longest wait. A queue that has just begun is a burst: its rate is not known
+//! yet, and it is admitted. If no slot has come back for a fifth of the longest wait, the slots
+//! have stalled, and only [`WAITING_MIN`] requests may wait. That number of requests may always
+//! wait for the whole time, in the order in which they came, however slow the slots are.
 //!
-//! Slots may become slower after requests have been let in. While more wait than may always wait,
-//! and the oldest has waited for twice the time that it was expected to, the newest is served first,
-//! since the client of the oldest is the first to give up. Requests that are so late, and those that
-//! cannot be served in time any more, are refused.
+//! Slots may become slower after requests have been admitted. If more requests wait than may always
+//! wait, and the oldest has waited for twice the longest expected wait, the newest is served first,
+//! since the client of the oldest is the first to give up. Requests that are as late, and those
+//! that can no longer be served in time, are refused.
 
 mod rate;
 
@@ -22,24 +23,24 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-/// Number of requests that may wait for the slots of a queue in any case.
+/// Number of requests that may always wait for the slots of a queue.
 pub const WAITING_MIN: usize = 100;
-/// Number of requests that may wait in any case, for each slot, where there are many slots.
+/// Number of requests that may always wait for each slot, if there are many slots.
 const WAITING_PER_SLOT_MIN: usize = 10;
-/// Number of requests that may wait for the slots of a queue, unless its owner sets another. It
-/// bounds memory only.
+/// Number of requests that may wait for the slots of a queue, unless its owner sets another number.
+/// It bounds memory only.
 pub const WAITING_MAX: usize = 10_000;
-/// The expected time in the queue up to which a request may wait, as a part of the longest wait:
-/// 2 s of 10 s.
+/// Longest expected wait with which a request is admitted, as a fraction of the longest wait: 2 s
+/// of 10 s.
 const EXPECTED_WAIT_PART: u32 = 5;
-/// The time after which a request is late, in times the longest expected wait: 4 s of 10 s.
+/// Time after which a request is late, as a multiple of the longest expected wait: 4 s of 10 s.
 const LATE_FACTOR: u32 = 2;
-/// The time without any progress after which a queue has stalled, as a part of the longest wait:
-/// 2 s of 10 s. It is long enough for a server that is itself short of processor time: if it took
-/// that for a stall, it would spend the time that it has on refusals.
+/// Time without any progress after which a queue has stalled, as a fraction of the longest wait: 2
+/// s of 10 s. It is long enough for a server that is itself short of processor time. Such a server
+/// would otherwise take its own delay for a stall, and spend the time that it has on refusals.
 const STALLED_PART: u32 = 5;
 
-/// A fixed number of slots, each of which is waited for in a queue. Clones share them.
+/// A fixed number of slots, with a queue of the requests that wait for one. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Slots {
     shared: Arc<Shared>,
@@ -48,7 +49,7 @@ pub struct Slots {
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Number of requests that wait; written under the lock, read without it.
+    /// Number of requests that wait. It is written under the lock, and read without it.
     waiting: AtomicUsize,
     waiting_min: usize,
     waiting_max: usize,
@@ -59,11 +60,11 @@ struct Shared {
 #[derive(Debug)]
 struct Queue {
     free: usize,
-    /// The oldest stands first.
+    /// Requests that wait, the oldest first.
     requests: VecDeque<Waiting>,
     /// The ticket of the next request that has to wait.
     ticket: u64,
-    /// `None` while nobody waits.
+    /// Rate of the current queue, or `None` while no request waits.
     rate: Option<ServiceRate>,
 }
 
@@ -75,15 +76,15 @@ struct Waiting {
     sender: oneshot::Sender<Slot>,
 }
 
-/// A slot, which is free again when this is dropped.
+/// A slot, which is released when this is dropped.
 #[derive(Debug)]
 pub struct Slot {
-    /// `None` once it has been given to another request.
+    /// `None` once the slot has been passed to another request.
     shared: Option<Arc<Shared>>,
 }
 
 impl Slots {
-    /// As many slots as `slots`. For them at most `waiting_max` requests wait, none longer than
+    /// Creates a number of slots. At most `waiting_max` requests wait for them, none longer than
     /// `wait`.
     pub fn new(slots: usize, waiting_max: usize, wait: Duration) -> Self {
         let queue = Queue { free: slots, requests: VecDeque::new(), ticket: 0, rate: None };
@@ -93,19 +94,19 @@ impl Slots {
         Self { shared: Arc::new(Shared { queue, waiting, waiting_min, waiting_max, wait, timeouts }) }
     }
 
-    /// A slot, if one is free.
+    /// Acquires a slot if one is free.
     pub fn take(&self) -> Option<Slot> {
         let mut queue = self.shared.lock();
         queue.free = queue.free.checked_sub(1)?;
         Some(self.slot())
     }
 
-    /// Waits for a slot.
+    /// Acquires a slot, and waits for one if none is free.
     ///
     /// # Errors
     ///
-    /// [`PoolError::QueueFull`] at once if too many wait, or later if the queue has become slower
-    /// than expected; [`PoolError::Timeout`] if it has waited for as long as a request waits.
+    /// [`PoolError::QueueFull`] at once if too many requests wait, or later if the queue has become
+    /// slower than expected; [`PoolError::Timeout`] if the request has waited for the longest wait.
     pub async fn next(&self) -> Result<Slot, PoolError> {
         let mut place = {
             let mut queue = self.shared.lock();
@@ -123,7 +124,8 @@ impl Slots {
                     place.has_slot = true;
                     return Ok(slot);
                 }
-                // Not reached: a sender is in the queue, or has sent, for as long as its receiver is here.
+                // Unreachable: as long as the receiver exists, its sender is in the queue or has
+                // sent a slot.
                 Ok(Err(_)) => return Err(PoolError::QueueFull),
                 Err(_) if Instant::now() >= place.deadline => {
                     self.shared.timeouts.fetch_add(1, Ordering::Relaxed);
@@ -135,23 +137,23 @@ impl Slots {
         }
     }
 
-    /// Reports whether another request would not be allowed to wait now.
+    /// Returns whether another request would be refused now.
     pub fn is_full(&self) -> bool {
         self.waiting() >= self.shared.waiting_min && self.shared.lock().is_full(&self.shared, Instant::now())
     }
 
-    /// Reports whether no slot has come back for so long that nothing seems to be served any more.
+    /// Returns whether no slot has come back for so long that nothing seems to be served any more.
     pub fn is_stalled(&self) -> bool {
         self.waiting() > 0 && self.shared.lock().estimate(Instant::now()) == Estimate::Stalled
     }
 
-    /// Number of requests that wait.
+    /// Returns the number of requests that wait.
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
     }
 
-    /// The time that another request is expected to wait: the longest wait where the queue has
-    /// stalled, and none while nothing is known.
+    /// Returns the time that another request is expected to wait. It is the longest wait if the
+    /// queue has stalled, and zero while the rate is unknown.
     pub fn expected_wait(&self) -> Duration {
         let queue = self.shared.lock();
         match queue.estimate(Instant::now()) {
@@ -164,12 +166,12 @@ impl Slots {
         }
     }
 
-    /// Number of requests that have waited for the longest time in vain.
+    /// Returns the number of requests that have waited for the longest wait in vain.
     pub fn timeouts(&self) -> u64 {
         self.shared.timeouts.load(Ordering::Relaxed)
     }
 
-    /// Number of free slots.
+    /// Returns the number of free slots.
     pub fn free(&self) -> usize {
         self.shared.lock().free
     }
@@ -188,7 +190,8 @@ impl Shared {
         self.wait / EXPECTED_WAIT_PART
     }
 
-    /// The time over which the rate is measured, and without progress for which a queue has stalled.
+    /// Returns the time over which the rate is measured, and without progress for which a queue has
+    /// stalled.
     fn window(&self) -> Duration {
         (self.wait / STALLED_PART).max(Duration::from_millis(1))
     }
@@ -208,9 +211,9 @@ impl Shared {
         Ok(Place { shared: self, ticket, receiver, since: now, deadline: now + self.wait, has_slot: false })
     }
 
-    /// Takes a request out of the queue if it is late, or if more wait than can be served within the
-    /// longest wait. Requests look at that when they have waited for a while, so that the oldest go
-    /// first.
+    /// Removes a request from the queue if it is late, or if more requests wait than can be served
+    /// within the longest wait. Each request checks this after it has waited for a while, so that
+    /// the oldest leave first.
     fn leave_if_hopeless(&self, place: &Place<'_>) -> bool {
         let now = Instant::now();
         let time = if self.is_late(place.since, now) { Duration::ZERO } else { self.wait };
@@ -218,7 +221,7 @@ impl Shared {
         queue.requests.len() > queue.allowed(self, time, now) && self.leave(&mut queue, place.ticket)
     }
 
-    /// Takes a request out of the queue, if it is still there.
+    /// Removes a request from the queue, if it is still there.
     fn leave(&self, queue: &mut Queue, ticket: u64) -> bool {
         let found = queue.requests.binary_search_by_key(&ticket, |waiting| waiting.ticket);
         if let Ok(at) = found {
@@ -232,7 +235,7 @@ impl Shared {
         now - since > self.expected_wait_max() * LATE_FACTOR
     }
 
-    /// Takes the request out of the queue that a slot which has come back is for.
+    /// Removes the request from the queue that gets the slot which has come back.
     fn next_request(&self, queue: &mut Queue) -> Option<Waiting> {
         let oldest = queue.requests.front()?;
         let now = Instant::now();
@@ -257,7 +260,7 @@ impl Queue {
         self.rate.as_ref().map_or(Estimate::Unknown, |rate| rate.estimate(now))
     }
 
-    /// Number of requests that may wait if each is to be served within `time`.
+    /// Returns the number of requests that may wait if each is to be served within `time`.
     fn allowed(&self, shared: &Shared, time: Duration, now: Instant) -> usize {
         match self.estimate(now) {
             Estimate::Unknown => shared.waiting_max,
@@ -273,7 +276,7 @@ impl Queue {
     }
 }
 
-/// A request's place in the queue. It leaves the queue when this is dropped.
+/// Place of a request in the queue. The request leaves the queue when this is dropped.
 struct Place<'a> {
     shared: &'a Shared,
     ticket: u64,
@@ -288,8 +291,8 @@ impl Drop for Place<'_> {
         if self.has_slot {
             return;
         }
-        // If it is not there any more, a slot has been sent, or is about to be. The receiver drops
-        // it, or refuses it, and it goes to the next request.
+        // If the request is no longer in the queue, a slot has been sent to it or is about to be.
+        // The receiver drops the slot or refuses it, so that the slot goes to the next request.
         self.shared.leave(&mut self.shared.lock(), self.ticket);
     }
 }
@@ -310,7 +313,7 @@ impl Drop for Slot {
             let Some(next) = next else { return };
             match next.sender.send(Self { shared: Some(shared.clone()) }) {
                 Ok(()) => return,
-                // The request has gone meanwhile: another is looked for.
+                // The request has left meanwhile, so the slot goes to another one.
                 Err(mut slot) => slot.shared = None,
             }
         }

@@ -87,7 +87,7 @@ async fn add(connection: &mut Connection, pilot: Pilot, flights: u32) -> Result<
     .await?;
     ask(connection, ADD_SITES, &[list(book.sites().map(|site| json!(site)))]).await?;
     ask(connection, ADD_FLIGHTS, &[list(noted.iter().map(Flight::noted))]).await?;
-    // Tracks are added as the program adds those that are sent.
+    // Tracks are added by the function that adds those that pilots upload.
     connection.simple("reset role").await?;
     for (flight, found) in tracked.iter().zip(read(tracked)) {
         let igc = [Bytes::copy_from_slice(flight.igc.as_bytes())];

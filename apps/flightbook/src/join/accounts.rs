@@ -6,7 +6,7 @@ use thalweg_wire::{Config, Connection, Error, Param, Pool, PoolError, PoolLimits
 
 /// Connections for accounts, besides the server's own.
 const ACCOUNT_CONNECTIONS_MAX: usize = 2;
-/// The role that may call the functions of the program, for the transaction that it begins.
+/// Sets the role that may call the functions of the program, for the rest of the transaction.
 pub(super) const ROLE: &str = "set local role flightbook_accounts";
 
 /// The accounts of a database.
@@ -74,7 +74,7 @@ impl Accounts {
         }
     }
 
-    /// Returns the hash of a pilot who has signed in.
+    /// Returns the password hash of a pilot who is signed in.
     pub(super) async fn hash_of(&self, pilot_id: i32) -> Result<String, AccountError> {
         let text = "select hash from flightbook_private.credentials_of($1::int)";
         text_of(&mut self.ask(text, &[&pilot_id.to_string()], false).await?, 0)
@@ -87,8 +87,8 @@ impl Accounts {
         if text_of(&mut row, 0)? == "t" { Ok(()) } else { Err(AccountError::Missing) }
     }
 
-    /// Begins a session of a pilot whose password has this hash, and returns its id. [`AccountError::Missing`]: the password has
-    /// been changed meanwhile.
+    /// Begins a session of a pilot whose password has this hash, and returns the id of the session.
+    /// [`AccountError::Missing`]: the password has been changed meanwhile.
     pub(super) async fn begin_session(&self, pilot_id: i32, hash: &str) -> Result<String, AccountError> {
         let text = "select flightbook_private.begin_session($1::int, $2)";
         text_of(&mut self.ask(text, &[&pilot_id.to_string(), hash], true).await?, 0)

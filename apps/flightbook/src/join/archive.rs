@@ -1,4 +1,5 @@
-//! ZIP archives (APPNOTE.TXT 6.3): the directory is read and checked in full before anything is decompressed.
+//! Reader of ZIP archives (APPNOTE.TXT 6.3). The directory is read and checked in full before
+//! anything is decompressed.
 //!
 //! ```text
 //!  end record → directory → entries ─┬─ each local header agrees with the directory
@@ -6,7 +7,8 @@
 //!                                    └─ sizes are within their bounds       → unpacked one after the other
 //! ```
 //!
-//! Programs differ in which of several directories, names or sizes they believe. An archive that leaves a choice is refused.
+//! Programs differ in which of several directories, names or sizes they use. An archive that leaves
+//! such a choice is refused.
 
 use crate::igc::TRACK_BYTES_MAX;
 use bytes::Bytes;
@@ -17,9 +19,11 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::ops::Range;
 
-/// A file of an archive may be unpacked to so many times its packed size, which no track comes near: a fix differs from the one before.
+/// Largest ratio of a file's unpacked size to its packed size. Tracks do not come near it, since
+/// each fix differs from the preceding one.
 pub(super) const PACKED_RATIO_MAX: u64 = 100;
-/// A comment, and with it the distance of the end record from the end of the file, has at most so many bytes.
+/// Largest size of the comment at the end of an archive, and so of the distance between the end
+/// record and the end of the file.
 const COMMENT_BYTES_MAX: usize = 65_535;
 
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -31,7 +35,7 @@ const END_64_BYTES: usize = 56;
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const ENTRY_BYTES: usize = 46;
 pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
-/// The extra field with sizes of 64 bits.
+/// Type of the extra field with sizes of 64 bits.
 const EXTRA_64: u16 = 1;
 
 /// Flags of an entry: encrypted, sizes that follow the data, patched, strongly encrypted, a name in UTF-8, masked local header.
@@ -42,21 +46,21 @@ const STRONGLY_ENCRYPTED: u16 = 1 << 6;
 const UTF_8: u16 = 1 << 11;
 const MASKED: u16 = 1 << 13;
 
-/// Why an archive, or a file of it, is not read.
+/// Reason why an archive, or a file of it, is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is damaged, encrypted, or packed in a way of its own.
+    /// The archive is damaged, encrypted, or packed by an unsupported method.
     Unreadable,
-    /// Two of its entries share bytes or a name.
+    /// Two entries share bytes or a name, or the archive has two directories.
     Overlapping,
-    /// It has too many files, or they are too large.
+    /// The archive has too many files, or they are too large.
     TooMuch,
 }
 
-/// A file of an archive, whose place and sizes have been checked.
+/// A file of an archive, whose position and sizes have been checked.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Its name with folders, as the archive has it. Nothing is ever written under it.
+    /// Name with folders, as the archive has it. No file is ever created under this name.
     pub(super) name: String,
     flags: u16,
     method: u16,
@@ -67,7 +71,8 @@ pub(super) struct Entry {
     pub(super) bytes: u64,
 }
 
-/// Reads the directory of an archive, which must have at most `entries_max` entries, in the order of the directory.
+/// Reads the directory of an archive and returns its entries in order. Refuses a directory with
+/// more than `entries_max` entries.
 pub(super) fn entries(file: &[u8], entries_max: u64) -> Result<Vec<Entry>, Refusal> {
     let directory = Directory::find(file)?;
     if directory.entries > entries_max {
@@ -107,14 +112,14 @@ fn check_apart(entries: &[Entry]) -> Result<(), Refusal> {
     if are_apart { Ok(()) } else { Err(Refusal::Overlapping) }
 }
 
-/// The place of the directory, and its number of entries.
+/// Position of the directory, and its number of entries.
 struct Directory {
     range: Range<usize>,
     entries: u64,
 }
 
 impl Directory {
-    /// Finds the end record, which says how long the comment is that the file ends with.
+    /// Finds the end record. It contains the length of the comment that follows it.
     fn find(file: &[u8]) -> Result<Self, Refusal> {
         let from = file.len().saturating_sub(END_BYTES + COMMENT_BYTES_MAX);
         let ends_file = |at: &usize| {
@@ -139,7 +144,8 @@ impl Directory {
         if is_one_disk { Self::new(offset, bytes, entries, end) } else { Err(Refusal::Unreadable) }
     }
 
-    /// Follows the locator, which stands right before the end record, to the end record of 64 bits.
+    /// Follows the locator, which immediately precedes the end record, to the end record of 64
+    /// bits.
     fn find_64(file: &[u8], end: usize) -> Result<Self, Refusal> {
         let locator = end.checked_sub(LOCATOR_64_BYTES).ok_or(Refusal::Unreadable)?;
         let mut fields = Fields(&file[locator..]);
@@ -167,7 +173,7 @@ impl Directory {
 }
 
 impl Entry {
-    /// Reads an entry of the directory, and returns what follows it.
+    /// Parses an entry of the directory, and returns the bytes that follow it.
     fn parse(directory: &[u8]) -> Result<(Self, &[u8]), Refusal> {
         let mut fields = Fields(directory);
         fields.signature(ENTRY)?;
@@ -224,7 +230,8 @@ impl Entry {
         Ok(())
     }
 
-    /// Unpacks the file. One that is longer than a track is cut behind that bound, where it will be found to be too long.
+    /// Unpacks the file. A file that is longer than a track may be is cut one byte after that
+    /// bound, and refused as too long by the caller.
     pub(super) fn unpack(&self, archive: &Bytes) -> Result<Bytes, Refusal> {
         if self.flags & (ENCRYPTED | PATCHED | STRONGLY_ENCRYPTED | MASKED) != 0 {
             return Err(Refusal::Unreadable);
@@ -235,7 +242,7 @@ impl Entry {
             0 if self.bytes == self.packed_bytes => data.slice(..data.len().min(bytes_max as usize)),
             8 => {
                 let mut file = Vec::new();
-                // One byte more than the directory declares, so that a longer file is found out.
+                // One byte more than the directory declares, so that a longer file is detected.
                 let mut inflated = DeflateDecoder::new(&*data).take(bytes_max.min(self.bytes.saturating_add(1)));
                 inflated.read_to_end(&mut file).map_err(|_| Refusal::Unreadable)?;
                 file.into()
@@ -250,7 +257,8 @@ impl Entry {
     }
 }
 
-/// The extra field with sizes of 64 bits, or nothing. More than one leaves a choice.
+/// Returns the extra field with sizes of 64 bits, or nothing if there is none. Two such fields are
+/// refused, since they leave a choice.
 fn extra_64(extra: &[u8]) -> Result<&[u8], Refusal> {
     let (mut fields, mut found) = (Fields(extra), None);
     // Some programs pad the extra fields with up to three bytes.
@@ -264,7 +272,7 @@ fn extra_64(extra: &[u8]) -> Result<&[u8], Refusal> {
     Ok(found.unwrap_or_default())
 }
 
-/// A name in UTF-8, or else in the first character set that ZIP had (code page 437).
+/// Decodes a name from UTF-8, or else from the original character set of ZIP (code page 437).
 fn decoded(name: &[u8], is_utf_8: bool) -> String {
     match str::from_utf8(name) {
         Ok(name) => name.to_owned(),
@@ -277,7 +285,7 @@ fn decoded(name: &[u8], is_utf_8: bool) -> String {
     }
 }
 
-/// The characters from 128 on.
+/// Characters of code page 437 from 128 on.
 const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
 /// Fields of a record, read one after the other.
@@ -311,7 +319,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The little-endian number that bytes begin with.
+/// Returns the little-endian number with which the bytes begin.
 fn number<const BYTES: usize>(bytes: &[u8]) -> Option<u64> {
     let bytes = bytes.first_chunk::<BYTES>()?;
     Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))

@@ -1,19 +1,21 @@
 //! Limits for attempts to sign in: by network, by account and network, by account, and by device.
 //!
-//! Whoever guesses passwords must not keep the owner out. So the strict limit of an account counts each network on its own. The limit
-//! of the account itself is looser, and does not apply to a browser that has signed in to the account before
-//! (`devices.rs`).
+//! An attacker who guesses passwords must not lock the owner out. The strict limit of an account
+//! therefore counts each network separately. The limit of the account itself is looser, and does
+//! not apply to a browser that has signed in to the account before (`devices.rs`).
 
 use std::time::Duration;
 use thalweg_server::{Attempts, Network, ShareError};
 
-/// Attempts from one network, which may be a whole club, and the interval after which there is another.
+/// Attempts from one network, which may be a whole club, and the interval after which there is
+/// another attempt.
 const NETWORK_ATTEMPTS_MAX: u32 = 30;
 const NETWORK_INTERVAL: Duration = Duration::from_secs(2);
 /// Attempts from one network at one account.
 const ACCOUNT_NETWORK_ATTEMPTS_MAX: u32 = 10;
 const ACCOUNT_NETWORK_INTERVAL: Duration = Duration::from_secs(60);
-/// Attempts from all networks at one account: it takes several networks to use them up, and to keep them used up.
+/// Attempts from all networks at one account. It takes several networks to use them up, and to
+/// prevent their recovery.
 const ACCOUNT_ATTEMPTS_MAX: u32 = 50;
 const ACCOUNT_INTERVAL: Duration = Duration::from_secs(20);
 /// Attempts of a browser that has signed in to the account before, and of one that is signed in and changes the password.
@@ -34,7 +36,7 @@ pub(super) struct SignInAttempts {
 pub(super) enum Origin<'a> {
     /// A browser that has signed in to the same account before, by its random number.
     Device(&'a str),
-    /// Any other.
+    /// Any other browser, by its network.
     Network(Network),
 }
 
@@ -51,7 +53,8 @@ impl Default for SignInAttempts {
 }
 
 impl SignInAttempts {
-    /// Counts an attempt of a network. Networks that cannot be told apart are not limited: one visitor would keep all others out.
+    /// Counts an attempt of a network. A network that is unknown is not limited, because it stands
+    /// for many visitors, one of whom could then lock out all others.
     pub(super) fn of_network(&self, network: Network) -> Result<(), ShareError> {
         match network {
             Network::Address(_) => self.networks.take(&network),
@@ -59,7 +62,7 @@ impl SignInAttempts {
         }
     }
 
-    /// Counts an attempt before the account is looked up.
+    /// Counts an attempt for its origin, before the account is looked up.
     pub(super) fn of_origin(&self, account: &str, origin: Origin<'_>) -> Result<(), ShareError> {
         match origin {
             Origin::Device(device) => self.devices.take(&(account_key(account), device)),
@@ -67,7 +70,8 @@ impl SignInAttempts {
         }
     }
 
-    /// Counts an attempt at an account. An attempt that its network may not make does not count for the account.
+    /// Counts an attempt at an account. An attempt that is refused to its network is not counted
+    /// for the account.
     pub(super) fn at_account(&self, account: &str, origin: Origin<'_>) -> Result<(), ShareError> {
         let Origin::Network(network) = origin else { return Ok(()) };
         let account = account_key(account);
@@ -77,7 +81,8 @@ impl SignInAttempts {
         self.accounts.take(&account)
     }
 
-    /// Takes back what was counted of an attempt that has succeeded. `typed` is the account as it was typed.
+    /// Gives back the counts of an attempt that has succeeded. `typed` is the account as the
+    /// visitor typed it.
     pub(super) fn succeeded(&self, typed: &str, account: &str, origin: Origin<'_>) {
         match origin {
             Origin::Device(device) => self.devices.give_back(&(account_key(typed), device)),
@@ -90,14 +95,14 @@ impl SignInAttempts {
         }
     }
 
-    /// Counts an attempt of a pilot who is signed in to change the password.
+    /// Counts an attempt to change the password, by a pilot who is signed in.
     pub(super) fn of_change(&self, pilot_id: i32) -> Result<(), ShareError> {
         self.changes.take(&pilot_id)
     }
 }
 
-/// Returns the key of an account. Spellings of an address that nobody has registered count as the same account too, so that
-/// trying them reveals nothing.
+/// Returns the key of an account. Different spellings of an address have one key even if nobody has
+/// registered it, so that trying them reveals nothing.
 pub(super) fn account_key(account: &str) -> String {
     account.trim().to_lowercase()
 }
@@ -117,7 +122,7 @@ mod tests {
             assert!(attempts.at_account(" Ann@Club.example", network(1)).is_err());
         }
         assert!(attempts.at_account("ann@club.example", network(2)).is_ok());
-        // Many networks use up the account's attempts, but not those of a device.
+        // Many networks use up the attempts of the account, but not those of a device.
         let refused = (3..=255).filter(|last| attempts.at_account("ann@club.example", network(*last)).is_err());
         assert!(refused.count() > 0);
         assert!(attempts.at_account("ann@club.example", Origin::Network(Network::Unknown)).is_err());

@@ -1,8 +1,9 @@
 //! Device cookies: a browser proves that it has signed in to an account before (OWASP, "Slow down online guessing attacks with device
 //! cookies").
 //!
-//! The cookie has an entry for each of the last accounts: a random number, and a signature over it and the account. It lets nobody
-//! in. It only exempts the browser from the limit that all networks share at the account.
+//! The cookie has an entry for each of the accounts that signed in last: a random number, and a
+//! signature over the number and the account. An entry signs nobody in. It only exempts the browser
+//! from the limit that all networks share at the account.
 
 use super::attempts::account_key;
 use axum::http::HeaderMap;
@@ -10,11 +11,11 @@ use axum::http::header::{COOKIE, HeaderValue};
 use serde::Serialize;
 use thalweg_server::{Api, ApiFailure, Config};
 
-/// Accounts for which a browser keeps an entry.
+/// Number of accounts for which a browser has an entry.
 const DEVICE_ACCOUNTS_MAX: usize = 4;
-/// The longest entry that is sent back; those that are made have 76 bytes.
+/// Longest entry that is sent back. Entries that the program makes have 76 bytes.
 const ENTRY_BYTES_MAX: usize = 128;
-/// How long a browser keeps the cookie.
+/// Lifetime of the cookie in a browser.
 const DEVICE_S: u64 = 365 * 24 * 3600;
 
 /// The device cookie of a site.
@@ -23,7 +24,8 @@ pub(super) struct Devices {
     guard: &'static str,
 }
 
-/// The claims that are signed. They expired in 1970, so that no server takes the signature for a token's.
+/// Claims that are signed. They expired in 1970, so that no server accepts the signature as that of
+/// a token.
 #[derive(Serialize)]
 struct Claims<'a> {
     exp: u64,
@@ -32,7 +34,7 @@ struct Claims<'a> {
 }
 
 impl Devices {
-    /// Names the cookie after that of sessions.
+    /// Derives the name of the cookie from that of the session cookie.
     pub(super) fn new(config: &Config) -> Self {
         Self {
             name: format!("{}-device", config.session_cookie.as_deref().unwrap_or_default()),
@@ -40,7 +42,7 @@ impl Devices {
         }
     }
 
-    /// Returns the random number of the browser, if it has signed in to this account before.
+    /// Returns the random number of the browser if it has signed in to this account before.
     pub(super) fn find(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<Option<String>, ApiFailure> {
         for entry in self.entries(headers) {
             if is_of_account(api, entry, account)? {
@@ -50,7 +52,7 @@ impl Devices {
         Ok(None)
     }
 
-    /// Returns the cookie of a browser that has signed in to this account.
+    /// Returns the cookie for a browser that has signed in to this account.
     pub(super) fn cookie(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<HeaderValue, ApiFailure> {
         let device = match self.find(api, headers, account)? {
             Some(device) => device,
@@ -67,7 +69,7 @@ impl Devices {
         Ok(HeaderValue::try_from(cookie).unwrap_or(HeaderValue::from_static("")))
     }
 
-    /// Returns the entries that a browser has sent, as far as they have the form of one.
+    /// Returns the entries that a browser has sent and that are well-formed.
     fn entries<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = &'h str> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut cookies = cookies.flat_map(|line| line.split(';')).map(str::trim);
@@ -83,7 +85,7 @@ impl Devices {
 fn is_of_account(api: &Api, entry: &str, account: &str) -> Result<bool, ApiFailure> {
     let Some((device, sent)) = entry.split_once('.') else { return Ok(false) };
     let right = signature(api, device, account)?;
-    // All bytes are compared, so that the time tells nothing of the right ones.
+    // All bytes are compared, so that the time does not depend on how many are right.
     let unequal = right.bytes().zip(sent.bytes()).fold(0, |unequal, (right, sent)| unequal | (right ^ sent));
     Ok(right.len() == sent.len() && unequal == 0)
 }

@@ -24,7 +24,8 @@ use tokio::task::spawn_blocking;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
-/// Archives that are made at once, and those of one pilot: each has a thread while it is taken, and at most one track in memory.
+/// Archives that are made at once, in total and for one pilot. Each takes a thread until its client
+/// has received it, and at most one track in memory.
 const EXPORTS_MAX: usize = 32;
 const PILOT_EXPORTS_MAX: usize = 2;
 /// How large the pieces are that are sent, and how many wait for the client.
@@ -46,7 +47,7 @@ const TABLES: [(&str, &str, &str, &str); 3] = [
     ("sites.csv", "sites_exported", "name", "name,country,elevation_m,latitude,longitude,comment"),
 ];
 
-/// Archives being made.
+/// Permits for archives that are being made.
 pub(super) struct Exports(Shares);
 
 impl Default for Exports {

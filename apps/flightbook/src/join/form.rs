@@ -22,10 +22,10 @@ const KIB: usize = 1024;
 /// How long a form may send nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The memory that forms share, in kibibytes, and of which each pilot has a part.
+/// The memory that forms share, in kibibytes. Each pilot may use a part of it.
 pub(super) struct Room(Shares);
 
-/// The parts of a form, and the memory that they take.
+/// The parts of a form, and the permits for the memory that they take.
 pub(super) struct Received {
     pub(super) parts: Vec<Part>,
     pub(super) taken: Permit,

@@ -12,9 +12,9 @@ const PASSWORD_CHARS_MIN: usize = 10;
 const PASSWORD_CHARS_MAX: usize = 1000;
 /// How many are hashed at once: each takes a core and 19 MiB.
 const HASHES_MAX: usize = 2;
-/// How many are hashed at once for one network.
+/// Number of passwords that are hashed at once for one network.
 const NETWORK_HASHES_MAX: usize = 1;
-/// How many may wait for that, of all networks and of one, and for how long.
+/// Number of passwords that may wait, of all networks and of one, and the longest wait.
 const HASHES_WAITING_MAX: usize = 32;
 const NETWORK_HASHES_WAITING_MAX: usize = 8;
 const HASH_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -33,13 +33,14 @@ impl Passwords {
         Ok(Self { shares, decoy: hash(&made())? })
     }
 
-    /// Hashes a password for a client of a network, in the PHC string format.
+    /// Hashes a password for a client of a network. The result has the PHC string format.
     pub(super) async fn hash(&self, password: String, network: Network) -> Result<String, ShareError> {
         let permit = self.shares.acquire(&network).await?;
         with_permit(permit, move || hash(&password)).await.and_then(Result::ok).ok_or(FAILED)
     }
 
-    /// Returns whether a password is the one of a hash. Without a hash it is not, and that takes as long.
+    /// Returns whether a password matches a hash. Without a hash it returns false, after as much
+    /// time.
     pub(super) async fn is_right(
         &self,
         password: String,
@@ -56,7 +57,7 @@ impl Passwords {
     }
 }
 
-/// The error where no memory was left to hash a password.
+/// Error for a password that could not be hashed, because no memory was left.
 const FAILED: ShareError = ShareError::Exhausted { retry_after: HASH_WAIT_MAX };
 
 /// Whether it can be a password.

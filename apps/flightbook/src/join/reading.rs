@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-/// A flight as `flightbook_private.add_track` takes it.
+/// A flight in the form that `flightbook_private.add_track` takes.
 #[derive(Serialize)]
 pub(crate) struct Flight {
     date: String,
@@ -85,8 +85,8 @@ pub(crate) struct Flight {
     score_longitudes: Vec<f64>,
 }
 
-/// Reads the flights of a file that is sent at `now_s`, in seconds since 1970, and scores them with what is left of the budget. It takes a
-/// core for a while.
+/// Reads the flights of a file that is sent at `now_s`, in seconds since 1970, and scores them with
+/// the rest of the budget. This takes a core for a while.
 pub(crate) fn read(file: &[u8], now_s: i64, budget: &mut Budget) -> Result<Vec<Flight>, Problem> {
     let track = igc::read(file).map_err(Problem::Refused)?;
     let flights = track::flights(&track.fixes);
@@ -103,7 +103,7 @@ pub(crate) fn read(file: &[u8], now_s: i64, budget: &mut Budget) -> Result<Vec<F
 }
 
 impl Flight {
-    /// Whether a search for better scores was given up.
+    /// Returns whether a search for better scores was given up.
     pub(super) fn is_unproven(&self) -> bool {
         self.scores_are_proven == Some(false)
     }

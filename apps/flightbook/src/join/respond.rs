@@ -31,7 +31,7 @@ pub(super) enum Failure {
     Api(ApiFailure),
     /// Of the accounts.
     Account(AccountError),
-    /// Of the tracks.
+    /// An error of the tracks.
     Track(TrackError),
     /// What was sent is nothing that a form sends.
     Request(&'static str),
@@ -60,7 +60,8 @@ impl Failure {
     }
 }
 
-/// A pilot has used its share (429), or others hold all that there is (503).
+/// Converts the error of a pilot who has used the own share (429), or of others who hold all
+/// permits (503).
 impl From<ShareError> for Failure {
     fn from(error: ShareError) -> Self {
         Self::Api(error.into())

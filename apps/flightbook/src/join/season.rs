@@ -1,4 +1,5 @@
-//! The tracks of a ZIP archive, one after the other: a season, as XContest and others export it.
+//! The tracks of a ZIP archive, read one after the other. XContest and others export a season as
+//! such an archive.
 
 use super::archive::{self, Entry, LOCAL, PACKED_RATIO_MAX, Refusal};
 use bytes::Bytes;
@@ -11,23 +12,24 @@ pub(super) struct Season {
     tracks: std::vec::IntoIter<(String, Entry)>,
 }
 
-/// What an upload may still unpack.
+/// The rest of what an upload may unpack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
-    /// Files, of parts and archives together.
+    /// Number of files, in form parts and archives together.
     pub(super) files: u64,
-    /// Bytes of all files of archives.
+    /// Number of unpacked bytes of all files in archives.
     pub(super) unpacked_bytes: u64,
 }
 
-/// Whether a file is an archive.
+/// Returns whether a file is an archive.
 pub(super) fn is_archive(file: &[Bytes]) -> bool {
     let start: Vec<u8> = file.iter().flat_map(|chunk| chunk.iter().copied().take(4)).take(4).collect();
     start == LOCAL
 }
 
 impl Season {
-    /// Opens an archive whose tracks are within the allowance, which becomes less. Nothing is decompressed yet.
+    /// Opens an archive whose tracks are within the allowance, and reduces the allowance. Nothing
+    /// is decompressed yet.
     pub(super) fn open(archive: Bytes, allowance: &mut Allowance) -> Result<Self, Refusal> {
         let entries = archive::entries(&archive, allowance.files)?;
         allowance.files -= entries.len() as u64;
@@ -40,14 +42,14 @@ impl Season {
         Ok(Self { archive, tracks: tracks.into_iter() })
     }
 
-    /// The next track with its name.
+    /// Returns the next track with its name.
     pub(super) fn next(&mut self) -> Option<(String, Result<Bytes, Refusal>)> {
         let (name, entry) = self.tracks.next()?;
         Some((name, entry.unpack(&self.archive)))
     }
 }
 
-/// The name of a file in an archive without its folders, if it is a track.
+/// Returns the name of a file in an archive without its folders, if the file is a track.
 fn track_name(path: &str) -> Option<String> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_track = name.len() > EXTENSION.len() && name.is_char_boundary(name.len() - EXTENSION.len());
@@ -80,7 +82,7 @@ mod tests {
         }
     }
 
-    /// An archive of files of so many packed bytes, with the sizes that they are said to have.
+    /// Builds an archive of files with these packed sizes and these declared sizes.
     fn packed(files: &[(usize, u32)]) -> Bytes {
         let (mut archive, mut directory) = (Vec::new(), Vec::new());
         for (at, (packed, size)) in files.iter().enumerate() {

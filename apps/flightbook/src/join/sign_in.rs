@@ -141,7 +141,8 @@ async fn sign_in_with(
     }
 }
 
-/// Replaces a pilot's password. All their sessions end, and a new one begins here.
+/// Replaces a pilot's password. All sessions of the pilot end, and a new one begins in this
+/// browser.
 pub(super) async fn change_password(
     State(Book(book)): State<Book>,
     Extension(network): Extension<Network>,
@@ -210,19 +211,20 @@ pub(crate) struct Claims {
     sub: String,
     iat: u64,
     exp: u64,
-    /// The row of `flightbook_private.sessions` without which `flightbook_private.check_session` refuses the token.
+    /// Id of the row in `flightbook_private.sessions`. Once the row is gone,
+    /// `flightbook_private.check_session` refuses the token.
     session: String,
 }
 
 impl Claims {
-    /// Creates the claims of a pilot's session, which begins now.
+    /// Creates the claims of a pilot's session that begins now.
     pub(crate) fn new(pilot_id: i32, session: String) -> Self {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         Self { role: PILOT, sub: pilot_id.to_string(), iat: now_s, exp: now_s + SESSION_S, session }
     }
 }
 
-/// Begins a session of a pilot whose password has this hash, and sends the pilot on.
+/// Begins a session of a pilot whose password has this hash, and redirects the pilot to a page.
 pub(super) async fn enter(
     accounts: &super::Accounts,
     api: &Api,

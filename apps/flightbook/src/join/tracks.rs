@@ -1,7 +1,9 @@
-//! Tracks in the database, through the functions that only the program may call (`schema/012-track-files.sql`).
+//! Access to the tracks in the database, by the functions that only the program may call
+//! (`schema/012-track-files.sql`).
 //!
-//! Pilots cannot call them: what is stored as computed has been computed here. They have connections of their own, so that uploads take
-//! none of those that pages and the API use.
+//! Pilots cannot call these functions, so all that is stored as computed was computed here. The
+//! functions have connections of their own, so that uploads take none of those that pages and the
+//! API use.
 
 use super::accounts::ROLE;
 use super::reading::Flight;
@@ -11,16 +13,17 @@ use std::time::Duration;
 use thalweg_server::{ShareError, Shares};
 use thalweg_wire::{Config, Error, Format, Param, Pool, PoolLimits, Query, Texts};
 
-/// Connections for tracks that are sent, besides the server's own, and those of one pilot. The files of a pilot wait for each other in the
-/// database, so that a second connection would do nothing but wait.
+/// Connections for uploaded tracks besides the server's own, in total and for one pilot. The files
+/// of a pilot are serialised in the database, so a second connection would only wait.
 const TRACK_CONNECTIONS_MAX: usize = 2;
 const PILOT_TRACK_CONNECTIONS_MAX: usize = 1;
-/// Files that may wait for a connection, of all pilots and of one, and how long each. Each is in memory, unpacked.
+/// Files that may wait for a connection, in total and for one pilot, and the longest wait. Each
+/// file is unpacked in memory.
 const ADDITIONS_WAITING_MAX: usize = 16;
 const PILOT_ADDITIONS_WAITING_MAX: usize = 8;
 const ADDITION_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The tracks of a database.
+/// Tracks of a database.
 pub(super) struct Tracks {
     pool: Pool,
     shares: Shares,
@@ -34,35 +37,35 @@ pub(super) struct Added {
     pub(super) outcome: Outcome,
 }
 
-/// What became of a flight of a file.
+/// Outcome of a flight of an added file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is in the book now.
+    /// The flight was added to the book.
     New,
-    /// It was in the book already, and stays as it is.
+    /// The flight was in the book already, and was not changed.
     Known,
-    /// It was in the book already, and its scores are proven only now.
+    /// The flight was in the book already, and has been given scores that are proven now.
     Scored,
 }
 
-/// Why a file is not added.
+/// Reason why a file was not added.
 #[derive(Debug)]
 pub(super) enum TrackError {
-    /// The pilot's files would be larger together than the quota.
+    /// The pilot's files together would exceed the quota.
     TracksQuota,
-    /// The pilot would have more flights than the quota.
+    /// The pilot's flights would exceed the quota.
     FlightsQuota,
-    /// The schema refuses something in it.
+    /// The schema refuses a value of the file.
     Refused,
     /// The pilot has deleted the account.
     NoPilot,
-    /// The pilot, or all pilots, already add as many files as may.
+    /// The pilot, or all pilots together, already add as many files as they may.
     Share(ShareError),
-    /// Another transaction stood in the way, and nothing was done.
+    /// Another transaction conflicted with this one, and nothing was done.
     Conflict,
-    /// The database does not answer as it should.
+    /// The database reported an error, or the connection was lost.
     Database(Error),
-    /// There is no connection to it.
+    /// There is no connection to the database.
     Unavailable,
 }
 
@@ -102,7 +105,7 @@ impl Tracks {
     pub(super) async fn note(&self, pilot: i32, outcomes: &str) -> Result<(), TrackError> {
         let params = [Param::Text(pilot.to_string().into()), Param::Text(outcomes.into())];
         match self.rows(pilot, "select flightbook_private.note_uploads($1::int, $2)", &params).await {
-            // The files have been added: this is not the answer of a request of which nothing was done.
+            // The files have been added, so the error must not claim that nothing was done.
             Err(TrackError::Share(_)) => Err(TrackError::Unavailable),
             noted => noted.map(drop),
         }
@@ -154,9 +157,10 @@ impl From<Error> for TrackError {
             (_, Some("tracks_quota")) => Self::TracksQuota,
             (_, Some("flights_quota")) => Self::FlightsQuota,
             (_, Some("pilot_is_there")) => Self::NoPilot,
-            // A deadlock or a conflict of transactions: the database has rolled this one back.
+            // A deadlock or a conflict of transactions: PostgreSQL has rolled this transaction
+            // back.
             (Some("40P01" | "40001"), _) => Self::Conflict,
-            // A value that is no such value, or that a constraint refuses.
+            // A value is malformed, or a constraint refuses it.
             (Some(code), _) if code.starts_with("22") || code.starts_with("23") => Self::Refused,
             _ => Self::Database(error),
         }

@@ -2,7 +2,8 @@
 
 use tokio::task::spawn_blocking;
 
-/// Runs a computation on a thread that serves no clients, and holds a permit meanwhile. Returns `None` if it panics.
+/// Runs a computation on a thread that serves no clients, and holds the permit until the
+/// computation ends. Returns `None` if the computation panics.
 pub(super) async fn with_permit<T: Send + 'static>(
     permit: impl Send + 'static,
     work: impl FnOnce() -> T + Send + 'static,

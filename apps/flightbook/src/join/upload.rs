@@ -1,4 +1,4 @@
-//! Tracks that a pilot sends: read, scored, and added, each file by itself.
+//! Upload of tracks: each file is read, scored and added by itself.
 
 use super::archive::Refusal;
 use super::form::{Received, Room, Unread};
@@ -18,18 +18,19 @@ use std::time::Duration;
 use thalweg_files::Part;
 use thalweg_server::{Api, Shares};
 
-/// Tracks that are read at once, each of which takes a core, and those of one pilot.
+/// Tracks that are read at once, in total and for one pilot. Each takes a core.
 const READINGS_MAX: usize = 2;
 const PILOT_READINGS_MAX: usize = 1;
-/// Files that may wait to be read, of all pilots and of one, and how long each.
+/// Files that may wait to be read, in total and for one pilot, and the longest wait.
 const READINGS_WAITING_MAX: usize = 64;
 const PILOT_READINGS_WAITING_MAX: usize = 16;
 const READING_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Files of one upload, those in its archives included.
 const UPLOAD_FILES_MAX: u64 = 2_000;
-/// Bytes that the archives of one upload may unpack to.
+/// Number of bytes that the archives of one upload may unpack to.
 const UPLOAD_UNPACKED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// Steps that all flights of one upload may be scored with: those of five hundred flights, or some twenty seconds of a core.
+/// Number of steps with which all flights of one upload may be scored: enough for five hundred
+/// flights, or some twenty seconds of a core.
 const UPLOAD_STEPS_MAX: u64 = 200_000_000;
 /// How long a file's name may be, in characters.
 const FILE_NAME_CHARS_MAX: usize = 255;
@@ -51,7 +52,7 @@ impl Default for Uploads {
     }
 }
 
-/// Adds the tracks of a form's field `igc`: files, and archives of files.
+/// Adds the tracks of a form's field `igc`, which contains files and archives of files.
 pub(super) async fn tracks(State(Book(book)): State<Book>, api: Api, request: Request) -> Result<Response, Failure> {
     add(&book, &api, request).await.or_else(|failure| failure.or_later(FORM, BUSY, &[]))
 }
@@ -72,7 +73,7 @@ async fn add(book: &Shared, api: &Api, request: Request) -> Result<Response, Fai
         if !is_cut {
             match upload.part(part).await {
                 Ok(()) => continue,
-                // What has been added is reported, and so are the files that found no room.
+                // Both the files that were added and those that found no room are reported.
                 Err(failure) if failure.is_temporary() && upload.has_added() => is_cut = true,
                 Err(failure) => return Err(failure),
             }
@@ -104,13 +105,14 @@ struct Outcome {
     number: Option<i32>,
 }
 
-/// The files of one form while they are added one after the other, and what all of them together may still cost.
+/// The files of one form while they are added one after the other, and the rest of their common
+/// limits.
 struct Upload<'a> {
     pilot: i32,
     tracks: &'a Tracks,
     readings: &'a Shares,
     allowance: Allowance,
-    /// Handed to whoever scores, and back.
+    /// Budget for scoring. The code that scores takes it and returns it.
     budget: Budget,
     outcomes: Vec<Outcome>,
 }
@@ -187,7 +189,7 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
-    /// Does what scores flights, in its turn and with what is left of the budget.
+    /// Runs work that scores flights, once a permit is free, with the rest of the budget.
     async fn scored<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Budget) -> T + Send + 'static,
@@ -202,7 +204,7 @@ impl<'a> Upload<'a> {
         Ok(done)
     }
 
-    /// Reads a file when it is its turn and the pilot's.
+    /// Runs work that reads a file, once a permit for this pilot is free.
     async fn read<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
         let permit = self.readings.acquire(&self.pilot).await?;
         with_permit(permit, work).await.ok_or(Failure::Request("The file cannot be read.\n"))
@@ -234,7 +236,7 @@ impl<'a> Upload<'a> {
                     self.note(Outcome { place: 0, file: name.clone(), problem, flight_id, number });
                 }
             }
-            // What the schema refuses of one file keeps no other away.
+            // A file that the schema refuses does not prevent the others from being added.
             Err(TrackError::TracksQuota) => self.refuse(name, "quota-tracks"),
             Err(TrackError::FlightsQuota) => self.refuse(name, "quota-flights"),
             Err(TrackError::Refused) => self.refuse(name, "not-kept"),

@@ -40,7 +40,7 @@ pub(crate) fn longest(tree: &Tree<'_>, budget: &mut Budget) -> Way {
         for stops in &mut stages {
             stops.retain(|stop| stop.through() > best.distance_m + TOLERANCE_M);
         }
-        // Without a budget nothing has been bounded, so that nothing is proven.
+        // Without any budget nothing has been bounded, so nothing is proven.
         if budget.is_spent() {
             return best;
         }

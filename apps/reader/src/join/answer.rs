@@ -24,8 +24,9 @@ use std::task::{Context, Poll, ready};
 use thalweg_gloss::{Html, Json, Known, Options, Progress, write_json};
 use thalweg_server::ShareError;
 
-/// A frame is sent once it has so many bytes. It may have as many as the entries of a hundred characters take, a few megabytes. The
-/// server cuts it and counts it among what answers hold, and asks for the next frame when this one has been taken.
+/// Number of bytes from which a frame is sent. A frame may reach the size of the entries of a
+/// hundred characters, a few megabytes. The server splits it, counts it with the memory of all
+/// answers, and requests the next frame when this one has been taken.
 const FRAME_BYTES: usize = 64 * 1024;
 /// After so many pieces it is another text's turn, if nothing was found in them.
 const TURN_PIECES_MAX: usize = 256;
@@ -39,7 +40,7 @@ pub(super) async fn gloss(State(shared): State<Arc<Shared>>, request: Request) -
     let (asked, mut room) = asked::read(request, &shared).await?;
     let known = match asked.known.is_empty() {
         true => None,
-        // They may be thousands, each of which is looked up.
+        // There may be thousands of words, each of which is looked up.
         false => {
             let known = move |shared: &Shared| Known::of(&shared.dictionary, &asked.known.join("\n"));
             Some(shared.computed(&room.caller, known).await?)
@@ -74,9 +75,9 @@ struct Reading {
     manner: Manner,
     writer: Writer,
     progress: Progress,
-    /// How much memory the text and the known words take, in bytes.
+    /// Memory of the text and the known words, in bytes.
     own_bytes: usize,
-    /// Room for these, and for the record of the entries that have been told.
+    /// Room for these, and for the record of the entries that have been sent.
     room: Room,
 }
 
@@ -86,7 +87,7 @@ enum Writer {
 }
 
 impl Writer {
-    /// How much memory the record of the entries that have been told takes, in bytes.
+    /// Returns the memory of the record of the entries that have been sent, in bytes.
     fn memory_bytes(&self) -> usize {
         match self {
             Self::Json { once, .. } => once.as_ref().map_or(0, Json::memory_bytes),
@@ -96,11 +97,12 @@ impl Writer {
 }
 
 impl Reading {
-    /// Returns what is found next, and whether there is more to be read. An error means that the record of the entries has grown, and
-    /// that others have all the room for texts.
+    /// Returns the next piece of the response, and whether more of the text remains. An error means
+    /// that the record of the entries has grown, and that others use all the room for texts.
     fn next(&mut self) -> Result<(Vec<u8>, bool), ShareError> {
         let (mut out, has_more) = self.write_next();
-        // Of a large frame the rest of its buffer would stay as long as the frame does.
+        // The unused rest of a large frame's buffer would otherwise exist for as long as the frame
+        // does.
         out.shrink_to_fit();
         self.room.grow(self.own_bytes + self.writer.memory_bytes(), &self.shared)?;
         Ok((out, has_more))
@@ -139,7 +141,7 @@ impl Reading {
 /// The body of an answer.
 struct Telling(Stage);
 
-/// A frame, and the text if there is more to be read of it.
+/// A frame, and the reading if more of its text remains.
 type Told = Result<(Vec<u8>, Option<Box<Reading>>), BoxError>;
 type BoxError = Box<dyn Error + Send + Sync>;
 

@@ -133,7 +133,7 @@ pub(super) enum Failure {
     Type(String),
     TooLarge,
     TooManyWords,
-    /// Texts of this caller, or of all, are being read, and there is no room for more.
+    /// The texts of this caller, or those of all callers, use all the room.
     Share(ShareError),
     /// The body did not arrive, or the server does not take it.
     Api(Box<ApiFailure>),

@@ -14,7 +14,7 @@ const SHORT_TEXTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 const LONG_TEXTS_BYTES_MAX: usize = 192 * 1024 * 1024;
 pub(super) const SHORT_TEXT_BYTES_MAX: usize = 64 * 1024;
 const COUNTED_BYTES: usize = 1024;
-/// The texts of one caller: a quarter of each, so that no caller takes all of it.
+/// Memory for the texts of one caller: a quarter of each total, so that no caller takes all of it.
 const CALLER_SHORT_TEXTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 const CALLER_LONG_TEXTS_BYTES_MAX: usize = 48 * 1024 * 1024;
 
@@ -23,10 +23,10 @@ thread_local! {
     static READER: RefCell<Reader> = RefCell::default();
 }
 
-/// The name of the reader's computations among those of the server.
+/// Name of the reader's computations among those of the server.
 const COMPUTATION: &str = "gloss";
 
-/// The state that all requests share.
+/// State that all requests share.
 pub(super) struct Shared {
     pub(super) dictionary: Dictionary,
     short: Shares,
@@ -46,13 +46,13 @@ impl Shared {
         }
     }
 
-    /// Waits for a permit to read a piece of a text, which callers get in rotation. A text that has room waits as
-    /// long as it takes, and there are no more texts than there is room.
+    /// Waits for a permit to read a piece of a text. Callers get permits in rotation. There is no
+    /// timeout, since the room for texts bounds how many wait.
     pub(super) async fn turn(&self, caller: &Caller) -> ComputationPermit {
         self.computations.permit(COMPUTATION, caller).await
     }
 
-    /// Computes a part of a request that may take long.
+    /// Runs a part of a request that may take long.
     ///
     /// # Errors
     ///
@@ -76,16 +76,17 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// No room yet.
+    /// Creates a room of no size.
     pub(super) fn new(caller: Caller) -> Self {
         Self { caller, is_long: false, permit: None }
     }
 
-    /// Enlarges the room for so many bytes that have arrived.
+    /// Enlarges the room to this many bytes, which have arrived.
     ///
     /// # Errors
     ///
-    /// The texts of this caller, or those of all, have all the room that there is for them.
+    /// The texts of this caller, or those of all callers, use all the room for texts of this
+    /// length.
     pub(super) fn grow(&mut self, bytes: usize, shared: &Shared) -> Result<(), ShareError> {
         let is_long = bytes > SHORT_TEXT_BYTES_MAX;
         if is_long != self.is_long {

@@ -115,7 +115,7 @@ async fn who_looks_on_is_on_no_bill() {
         assert_bill!(ask(app.clone(), request("GET", "/spins", vec![])), copied <= 100 * KIB, allocations <= 60);
     }
     let told = crate::ask_gauge("/route", "name=GET%20/spins").await;
-    // Of these the poll computed as long as it had a CPU.
+    // Within this time the poll computed for as long as it had a CPU.
     assert!(told["wall_ms"]["max"].as_f64().unwrap() >= 100.0, "{told}");
 }
 

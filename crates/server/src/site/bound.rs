@@ -20,7 +20,7 @@ pub(crate) struct Bound {
     in_force: u64,
     /// In the order of the site's pages.
     pages: Vec<Result<BoundPage, Error>>,
-    /// The functions by which forms sign their visitors in.
+    /// Functions by which forms sign their visitors in.
     sign_in_functions: BTreeSet<String>,
 }
 
@@ -73,7 +73,7 @@ impl Bound {
         }
     }
 
-    /// Returns whether a form signs its visitor in by this function of the default schema.
+    /// Returns whether a form signs its visitors in by this function of the default schema.
     pub(crate) fn signs_in_by(&self, function: &str) -> bool {
         self.sign_in_functions.contains(function)
     }

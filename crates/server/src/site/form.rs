@@ -23,7 +23,7 @@ pub(crate) struct BoundForm {
     pub(crate) is_filled_by_fields_only: bool,
     /// The relation that errors are about, unless they may be about one that stands behind it.
     pub(crate) table: Option<(String, String)>,
-    /// The function that returns the token of a session.
+    /// Function that returns the token of a session.
     pub(crate) sign_in_function: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use thalweg_encode::{EncodeError, Encoder};
 use thalweg_rows::{Cursor, Demand, RowSink, RowView};
 use thalweg_sql::Purpose;
 
-/// From this size on a row takes some milliseconds to be encoded, in bytes.
+/// Size of a row, in bytes, from which encoding the row takes some milliseconds.
 const LARGE_ROW_BYTES_MIN: usize = 1024 * 1024;
 
 /// What a statement of the transaction answers.
@@ -105,7 +105,8 @@ impl Replies {
         self.affected.or(self.head).unwrap_or(self.encoder.rows())
     }
 
-    /// Writes a row of the response. One that takes long leaves the thread's other tasks to another thread meanwhile.
+    /// Encodes a row of the response. During a row that takes long, another thread serves the other
+    /// tasks of this thread.
     fn encode(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
         match row.size_bytes() < LARGE_ROW_BYTES_MIN {
             true => self.encoder.row(row),

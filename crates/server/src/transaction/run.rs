@@ -163,7 +163,8 @@ impl Run<'_> {
         let mut held = self.outlet.hold();
         while progress == Progress::Paused {
             held.push(replies.encoder.take());
-            // The rows of the next chunk may be there already: the other tasks of the thread come first.
+            // The rows of the next chunk may have arrived already, so this yields to the other
+            // tasks of the thread first.
             tokio::task::yield_now().await;
             if held.bytes() >= HELD_BACK_BYTES {
                 if prepared.delivery == Delivery::Streamed {
@@ -355,14 +356,16 @@ pub(crate) fn failed(error: &StepError<EncodeError>, nature: Nature, is_open: bo
         // refused before it begins
         StepError::Wire(wire) if is_refused_for_policies(wire, nature) => api.retried(Retry::AfterLoad),
         StepError::Wire(wire) if api.retry == Retry::AfterSuspectedLoad => match wire.code() {
-            // a function that only a filter or a computed column calls, with arguments that the client chose
+            // The function is called only by a filter or a computed column, with arguments that the
+            // client chose.
             Some("42883" | "42725") if !nature.calls => api.retried(Retry::AfterLoadInProgress),
-            // what neither the schema cache nor the database knows is the client's mistake
+            // Neither the schema cache nor the database has the name, so it is the client's
+            // mistake.
             Some("42703" | "42P01") if !nature.knows_all_columns => api.retried(Retry::Never),
             _ => api,
         },
         StepError::Sink(EncodeError::Stale) if nature.is_read_only || is_open => api.retried(Retry::AfterLoad),
-        // the end of the transaction was sent with its statements
+        // The end of the transaction was sent together with its statements.
         StepError::Sink(error) if !nature.is_read_only && !is_open => ApiError::may_have_been_executed(error),
         StepError::Wire(_) | StepError::Sink(_) => api,
     }

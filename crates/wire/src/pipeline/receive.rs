@@ -21,7 +21,8 @@ impl Connection {
     ) -> Poll<Result<Progress, StepError<S::Error>>> {
         let result = ready!(self.poll_read_on(cx, sink));
         Poll::Ready(result.map_err(|error| match error {
-            // what the database has reported says itself what is known of its transaction
+            // An error that the database reported already carries the state of its transaction (see
+            // `fail`).
             StepError::Wire(error) if error.database().is_none() => error.with_commit(self.may_have_committed()).into(),
             other => other,
         }))
@@ -188,10 +189,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether an error that was reported shows that the current transaction is rolled back. An `ERROR` of PostgreSQL's ends its
-    /// transaction. What ends the session is sent in order with the results of the statements: if it comes before the last
-    /// result, the end of the transaction has not been reached; if it comes after that, the commit may have been first. What
-    /// a pooler reports says nothing of the transaction.
+    /// Returns whether a reported error proves that the current transaction is rolled back. An
+    /// `ERROR` of PostgreSQL ends its transaction. An error that ends the session is sent in order
+    /// with the results of the statements: before the last result, it proves that the end of the
+    /// transaction was not reached; after the last result, the commit may have come first. An error
+    /// of a pooler proves nothing about the transaction.
     fn is_certain_to_roll_back(&self, error: &Error) -> bool {
         error
             .database()

@@ -5,24 +5,25 @@ use tokio::time::Instant;
 
 /// Counts the slots that were given to waiting requests, over the last one or two windows of time.
 ///
-/// It exists for as long as requests wait without a break. Time in which nobody waits says nothing
-/// about how fast the slots could come back, so a new one is made for the next queue.
+/// A rate exists for as long as requests wait without a break. Time in which no request waits does
+/// not show how fast slots could come back, so the next queue begins with a new rate.
 #[derive(Debug)]
 pub(super) struct ServiceRate {
     window: Duration,
-    /// The beginning of the current window.
+    /// Start of the current window.
     started: Instant,
-    /// The last time that a slot was given to a waiting request, or when the first began to wait.
+    /// Last time at which a slot was given to a waiting request, or the time at which the first
+    /// request began to wait.
     last: Instant,
     current: u32,
-    /// The count of the preceding window, and how long that window was.
+    /// Count and length of the preceding window.
     preceding: Option<(u32, Duration)>,
 }
 
-/// An estimate of how fast slots come back.
+/// Estimate of the rate at which slots come back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Estimate {
-    /// Requests have waited for less than a window: a burst, of which nothing is known yet.
+    /// Requests have waited for less than a window: a burst, whose rate is not known yet.
     Unknown,
     /// No slot has come back for a whole window.
     Stalled,

@@ -1,4 +1,4 @@
-//! Queues by a clock that stands still until a test moves it.
+//! Tests of the queue, with a clock that stands still until a test advances it.
 
 use super::*;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ const WAIT: Duration = Duration::from_secs(10);
 
 type Next<'a> = Pin<Box<dyn Future<Output = Result<Slot, PoolError>> + 'a>>;
 
-/// A request that has asked for a slot, and whatever it was answered.
+/// A request for a slot, and its result if it has one.
 struct Request<'a> {
     next: Next<'a>,
     answer: Option<Result<Slot, PoolError>>,
@@ -48,7 +48,7 @@ fn requests(slots: &Slots, count: usize) -> Vec<Request<'_>> {
     (0..count).map(|_| Request::new(slots)).collect()
 }
 
-/// Lets `count` of the oldest requests have the slot one after the other, `each` after the one before.
+/// Serves the oldest `count` requests one after the other, each `each` after the preceding one.
 async fn serve<'a>(slot: Slot, waiting: &mut Vec<Request<'a>>, count: usize, each: Duration) -> Slot {
     let mut slot = Some(slot);
     for mut request in waiting.drain(..count) {
@@ -79,7 +79,7 @@ async fn a_stalled_queue_refuses_all_beyond_the_number_that_may_always_wait() {
     advance(Duration::from_millis(1)).await;
     assert!(slots.is_full() && Request::new(&slots).is_refused());
     assert_eq!((slots.expected_wait(), slots.is_stalled()), (WAIT, true));
-    // All that may wait are served once it goes on, in the order in which they came.
+    // All that may wait are served in their order once slots come back.
     advance(Duration::from_secs(7)).await;
     assert!(waiting.iter_mut().all(Request::waits));
     serve(slot, &mut waiting, WAITING_MIN, Duration::ZERO).await;
@@ -101,7 +101,7 @@ async fn what_waits_beyond_that_number_when_a_queue_stalls_is_refused_oldest_fir
 async fn a_request_may_wait_if_the_queue_is_expected_to_take_less_than_a_fifth_of_the_longest_wait() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
-    // 1,000 a second, so that 2,000 may wait for 2 s.
+    // At 1,000 a second, 2,000 requests may wait for 2 s.
     let mut waiting = requests(&slots, 4_100);
     let slot = serve(slot, &mut waiting, 2_200, Duration::from_millis(1)).await;
     assert_eq!((slots.waiting(), slots.is_full()), (1_900, false));
@@ -141,18 +141,18 @@ async fn a_few_requests_wait_for_the_whole_time_however_slow_the_slots_are() {
 async fn what_waits_beyond_that_number_is_served_newest_first_once_the_oldest_is_late() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
-    // A burst, of which 30 a second are served, so that nobody is refused at once.
+    // A burst of which 30 a second are served, so that no request is refused at once.
     let mut waiting = requests(&slots, 300);
     let slot = serve(slot, &mut waiting, 120, Duration::from_millis(33)).await;
     advance(Duration::from_millis(41)).await;
     let mut newest = waiting.pop().unwrap();
     drop(slot);
     assert!(newest.has_slot(), "the oldest waits for longer than 4 s");
-    // The oldest are refused, until as few are left as may always wait.
+    // The oldest are refused until only as many are left as may always wait.
     let refused = waiting.iter_mut().filter_map(|request| request.is_refused().then_some(())).count();
     assert_eq!((refused, slots.waiting()), (79, WAITING_MIN));
     assert!(waiting[..refused].iter_mut().all(Request::is_refused));
-    // Those are served in their order again.
+    // These are served in their order again.
     drop(newest);
     assert!(waiting[refused].has_slot());
 }
@@ -162,7 +162,7 @@ async fn a_request_is_refused_once_it_cannot_be_served_in_time_any_more() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     let mut waiting = requests(&slots, 5_000);
-    // From here on 100 a second, so that 1,000 are served within 10 s.
+    // From here on 100 a second are served, so that 1,000 are served within 10 s.
     let _slot = serve(slot, &mut waiting, 220, Duration::from_millis(10)).await;
     let refused = waiting.iter_mut().filter_map(|request| request.is_refused().then_some(())).count();
     assert_eq!((refused, slots.waiting()), (3_780, 1_000));
@@ -173,7 +173,7 @@ async fn a_slot_goes_on_to_the_next_if_its_request_has_gone() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     let mut waiting = requests(&slots, 4);
-    // One leaves from the middle of the queue, one when a slot has been sent to it already.
+    // One request leaves from the middle of the queue, one after a slot has been sent to it.
     drop(waiting.remove(1));
     assert_eq!(slots.waiting(), 3);
     drop(slot);

@@ -1,4 +1,5 @@
-//! Archives that are as they should be, and archives that were made to cost much or to be read in two ways.
+//! Tests with well-formed archives, and with archives that were forged to be expensive or
+//! ambiguous.
 
 use super::*;
 use flate2::Compression;
@@ -10,7 +11,7 @@ use zip::write::SimpleFileOptions;
 /// A local header without its name.
 const LOCAL_BYTES: usize = 30;
 
-/// A file of an archive that is put together by hand, field by field.
+/// A file of an archive that a test builds field by field.
 #[derive(Clone)]
 struct Forged {
     name: &'static str,
@@ -18,10 +19,10 @@ struct Forged {
     flags: u16,
     method: u16,
     crc32: u32,
-    /// Sizes in the directory and in the local header: packed, unpacked.
+    /// Packed and unpacked size, in the directory and in the local header.
     sizes: [u32; 2],
     local_sizes: [u32; 2],
-    /// Where the directory says that the local header is, if not where it is.
+    /// Offset of the local header that the directory declares, if it is not the true one.
     offset: Option<u32>,
     extra: Vec<u8>,
     is_after_data: bool,
@@ -53,7 +54,8 @@ fn deflated(name: &'static str, content: &[u8]) -> Forged {
     Forged { data, method: 8, sizes, local_sizes: sizes, ..stored(name, content) }
 }
 
-/// An archive of these files, with a comment and with more or fewer entries than it has.
+/// Builds an archive of these files, with a comment. The declared number of entries differs from
+/// the true one by `more_entries`.
 fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for file in files {
@@ -96,14 +98,14 @@ fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
     archive
 }
 
-/// The version, the flags, the method, no time, the checksum and the sizes.
+/// Returns the version, the flags, the method, no time, the checksum and the sizes.
 fn header(file: &Forged, sizes: [u32; 2]) -> Vec<u8> {
     let numbers = [20, file.flags, file.method, 0, 0].map(u16::to_le_bytes).concat();
     let crc32 = if file.flags & SIZES_FOLLOW != 0 && sizes == [0, 0] { 0 } else { file.crc32 };
     [numbers, [crc32, sizes[0], sizes[1]].map(u32::to_le_bytes).concat()].concat()
 }
 
-/// The files with their names, or why the archive or a file of it is refused.
+/// Returns the files with their names, or the reason why the archive or a file of it is refused.
 fn unpacked(archive: Vec<u8>) -> Result<Vec<(String, Vec<u8>)>, Refusal> {
     let archive = Bytes::from(archive);
     let entries = entries(&archive, 2_000)?;
@@ -144,7 +146,7 @@ fn files_are_unpacked_however_they_are_packed() {
 fn entries_that_share_a_byte_or_a_name_are_refused() {
     let (a, b) = (deflated("a.igc", &b"a track\n".repeat(100)), deflated("b.igc", &b"another\n".repeat(100)));
     assert!(unpacked(archive(&[a.clone(), b.clone()], b"", 0)).is_ok());
-    // Two entries of the directory with one local header.
+    // Two entries of the directory point to one local header.
     let twice = Forged { offset: Some(0), name: "a.igc", ..a.clone() };
     assert_eq!(refused(archive(&[a.clone(), twice], b"", 0)), Refusal::Overlapping);
     // The directory points into the data of another entry.
@@ -155,7 +157,7 @@ fn entries_that_share_a_byte_or_a_name_are_refused() {
     let inner = Forged { offset: Some(local as u32), data: Vec::new(), ..b.clone() };
     assert_eq!(refused(archive(&[nested, inner], b"", 0)), Refusal::Overlapping);
     assert_eq!(refused(archive(&[a.clone(), Forged { name: "a.igc", ..b }], b"", 0)), Refusal::Overlapping);
-    // A comment that holds another directory's end.
+    // A comment contains the end record of another directory.
     let inner = archive(&[], b"", 0);
     assert_eq!(refused(archive(&[a], &inner, 0)), Refusal::Overlapping);
 }
@@ -166,7 +168,8 @@ fn one_byte_more_or_less_between_two_entries_decides() {
     let first_bytes = (LOCAL_BYTES + a.name.len() + a.data.len()) as u32;
     let mut whole = archive(&[a, stored("b.igc", b"x")], b"", 0);
     assert!(unpacked(whole.clone()).is_ok());
-    // The first is declared one byte longer, here and in its header: it ends within the second.
+    // The first entry is declared one byte longer in both places, so that it ends within the
+    // second.
     let directory = whole.windows(4).position(|bytes| bytes == ENTRY).unwrap();
     for at in [18, 22, directory + 20, directory + 24] {
         whole[at] += 1;
@@ -185,7 +188,7 @@ fn sizes_that_lie_are_found_out() {
     for lie in [[packed, size - 1], [packed, size + 1], [packed, 0], [packed - 1, size], [packed + 1, size]] {
         assert_eq!(refused(sized(lie)), Refusal::Unreadable, "{lie:?}");
     }
-    // A header that says something other than the directory.
+    // The local header differs from the directory.
     for local in [[packed, size - 1], [packed + 1, size], [0, 0]] {
         let lie = Forged { local_sizes: local, ..file.clone() };
         assert_eq!(refused(archive(&[lie], b"", 0)), Refusal::Unreadable, "{local:?}");
@@ -216,7 +219,7 @@ fn places_outside_of_the_archive_are_refused() {
     for end in 0..whole.len() {
         assert_eq!(refused(whole[..end].to_vec()), Refusal::Unreadable, "cut at {end}");
     }
-    // A byte that differs does not make the reader panic.
+    // The reader does not panic, whichever byte differs.
     for at in 0..whole.len() {
         let mut other = whole.clone();
         other[at] ^= 0xff;

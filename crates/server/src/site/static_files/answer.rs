@@ -125,7 +125,7 @@ impl StaticFile {
 impl Opened {
     fn body(self, outlet: &Outlet, part: Range<u64>) -> Body {
         match self {
-            // What is held is no longer than memory.
+            // A buffered file fits into memory, so its bounds fit into `usize`.
             Self::Held(bytes) => Body::shared(bytes.slice(part.start as usize..part.end as usize)),
             Self::File(file) => Body::file(outlet, file, part),
         }
