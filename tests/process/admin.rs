@@ -226,7 +226,7 @@ fn the_admin_server_answers_under_its_own_names_only() {
             assert!(text.contains("admin-server-allowed-hosts") && text.contains("TWG28"), "{text}");
         }
     }
-    // HTTP/1.0, which no browser speaks, needs no Host.
+    // HTTP/1.0, which no browser sends, needs no Host.
     let mut old = TcpStream::connect(admin).unwrap();
     old.write_all(b"GET /live HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -234,7 +234,8 @@ fn the_admin_server_answers_under_its_own_names_only() {
     assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// 64 clients that said nothing, or half of a head, delayed `/live` until the server had lost patience with all of them.
+/// 64 clients that sent nothing, or half of a head, delayed `/live` until the server had lost
+/// patience with all of them.
 #[test]
 fn slow_clients_keep_no_health_check_waiting() {
     let database = Database::new(TABLE);
@@ -251,7 +252,7 @@ fn slow_clients_keep_no_health_check_waiting() {
         })
         .collect();
     assert_eq!((status(admin, "/live"), status(admin, "/ready")), (200, 200));
-    // They were answered though many of those who came before them are still connected: nobody waits until these are gone.
+    // The later clients were answered although many of the earlier ones are still connected.
     let is_connected = |mut stream: &TcpStream| {
         stream.set_nonblocking(true).unwrap();
         stream.read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)

@@ -192,7 +192,7 @@ fn try_htmx(mut browser: Browser, script: &str) {
     assert_eq!(browser.evaluate("[first, document.forms.length, document.scripts.length].join()"), "true,1,2");
 }
 
-/// Files that are documents with a script, by the media types that somebody stored for them.
+/// Files that are documents with a script, by the media types that were stored for them.
 const FILES: &str = "
     create schema api;
     create table api.files (id int primary key, data bytea, data_name text, data_type text);
@@ -248,7 +248,7 @@ then = "/done"
 <form method="post"><input name="text"><button>Save</button></form>
 "#;
 const SECRET: &str = "a secret that is long enough to be one of HS256";
-/// What the secret has signed: `{"role":"postgres","sub":"ann"}`.
+/// Token that the secret has signed, with the claims `{"role":"postgres","sub":"ann"}`.
 const TOKEN: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoicG9zdGdyZXMiLCJzdWIiOiJhbm4ifQ.OXrTgk0jzNMAhVN3qkZhKFkyJoF8AnSHF7TCmk0aCX8";
 
@@ -275,7 +275,7 @@ fn only_the_sites_own_page_sends_its_form() {
         browser.click("button");
         browser.wait_for("document.title === 'TWG06'");
         assert_eq!(database.value("select count(*) from api.notes"), "0");
-        // Its own page writes one, as the one whose cookie that is.
+        // The site's own page writes a row, as the owner of the cookie.
         browser.open(&address);
         browser.fill("[name=text]", "mine");
         browser.click("button");
@@ -285,7 +285,8 @@ fn only_the_sites_own_page_sends_its_form() {
     }
 }
 
-/// A server on another port, each of whose pages is a form that writes to the site at this address.
+/// Starts a server on another port, each of whose pages is a form that writes to the site at this
+/// address.
 fn elsewhere(address: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let elsewhere = format!("http://{}/", listener.local_addr().unwrap());
@@ -310,7 +311,7 @@ fn serve(directory: &Directory, database: &Database, pages: &[(&str, &str)], arg
     serve_with(directory, database, pages, arguments, "")
 }
 
-/// A site of some pages with more lines of configuration, and its address.
+/// Starts a site of some pages with more lines of configuration, and returns its address.
 fn serve_with(
     directory: &Directory,
     database: &Database,

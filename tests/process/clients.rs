@@ -149,7 +149,7 @@ fn without_descriptors_it_goes_on() {
     eventually("the slow one runs", || database.value(running) == "1");
     let response = second.request("GET", "/t", &[]);
     assert_eq!((response.status, response.json()["code"].as_str()), (503, Some("PGRST000")), "{}", response.text());
-    // The reason is the operator's affair.
+    // The reason is for the operator only.
     assert!(!response.text().contains("Too many open files"), "{}", response.text());
     program.line("Too many open files");
     assert_eq!(response.header("retry-after"), Some("1"));

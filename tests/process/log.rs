@@ -198,7 +198,7 @@ fn the_access_log_is_the_protocols() {
     assert!(!rest.iter().any(|line| line.contains("preflight")), "{rest:?}");
 }
 
-/// Requests that the parser refuses were answered, and left no line and no count.
+/// Requests that the parser refused were answered, but neither logged nor counted.
 #[test]
 fn refused_requests_have_a_line_and_are_counted() {
     let database = Database::new(TABLE);
@@ -224,7 +224,7 @@ fn refused_requests_have_a_line_and_are_counted() {
     }
     let metrics = Client::connect(admin).request("GET", "/metrics", &[]);
     assert!(metrics.text().contains("thalweg_requests_total{class=\"4xx\"} 6\n"), "{}", metrics.text());
-    // A head that is late is refused as well, and whoever has begun none is not.
+    // A head that is late is refused as well. A client that has begun no head is not.
     let mut silent = TcpStream::connect(address).unwrap();
     let mut late = TcpStream::connect(address).unwrap();
     late.write_all(b"GET /late HTTP/1.1\r\nHost: x\r\n").unwrap();
@@ -237,7 +237,7 @@ fn refused_requests_have_a_line_and_are_counted() {
     assert!(nothing.is_empty(), "{nothing:?}");
 }
 
-/// A query is not logged where that is not wanted, in whatever request it stands.
+/// If queries are not to be logged, none is, in whatever request it occurs.
 #[test]
 fn the_query_of_a_refused_request_is_logged_as_that_of_any() {
     let database = Database::new(TABLE);
@@ -375,7 +375,7 @@ fn a_policys_function_that_says_it_always_answers_the_same_is_told() {
     assert!(!program.rest().iter().any(|line| line.contains("IMMUTABLE")));
 }
 
-/// While a database is away each request fails in the same way. Before, each wrote a line: 47,000 a minute.
+/// While a database is away each request fails in the same way. Formerly, each wrote a line: 47,000 a minute.
 #[test]
 fn requests_that_fail_alike_write_one_line_and_a_count() {
     const FAILED: usize = 300;
@@ -397,10 +397,10 @@ fn requests_that_fail_alike_write_one_line_and_a_count() {
         let (_, rest) = line.split_once("times=").unwrap_or(("", "1"));
         rest.split(' ').next().unwrap().parse().unwrap()
     };
-    // each failed request is counted once, by a line of its own or by that of others
+    // Each failed request is counted once, by a line of its own or by that of others.
     assert_eq!(errors.iter().map(|line| times(line)).sum::<usize>(), FAILED, "{lines:#?}");
     assert!(errors.len() < FAILED / 4, "{} lines", errors.len());
-    // what is done about it is not told more often; the access log has a line for each request
+    // The lines about recovery are limited too. The access log has a line for each request.
     let others = lines.iter().filter(|line| !line.contains("\"GET /t HTTP"));
     assert!(others.count() < FAILED / 4, "{lines:#?}");
 }

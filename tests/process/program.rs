@@ -80,7 +80,7 @@ impl Program {
             ("PGRST_DB_ANON_ROLE", "postgres"),
             ("PGRST_SERVER_PORT", "0"),
             ("PGRST_SERVER_HOST", "127.0.0.1"),
-            // The name that the tests' client gives in Host.
+            // The name that the tests' client sends in Host.
             ("THALWEG_ADMIN_SERVER_ALLOWED_HOSTS", "test"),
         ];
         Self::command(&["serve"], &[&environment, more].concat())

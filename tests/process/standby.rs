@@ -1,4 +1,5 @@
-//! PostgreSQL as a hot standby, promoted under the server, and stopped without an end.
+//! PostgreSQL as a hot standby, promoted while the server runs, and stopped without closing its
+//! connections.
 
 use crate::program::{Directory, Program, eventually, get};
 use nix::sys::signal::{Signal, kill};
@@ -31,12 +32,12 @@ fn execute(cluster: &Cluster, statements: &str) {
     }
 }
 
-/// A primary, and a standby that was made of a copy of its files and follows it.
+/// A primary, and a standby that was copied from its files and follows it.
 fn primary_and_standby(directory: &Directory) -> (Cluster, Cluster) {
     let [first, second] = ["first", "second"].map(|name| PathBuf::from(directory.path()).join(name));
     let primary = start(&first);
     execute(&primary, SCHEMA);
-    // the files are whole while nobody writes them
+    // The files are consistent while PostgreSQL is stopped.
     primary.stop().expect("PostgreSQL stops");
     let copied = Command::new("cp").arg("-a").args([&first, &second]).status().expect("cp runs");
     assert!(copied.success());
@@ -62,7 +63,7 @@ fn status(address: SocketAddr, path: &str) -> u16 {
     Client::connect(address).request("GET", path, &[]).status
 }
 
-/// Before, `/ready` was 503 for ever, since a standby takes no LISTEN.
+/// Formerly, `/ready` was 503 forever, since a standby refuses LISTEN.
 #[test]
 fn a_standby_is_ready_follows_its_primary_and_may_be_promoted() {
     let directory = Directory::new("standby");
@@ -76,13 +77,13 @@ fn a_standby_is_ready_follows_its_primary_and_may_be_promoted() {
     assert_eq!(get(address, "/rpc/f"), 7);
     let written = Client::connect(address).request_with("POST", "/t", &[], br#"{"id":2}"#);
     assert_eq!((written.status, written.json()["code"].as_str()), (405, Some("25006")), "{}", written.text());
-    // the schema of the primary is that of the standby, and nobody can notify of it
+    // The standby has the schema of the primary, and receives no notification.
     execute(&primary, "create table api.new as select 2 as id");
     eventually("the new table is known", || status(address, "/new") == 200);
     execute(&primary, "drop table api.new");
     eventually("it is known to be gone", || status(address, "/new") == 404);
     assert_eq!(status(admin, "/ready"), 200);
-    // a new primary notifies, without a start of the server
+    // A new primary notifies, and the server need not be restarted.
     primary.stop().expect("the primary stops");
     execute(&standby, "select pg_promote()");
     program.line("The standby has been promoted");
@@ -111,7 +112,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Before, `/ready` was 200: the listener's connection was still there.
+/// Formerly, `/ready` was 200, because the listener's connection was still open.
 #[test]
 fn a_postgresql_that_was_stopped_is_not_ready() {
     let directory = Directory::new("stopped");
@@ -129,7 +130,7 @@ fn a_postgresql_that_was_stopped_is_not_ready() {
         let rows =
             query_at(&cluster.tcp_uri("postgres"), "select pid from pg_stat_activity where pid <> pg_backend_pid()");
         let others: Vec<Pid> = rows.iter().map(|row| pid(row[0].as_deref().unwrap())).collect();
-        // the process that takes connections alone, and all of them
+        // First only the process that accepts connections is stopped, then all of them.
         for processes in [vec![postmaster], others.into_iter().chain([postmaster]).collect()] {
             let stopped = Stopped::new(processes);
             eventually("it is not ready", || status(admin, "/ready") == 503);

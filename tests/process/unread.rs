@@ -1,4 +1,5 @@
-//! Memory that clients hold which send a request and read nothing of its response: 500 clients for each kind of response.
+//! Memory of clients that send a request and read nothing of its response, measured with 500
+//! clients for each kind of response.
 //!
 //! `docs/limits.md` has the same figures as a table, and `cargo xtask tidy` compares them.
 
@@ -8,11 +9,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use thalweg_testkit::{Client, Database};
 
-/// Clients of each kind.
+/// Number of clients of each kind.
 const CLIENTS: usize = 500;
-/// Clients that the admin server lets in at a time, but for the one that asks how much they hold.
+/// Number of clients of the admin server besides the one that reads its metrics.
 const ADMIN_CLIENTS: usize = 15;
-/// What a client of each kind may hold, in bytes.
+/// Largest memory of a client of each kind, in bytes.
 const UNREAD_HEAD_BYTES_MAX: u64 = 64 * 1024;
 const UNREAD_API_BYTES_MAX: u64 = 384 * 1024;
 const UNREAD_PAGE_BYTES_MAX: u64 = 384 * 1024;
@@ -23,20 +24,21 @@ const UNREAD_ERROR_BYTES_MAX: u64 = 384 * 1024;
 const UNREAD_HANDLER_BYTES_MAX: u64 = 384 * 1024;
 const UNREAD_EXPORT_BYTES_MAX: u64 = 1536 * 1024;
 const UNREAD_ADMIN_BYTES_MAX: u64 = 384 * 1024;
-/// The most that answers hold before the disk has them (`HELD_BYTES_PATIENT`), which the program may keep for its next answers.
+/// Memory that answers may take before they go to disk (`HELD_BYTES_PATIENT`). The program may
+/// retain it for its next answers.
 const SHORTLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Further readings of the memory that is held, while it is above the bound.
 const SETTLE_AGAIN_MAX: usize = 20;
 /// Exports that the flight book makes at a time.
 const EXPORTS: u64 = 32;
-/// Clients wait for as long as the busiest machine takes.
+/// Time that the clients wait, which suffices on a busy machine.
 const STALL_TIMEOUT: (&str, &str) = ("THALWEG_CLIENT_STALL_TIMEOUT", "600");
 
-/// A request, and what a client may hold that reads nothing of the response.
+/// A request, and the memory that a client may hold which reads nothing of the response.
 struct Kind<'a> {
     name: &'a str,
     request: Vec<u8>,
-    /// The status of the response to who asks alone.
+    /// Status of the response to a client that requests it alone.
     status: u16,
     bytes_max: u64,
     clients: usize,
@@ -48,10 +50,11 @@ fn get<'a>(name: &'a str, target: &str, header: &str, bytes_max: u64) -> Kind<'a
 }
 
 impl Kind<'_> {
-    /// Lets all clients ask, and compares what they hold with their bound. Nobody reads on meanwhile.
+    /// Lets all clients send their requests, and compares their memory with the bound. No client
+    /// reads.
     fn measure(&self, program: &Program, admin: SocketAddr, address: SocketAddr) {
         let Kind { name, request, status, bytes_max, clients } = self;
-        // What the first request of its kind leaves in caches is no client's.
+        // The first request of its kind fills caches, whose memory does not belong to a client.
         let mut first = Client::connect(address);
         assert!(first.send_bytes(request));
         let answer = first.receive(request.starts_with(b"HEAD"));
@@ -105,7 +108,7 @@ fn settled(admin: SocketAddr) -> u64 {
     last
 }
 
-/// Where the server for operators of a program listens.
+/// Returns the address of a program's admin server.
 fn admin(program: &mut Program) -> SocketAddr {
     program.line("Admin server listening on ").rsplit_once(' ').unwrap().1.parse().unwrap()
 }
@@ -134,7 +137,8 @@ fn clients_of_a_site_that_read_nothing_hold_what_the_manual_says() {
     std::fs::write(directory.0.join("static/shared.bin"), vec![7; 1024 * 1024]).unwrap();
     std::fs::write(directory.0.join("static/large.bin"), vec![7; 3 * 1024 * 1024]).unwrap();
     let (uri, pages) = (database.uri(), ("THALWEG_PAGES_DIR", directory.path()));
-    // A program for each kind: the memory that one kind leaves would be used again by the next.
+    // Each kind has a program of its own, because memory that one kind frees would be used again by
+    // the next.
     let start = || {
         let wait = ("THALWEG_DB_POOL_ACQUISITION_TIMEOUT", "600");
         Program::launch(Program::serving(&uri, &[pages, STALL_TIMEOUT, wait, ("THALWEG_ADMIN_SERVER_PORT", "0")]))
@@ -175,12 +179,13 @@ fn clients_of_a_site_that_read_nothing_hold_what_the_manual_says() {
     }
 }
 
-/// hyper asks for the next response while the last one is in its buffer, if that is a head alone and the rest of its request's body comes
-/// later: the heads of thousands of responses piled up there for 30 seconds.
+/// hyper requests the next response while a preceding one that consists of a head is still in its
+/// buffer and the rest of the request's body arrives later. The heads of thousands of responses
+/// accumulated there for 30 seconds.
 #[test]
 fn heads_do_not_pile_up_for_a_client_that_reads_nothing() {
     const REQUESTS: usize = 400;
-    /// The systems' buffers take some.
+    /// The systems' buffers take some of the heads.
     const ANSWERED_MAX: usize = 200;
     let database = Database::new("create schema api;");
     let mut program = Program::launch(Program::serving(&database.uri(), &[("THALWEG_ADMIN_SERVER_PORT", "0")]));
@@ -208,11 +213,12 @@ fn heads_do_not_pile_up_for_a_client_that_reads_nothing() {
         assert!(client.send_bytes(b"x"));
     }
     assert!((1..=ANSWERED_MAX).contains(&count), "{count} responses were made for a client that reads none");
-    // Whoever reads gets all of them.
+    // A client that reads gets all responses.
     assert!((0..=count).all(|_| client.receive(true).status == 200));
 }
 
-/// A dictionary in which each of these syllables has many long entries: a hundred of them are told in megabytes.
+/// A dictionary in which each of these syllables has many long entries, so that a hundred of them
+/// fill megabytes.
 fn words() -> String {
     const SYLLABLES: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわ";
     let mut words = String::from(
@@ -229,7 +235,8 @@ fn words() -> String {
     words + "</JMdict>\n"
 }
 
-/// 3,000 of these held 4.3 GB: a frame of megabytes was made before anybody took it, and was counted nowhere.
+/// 3,000 such clients held 4.3 GB: a frame of megabytes was made before its client took the
+/// preceding one, and was counted nowhere.
 #[test]
 fn clients_of_the_reader_that_read_nothing_hold_what_the_manual_says() {
     let directory = Directory::new("unread-reader");
@@ -270,7 +277,7 @@ fn clients_of_the_flight_book_that_read_nothing_hold_what_the_manual_says() {
     let (admin, address) = (admin(&mut program), program.address());
     let token = program.line("TOKEN=");
     let authorization = format!("Authorization: Bearer {}\r\n", token.trim().strip_prefix("TOKEN=").unwrap());
-    // So many are made at a time, and the others are refused at once.
+    // Only this many exports are made at a time, and the others are refused at once.
     let others = CLIENTS as u64 - EXPORTS;
     let all = EXPORTS * UNREAD_EXPORT_BYTES_MAX + others * UNREAD_HEAD_BYTES_MAX;
     let kind = get("an export", "/do/export.zip", &authorization, all / CLIENTS as u64);

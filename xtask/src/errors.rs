@@ -1,15 +1,16 @@
-//! Holds `docs/errors.md` to the code: each code of an error in the sources has a row, with each status that it is given.
+//! Comparison of `docs/errors.md` with the sources: each error code has a row, and the row lists
+//! each status with which the code is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files whose codes clients can meet.
+/// Folders whose error codes clients can receive.
 const ROOTS: [&str; 3] = ["crates/", "apps/", "src/"];
-/// The words with which the last cell of a row begins.
+/// Words with which the last cell of a row begins.
 const ADVICE: [&str; 3] = ["repeat", "check first", "do not repeat"];
-/// The functions that make an error with the status 503 of a code.
+/// Functions that make an error with the status 503 from a code.
 const UNAVAILABLE: [&str; 2] = ["unavailable(", "lost("];
 
-/// Returns what is wrong with the tables of a document, each fault with its remedy.
+/// Returns the faults in the tables of a document, each with its remedy.
 pub(crate) fn faults(document: &str, sources: &[(String, String)]) -> Vec<String> {
     let (mut faults, mut rows) = (Vec::new(), BTreeMap::new());
     for line in document.lines().filter(|line| line.starts_with("| `")) {
@@ -51,7 +52,7 @@ pub(crate) fn faults(document: &str, sources: &[(String, String)]) -> Vec<String
     faults
 }
 
-/// The codes in the sources, each with the files that use it and the statuses that stand beside it.
+/// Returns the codes in the sources, each with the files that use it and the statuses beside it.
 fn used(sources: &[(String, String)]) -> BTreeMap<String, BTreeSet<(String, Option<String>)>> {
     let mut used: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let is_code = |name: &str| name.ends_with(".rs") && ROOTS.iter().any(|root| name.starts_with(root));
@@ -70,7 +71,7 @@ fn used(sources: &[(String, String)]) -> BTreeMap<String, BTreeSet<(String, Opti
     used
 }
 
-/// The status that stands before a code, as in `new(400, "TWG01"`.
+/// Returns the status that precedes a code, as in `new(400, "TWG01"`.
 fn status(before: &str) -> Option<String> {
     let before = before.trim_end();
     if UNAVAILABLE.iter().any(|function| before.ends_with(function)) {
@@ -83,7 +84,7 @@ fn status(before: &str) -> Option<String> {
     (is_number && is_whole).then(|| digits.to_owned())
 }
 
-/// Whether a text is a code of PostgREST's or of Thalweg's.
+/// Returns whether a text is a code of PostgREST or of Thalweg.
 fn is_ours(text: &str) -> bool {
     let rest = text
         .strip_prefix("PGRST")

@@ -126,7 +126,8 @@ impl Sources<'_> {
     }
 }
 
-/// Whether constants of a file may be named: those of the code, and of the test that measures what clients hold.
+/// Returns whether a document may name constants of a file: those of the code, and of the test that
+/// measures memory per client.
 fn is_code(file: &str) -> bool {
     if file == "tests/process/unread.rs" {
         return true;

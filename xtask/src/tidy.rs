@@ -44,7 +44,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
 
 /// The bounds of what a client controls.
 const LIMITS: &str = "docs/limits.md";
-/// The codes of errors.
+/// Document of the error codes.
 const ERRORS: &str = "docs/errors.md";
 const LINES_MAX: usize = 800;
 // bench/json: raw pointers are a ceiling, and RapidJSON is in C++

@@ -44,14 +44,14 @@ impl Book {
         book
     }
 
-    /// Applies the migrations whose numbers are meant, in their order.
+    /// Applies the migrations with these numbers, in order.
     fn migrate(&self, is_meant: impl Fn(u32) -> bool) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schema");
         let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         let number = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap()[..3].parse().unwrap();
         for file in files.iter().filter(|file| is_meant(number(file))) {
-            // A file is one transaction, as it is when the program applies it.
+            // Each file is applied in one transaction, as the program does.
             self.0.execute(&format!("begin; {}; commit", fs::read_to_string(file).unwrap()));
         }
     }
@@ -146,7 +146,7 @@ fn no_flight_refers_to_what_is_anothers() {
     );
 }
 
-/// A file was stored with each of its flights. The books that were filled so keep all that is in them.
+/// A file was stored with each of its flights. The migration retains all data of such books.
 #[test]
 fn files_that_were_stored_with_each_flight_are_moved_without_losing_a_byte() {
     let book = Book(Database::new(""));
@@ -202,7 +202,8 @@ fn files_that_were_stored_with_each_flight_are_moved_without_losing_a_byte() {
     assert_eq!(book.0.value("select count(*) from flightbook.track_files"), "3");
 }
 
-/// Two deletions that each see the other's track would leave the file behind, and one could delete it under an upload.
+/// Two concurrent deletions that each see the other's track would leave the file behind, and one of
+/// them could delete the file during an upload.
 #[test]
 fn a_file_is_deleted_by_the_later_of_two_deletions_and_not_under_an_upload() {
     let book = Book::new(PILOTS);
@@ -260,7 +261,8 @@ fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes()
     ] {
         assert!(!book.lets(1, refused), "{refused}");
     }
-    // Every function of the served schema with who may call it: a new one is decided on here.
+    // Every function of the served schema is listed with the roles that may call it, so that each
+    // new one is a decision here.
     let granted = "select string_agg(p.proname || ' ' || concat_ws('+',
         case when has_function_privilege('flightbook_anon', p.oid, 'execute') then 'anon' end,
         case when has_function_privilege('flightbook_pilot', p.oid, 'execute') then 'pilot' end), ', ' order by p.proname)
@@ -270,7 +272,7 @@ fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes()
         "choose_language anon+pilot, delete_account pilot, finish_import pilot, shared_flight anon+pilot, \
          shared_track anon+pilot, sign_out anon+pilot, sign_out_everywhere pilot, start_import pilot"
     );
-    // Every column that a pilot writes.
+    // Every column that a pilot may write is listed.
     let written = "select string_agg(table_name || ' ' || columns, ', ' order by table_name) from (
         select table_name, string_agg(distinct column_name, '+' order by column_name) as columns
         from information_schema.column_privileges
@@ -284,7 +286,8 @@ fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes()
     );
 }
 
-/// A cell is read back as the text that it was made of, and begins with nothing that a spreadsheet runs.
+/// A cell is read back as its original text, and does not begin with a character that a spreadsheet
+/// runs.
 #[test]
 fn texts_survive_being_cells() {
     let book = Book::new("");
@@ -506,7 +509,7 @@ fn what_a_pilot_does_at_once_waits_for_each_other_one_way() {
     book.0.execute(
         "insert into flightbook.uploads (pilot_id, place, file, flight_id, number) values (1, 1, 'a.igc', 1, 1), (1, 2, 'b.igc', 2, 2)",
     );
-    // As the program does it, which is nobody's pilot.
+    // This runs as the program, which is not a pilot.
     let note = r#"reset role; select flightbook_private.note_uploads(1, '[{"place": 1, "file": "a.igc", "flight_id": 1, "number": 1}]')"#;
     let delete = "delete from flightbook.flights where id = 1";
     assert!(book.lets_at_once(1, "flightbook.uploads where place = 2", [note, delete]));

@@ -18,7 +18,8 @@ static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator(std:
 
 /// What there are, and two more where a machine is busy.
 const ALLOCATIONS_MAX: u64 = 28;
-/// Of a request that is refused: most are hyper's, which reads the head of a request and writes that of a response.
+/// Allocations of a refused request. Most are those of hyper, which parses the head of the request
+/// and writes that of the response.
 const ALLOCATIONS_OF_REFUSAL_MAX: u64 = 7;
 const REQUESTS: u64 = 1000;
 
@@ -90,7 +91,8 @@ fn a_row_by_key_allocates_little() {
     database.execute("drop owned by allocations_reader; drop role allocations_reader");
 }
 
-/// One request for a row on a connection, and the status of its answer. It allocates nothing itself.
+/// Sends one request for a row on a connection, and returns the status of its answer. It allocates
+/// nothing itself.
 fn status(client: &mut TcpStream) -> u16 {
     let mut buffer = [0; 4096];
     client.write_all(b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\nAccept: */*\r\n\r\n").unwrap();
@@ -103,11 +105,12 @@ fn status(client: &mut TcpStream) -> u16 {
     buffer[9..12].iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
 }
 
-/// A request that is refused since too many others wait is not read, planned or sent, and its response is prepared.
+/// A request that is refused because too many others wait is not parsed, planned or sent to the
+/// database, and its response is prepared.
 #[test]
 fn a_refusal_allocates_little() {
     const CLIENTS: u64 = 200;
-    /// `WAITING_MIN` of `thalweg-wire`, and one that is served.
+    /// `WAITING_MIN` of `thalweg-wire`, and one request that is served.
     const WAITING: usize = 101;
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let database = Database::new(
@@ -136,7 +139,8 @@ fn a_refusal_allocates_little() {
         let mut waiting: Vec<TcpStream> = (0..WAITING).map(|_| TcpStream::connect(address).unwrap()).collect();
         let request = b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\n\r\n";
         waiting.iter_mut().for_each(|client| client.write_all(request).unwrap());
-        // The queue counts as stalled after some time, and the next request is refused, or the oldest.
+        // After some time the queue counts as stalled, and the next request is refused, or the
+        // oldest.
         let mut probe = TcpStream::connect(address).unwrap();
         probe.write_all(request).unwrap();
         waiting.insert(0, probe);
@@ -151,7 +155,7 @@ fn a_refusal_allocates_little() {
         refused
     });
     println!("200 answers: {answered:?}, as many refusals: {refused:?}");
-    // What ends of it in the server is not counted by the next test.
+    // The rest of its work in the server must not be counted by the next test.
     drop(clients);
     let mut before = Counts::of_process();
     for _ in 0..100 {

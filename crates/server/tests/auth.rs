@@ -471,7 +471,7 @@ fn a_browser_has_a_session() {
         (&[("origin", &*here), ("host", "evil.example")], 403),
         (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], 403),
         (&[("sec-fetch-site", "same-origin")], 200),
-        // a page on another port or a sibling domain
+        // A page on another port or a sibling domain.
         (&[("sec-fetch-site", "same-site")], 403),
         (&[("sec-fetch-site", "same-site"), ("origin", &*here)], 403),
         (&[("sec-fetch-site", "same-origin"), ("origin", &*elsewhere)], 403),

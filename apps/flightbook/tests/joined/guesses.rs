@@ -1,4 +1,4 @@
-//! Passwords that are guessed: guesses end, and the owner is not kept out.
+//! Password guesses are limited, and the owner is not locked out.
 
 use crate::book::{Book, PASSWORD, Visitor};
 use thalweg_testkit::{Database, Response};
@@ -13,7 +13,7 @@ fn try_from(visitor: &mut Visitor, client: &str, email: &str, password: &str) ->
     visitor.ask("POST", "/do/sign_in", &headers, body.as_bytes())
 }
 
-/// Returns the word for what was wrong, or nothing if the visitor is in.
+/// Returns the word for the problem, or nothing if the visitor is signed in.
 fn problem(response: &Response) -> &str {
     response.header("location").unwrap_or_default().split(['=', '&']).nth(1).unwrap_or_default()
 }
@@ -26,7 +26,7 @@ fn count(words: &[String], word: &str) -> usize {
     words.iter().filter(|known| *known == word).count()
 }
 
-/// Ten wrong passwords kept the owner out, whoever had tried them.
+/// Ten wrong passwords locked the owner out, whoever had tried them.
 #[test]
 fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
     let book = Book::start();
@@ -35,13 +35,13 @@ fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
     let mut thief = book.visitor();
     let tried = words(&mut thief, (0..20).map(|_| ("192.0.2.1".to_owned(), EMAIL.to_owned())));
     assert_eq!((&tried[..10], &tried[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
-    // The owner in a new browser, at another address.
+    // The owner signs in with a new browser, at another address.
     let mut elsewhere = book.visitor();
     assert_eq!(problem(&try_from(&mut elsewhere, "198.51.100.1", EMAIL, PASSWORD)), "");
-    // One machine may have all addresses of a network of IPv6.
+    // One machine may use all addresses of an IPv6 network.
     let tried = words(&mut thief, (0..20).map(|at| (format!("2001:db8::{at}"), EMAIL.to_owned())));
     assert_eq!(tried[19], "busy");
-    // Many machines use up what all networks together may try.
+    // Many machines use up the attempts of all networks together.
     let tried = words(&mut thief, (0..70).map(|at| (format!("203.0.113.{at}"), EMAIL.to_owned())));
     assert!(count(&tried, "busy") > 0, "{tried:?}");
     assert_eq!(problem(&try_from(&mut book.visitor(), "198.51.100.1", EMAIL, PASSWORD)), "busy");
@@ -57,12 +57,13 @@ fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
     let book = Book::start();
     let (owner, mut thief) = (book.pilot("Ida"), book.pilot("Eve"));
     thief.cookie = None;
-    // It lets nobody in.
+    // The device cookie signs nobody in.
     let mut copied = Visitor { device: owner.device.clone(), ..book.visitor() };
     assert_eq!(copied.get("/flights").status, 303);
     let token = format!("Bearer {}", owner.device.clone().unwrap().split_once('=').unwrap().1);
     assert_eq!(book.visitor().ask("GET", "/api/flights", &[("authorization", &token)], b"").status, 401);
-    // That of another account, or a forged one, does not exempt from the account's limit.
+    // A device cookie of another account, or a forged one, does not exempt from the account's
+    // limit.
     let eves = thief.device.clone().unwrap();
     // No signature of 32 bytes ends with this letter.
     let forged = format!("{}B", &eves[..eves.len() - 1]);
@@ -106,24 +107,25 @@ fn a_browser_of_several_pilots_keeps_an_entry_for_each() {
 
 #[test]
 fn passwords_cannot_be_tried_for_long() {
-    // whose lower('İ') is 'i', as that of most is not
+    // In the locale of this database lower('İ') is 'i', unlike in most.
     let book = Book::start_on(Database::with("template template0 lc_ctype 'C.UTF-8'"));
     book.pilot("Ida");
     let mut thief = book.visitor();
-    // one account, from many places, in several spellings
+    // Attempts at one account, from many networks, in several spellings.
     let spellings = ["ida@club.example", "IDA@club.example", "%C4%B0da@club.example"];
     let tried = words(&mut thief, (0..70).map(|at| (format!("192.0.2.{at}"), spellings[at % 3].to_owned())));
     assert!(count(&tried[..50], "password") == 50 && count(&tried, "busy") > 0, "{tried:?}");
-    // many accounts, from one place
+    // Attempts at many accounts, from one network.
     let tried = words(&mut thief, (0..90).map(|at| ("198.51.100.7".to_owned(), format!("n{at}@x.example"))));
     assert!(count(&tried[..30], "password") == 30 && tried[89] == "busy", "{tried:?}");
     assert_eq!(problem(&try_from(&mut thief, "198.51.100.8", "n@x.example", "guess")), "password");
-    // an account that nobody has looks the same as one that somebody has
+    // An account that does not exist looks the same as one that does.
     let tried = words(&mut thief, (0..20).map(|_| ("198.51.100.9".to_owned(), "nobody@x.example".to_owned())));
     assert_eq!((&tried[..10], &tried[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
 }
 
-/// Behind a proxy that reported nobody, all visitors were one: whoever tried 30 passwords kept all of them out.
+/// Behind a proxy that did not report its clients, all visitors were one: 30 wrong passwords of one
+/// visitor locked out all others.
 #[test]
 fn visitors_behind_a_proxy_that_hides_them_do_not_keep_each_other_out() {
     let book = Book::start();

@@ -1,9 +1,9 @@
-//! What a pilot may store.
+//! Quotas of a pilot.
 
 use crate::book::{Book, Visitor};
 use crate::uploads::{flight_on, flights, location, outcomes, recorded, refused, zipped};
 
-/// A file with so many flights, one a day.
+/// Returns a file with this many flights, one a day.
 fn days(count: u32) -> Vec<u8> {
     let day = |at: u32| recorded(&format!("{:02}{:02}23", at % 28 + 1, at / 28 + 1), 46.5, 8.0, 10);
     (0..count).map(day).collect::<String>().into_bytes()
@@ -24,7 +24,7 @@ fn a_file_of_a_hundred_flights_is_stored_once() {
         assert!(sent.status == 200 && sent.body == file, "{flight}: {}", sent.status);
     }
     assert_eq!(refused(&mut ann, &days(101)), "too-much");
-    // Each pilot has the file for themselves, as long as one of their flights is of it.
+    // Each pilot has a copy of the file, for as long as one of the pilot's flights refers to it.
     assert_eq!(location(&bob.upload(&[("days.igc", &file)])), "/flights/uploaded");
     assert_eq!(book.database.value(stored), format!("2 {}", 2 * file.len()));
     let gone = ann.ask("DELETE", "/api/flights?id=lt.100", &[("origin", "http://test")], b"");
@@ -48,7 +48,7 @@ fn the_files_of_a_pilot_are_within_a_quota_to_the_byte() {
     assert_eq!(location(&ann.upload(&[("a.igc", first.as_bytes())])), "/flights/1");
     assert_eq!(refused(&mut ann, second.as_bytes()), "quota-tracks");
     assert_eq!(flights(&book), "1 1");
-    // A file that is there already takes no more, and other pilots have quotas of their own.
+    // A file that is stored already takes no more room, and other pilots have quotas of their own.
     assert_eq!(location(&ann.upload(&[("a.igc", first.as_bytes())])), "/flights/uploaded");
     assert_eq!(outcomes(&book), "a.igc known flight 1");
     assert_eq!(location(&bob.upload(&[("b.igc", second.as_bytes())])).split('/').count(), 3);
@@ -117,7 +117,8 @@ fn a_book_has_so_many_flights_gliders_and_sites_and_no_more() {
     assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-02")]).status, 303);
 }
 
-/// Flights that are added at once each see as many as there are before the others: together they are no more.
+/// Flights that are added concurrently each see only those that were there before, but together
+/// they stay within the quota.
 #[test]
 fn a_quota_holds_for_what_is_added_at_once() {
     let book = Book::start();

@@ -1,11 +1,11 @@
-//! Copies of a session's token: what they open after the session has ended.
+//! Copies of a session's token after the session has ended.
 
 use crate::book::{Book, PASSWORD, Visitor};
 
 const PATHS: [(&str, u16); 4] =
     [("/flights", 401), ("/api/flights", 401), ("/do/export.zip", 303), ("/flights/new", 401)];
 
-/// Asserts that a copy of a token opens nothing, as a cookie or as a header.
+/// Asserts that a copy of a token is refused, as a cookie and as a header.
 fn opens_nothing(book: &Book, copied: &str) {
     for (path, status) in PATHS {
         let mut thief = Visitor { cookie: Some(copied.to_owned()), ..book.visitor() };
@@ -19,7 +19,8 @@ fn opens_nothing(book: &Book, copied: &str) {
     assert_eq!(thief.upload(&[("a.igc", b"A")]).header("location"), Some("/sign_in?back=/flights/new"));
 }
 
-/// A token that was copied, from a backup of a browser or a log, was good for 30 days after its pilot had signed out.
+/// A token that was copied from a backup of a browser or from a log was good for 30 days after its
+/// pilot had signed out.
 #[test]
 fn a_copied_token_opens_nothing_after_sign_out() {
     let book = Book::start();
@@ -28,7 +29,7 @@ fn a_copied_token_opens_nothing_after_sign_out() {
     let mut elsewhere = book.again(&ann);
     elsewhere.cookie = None;
     elsewhere.submit("/do/sign_in", &[("email", "ann@club.example"), ("password", PASSWORD)]);
-    // The server has verified both tokens, and remembers them.
+    // The server has verified both tokens, and has cached them.
     assert_eq!((ann.get("/flights").status, elsewhere.get("/flights").status), (200, 200));
     assert_eq!(ann.submit("/sign_out", &[]).status, 303);
     opens_nothing(&book, &copied);
@@ -62,7 +63,8 @@ fn signing_out_everywhere_ends_all_sessions_and_no_other_pilots() {
     assert_eq!(bob.get("/flights").status, 200);
 }
 
-/// A session that began before sessions were recorded, or that claims another pilot's, is none.
+/// A token is refused if its session began before sessions were recorded, or belongs to another
+/// pilot.
 #[test]
 fn a_token_counts_only_with_its_own_session() {
     let book = Book::start();
@@ -94,7 +96,7 @@ fn a_pilot_has_a_hundred_sessions_at_most() {
     let mut ann = book.pilot("Ann");
     let begin = "select flightbook_private.begin_session(1, hash) from flightbook_private.passwords";
     for (more, oldest_status) in [(99, 200), (1, 401)] {
-        // Each in a transaction of its own, so that each has a time of its own.
+        // Each statement is a transaction of its own, so that each has its own time.
         (0..more).for_each(|_| book.database.execute(begin));
         assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "100");
         assert_eq!(ann.get("/flights").status, oldest_status);

@@ -1,4 +1,4 @@
-//! What one pilot sends and takes at once, and that others are served meanwhile.
+//! Uploads and exports of one pilot, while others are served.
 
 use crate::book::{Book, PASSWORD, Visitor};
 use crate::uploads::{flight_on, flights, location};
@@ -8,7 +8,7 @@ use thalweg_server::Config;
 use thalweg_testkit::Database;
 
 impl Book {
-    /// Holds what this statement locks until [`Book::release`], on a thread of its own.
+    /// Holds the locks of this statement until [`Book::release`], on a thread of its own.
     fn hold<'s>(&'s self, scope: &'s std::thread::Scope<'s, '_>, locking: &'s str) {
         self.database.execute("create table public.released (at int)");
         scope.spawn(move || {
@@ -50,7 +50,7 @@ fn send(visitor: &mut Visitor, day: usize) -> (u16, String) {
     (sent.status, sent.header("location").unwrap_or_default().to_owned())
 }
 
-/// An upload waited in the database with a connection of the pool, and so did all pages.
+/// An upload that waited in the database held a connection of the pool, and so did all pages.
 #[test]
 fn pages_are_served_while_uploads_wait_in_the_database() {
     let book = Book::start_as(Database::new(""), |config| Config { db_pool: 1, ..config });
@@ -121,7 +121,7 @@ fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
     assert_eq!(flights(&book), "10 10");
 }
 
-/// A pilot's exports took all places that there are.
+/// The exports of one pilot took all permits for exports.
 #[test]
 fn two_exports_of_a_pilot_run_and_the_third_is_refused() {
     let book = Book::start();
@@ -146,7 +146,8 @@ fn two_exports_of_a_pilot_run_and_the_third_is_refused() {
     assert_eq!(export(&mut book.again(&ann)).status, 200);
 }
 
-/// Each import that waited for another of its pilot held a connection: ten of them held all that there are.
+/// Each import that waited for another one of its pilot held a connection: ten of them held all
+/// connections.
 #[test]
 fn three_imports_of_a_pilot_wait_and_the_fourth_is_refused() {
     let book = Book::start();

@@ -1,4 +1,5 @@
-//! What a pilot cannot write: columns that the program computes, and rows that only checked files become.
+//! Data that a pilot cannot write: columns that the program computes, and rows that only a checked
+//! file produces.
 
 use crate::book::{Book, Visitor};
 use crate::uploads::{flights, location, sample};
@@ -28,7 +29,7 @@ fn ask(pilot: &mut Visitor, method: &str, path: &str, body: &str) -> (u16, Strin
     (answer.status, code.unwrap_or_default().to_owned())
 }
 
-/// 999 points were a PATCH away, and stood on the link that the pilot shared.
+/// A PATCH could set 999 points, which the link that the pilot shared then showed.
 #[test]
 fn no_pilot_writes_what_the_program_computes() {
     let book = Book::start();
@@ -87,12 +88,13 @@ fn no_pilot_writes_what_the_program_computes() {
         assert_eq!(ask(&mut ann, "POST", &format!("/api/rpc/{function}"), body).0, 404, "{function}");
     }
     assert_eq!((book.database.value(all), flights(&book)), (before, "1 1".to_owned()));
-    // What a pilot enters is still theirs to write.
+    // The columns that a pilot enters can still be written.
     let mine = r#"{"comment": "mine", "launch_time": "10:00", "xcontest_scored_distance": 10}"#;
     assert_eq!(ask(&mut ann, "PATCH", "/api/flights?id=eq.1", mine).0, 204);
 }
 
-/// Rows of an import were taken over as they were written into the table, with any problems left out.
+/// Rows of an import were accepted as a client had written them into the table, without their
+/// problems.
 #[test]
 fn an_import_has_passed_all_checks_whoever_calls_it() {
     let book = Book::start();

@@ -7,7 +7,8 @@ use thalweg_testkit::Response;
 
 const SENDERS: usize = 3;
 
-/// Sends the same as several visitors, of whom so many wait for a table before one goes on. Returns the pages that they are sent to.
+/// Sends one request as several visitors, and waits until `waiting` of them wait for a table before
+/// one continues. Returns the pages to which the visitors are redirected.
 fn meet(
     book: &Book,
     pilot: &Visitor,
@@ -48,7 +49,7 @@ fn a_track_that_is_known_is_named_to_each_who_sends_it() {
         visitor.upload(&[(&name, &igc)])
     };
     assert_eq!(send(&mut ann).header("location"), Some("/flights/1"));
-    // One file of a pilot is in the database at a time.
+    // Only one file of a pilot is in the database at a time.
     assert_eq!(meet(&book, &ann, ("uploads", 1), send), ["/flights/uploaded"; SENDERS]);
     assert_eq!(
         book.database.value("select string_agg(problem || ' ' || number, ' ') from flightbook.uploads"),

@@ -211,7 +211,8 @@ fn odd_files_are_read_or_refused_with_a_sentence() {
     );
 }
 
-/// A megabyte that would be a gibibyte: each file is refused by what the directory says of its size, and nothing is unpacked.
+/// A megabyte would unpack to a gibibyte: each file is refused by its size in the directory, and
+/// nothing is unpacked.
 #[test]
 fn archives_cannot_explode() {
     let book = Book::start();
@@ -229,7 +230,8 @@ fn archives_cannot_explode() {
     assert_eq!(flights(&book), "0 0");
 }
 
-/// Of 13 kB all entries pointed at the same 16 MiB: they were unpacked and read 66 times, in 9.6 seconds of a processor.
+/// All entries of an archive of 13 kB pointed to the same 16 MiB, which were unpacked and read 66
+/// times, in 9.6 seconds of a processor.
 #[test]
 fn entries_of_an_archive_do_not_overlap() {
     let book = Book::start();
@@ -244,7 +246,8 @@ fn entries_of_an_archive_do_not_overlap() {
     assert_eq!(location(&ann.upload(&[("season.zip", &overlapping(&one, 1))])), "/flights/1");
 }
 
-/// An archive of one file with its entry in the directory so many times, under names of their own.
+/// Builds an archive of one file whose entry occurs several times in the directory, each time under
+/// another name.
 fn overlapping(archive: &[u8], times: u16) -> Vec<u8> {
     let directory = archive.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     let end = archive.windows(4).position(|bytes| bytes == b"PK\x05\x06").unwrap();
@@ -252,7 +255,7 @@ fn overlapping(archive: &[u8], times: u16) -> Vec<u8> {
     let mut whole = archive[..directory].to_vec();
     for at in 0..times {
         let mut entry = entry.to_vec();
-        // The first keeps the name that stands in its header.
+        // The first entry has the name of the local header.
         entry[46..48].copy_from_slice(format!("{at:02}").as_bytes());
         whole.extend(entry);
     }
@@ -264,7 +267,7 @@ fn overlapping(archive: &[u8], times: u16) -> Vec<u8> {
     whole
 }
 
-/// The files of all archives and parts of a form count together.
+/// The files of all archives and parts of a form are counted together.
 #[test]
 fn an_upload_has_two_thousand_files_at_most() {
     let book = Book::start();
@@ -279,7 +282,7 @@ fn an_upload_has_two_thousand_files_at_most() {
     assert!(told.ends_with("1998.igc empty, last.igc empty, more.igc too-many, b.zip zip-too-much"), "{told}");
 }
 
-/// A flight whose scores were not proven is scored again when its file is sent once more.
+/// A flight whose scores were not proven is scored again when its file is sent again.
 #[test]
 fn a_flight_is_scored_again_until_its_scores_are_proven() {
     let book = Book::start();

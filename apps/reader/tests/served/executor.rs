@@ -1,11 +1,11 @@
-//! The dearest requests of the reader hold up no thread that serves other clients.
+//! The most expensive requests of the reader hold up no thread that serves other clients.
 
 use crate::site::{Site, encoded};
 use serde_json::json;
 
-/// The requests to a route of which something is found.
+/// Number of requests to a route after which the gauge reports findings.
 const REQUESTS: u64 = 12;
-/// The longest text that a page takes, in bytes.
+/// Longest text that a page takes, in bytes.
 const PAGE_TEXT_BYTES_MAX: usize = 8 * 1024;
 
 #[test]

@@ -262,7 +262,7 @@ fn others_are_answered_while_long_texts_are_read() {
     assert_eq!(told.load(Relaxed), 0, "the texts are too short to say anything");
 }
 
-/// One client took all the room that there is for texts, and nobody else could read one.
+/// One client took all the room for texts, and no other client could read one.
 #[test]
 fn one_client_leaves_room_for_the_texts_of_others() {
     let site = Site::start();
@@ -273,14 +273,14 @@ fn one_client_leaves_room_for_the_texts_of_others() {
         client.send("POST", "/rpc/gloss", headers);
         client
     };
-    // A request that has sent nothing has no room yet.
+    // A request that has sent nothing takes no room.
     let silent: Vec<Client> = (0..150).map(|_| begun(&[JSON[0], ("transfer-encoding", "chunked")])).collect();
     assert_eq!(asked(&site, &json!({ "text": " ".repeat(1 << 20) + "本" })).status, 200);
     drop(silent);
     let long = json!({ "text": " ".repeat(1 << 17) + "本" }).to_string();
     let ask =
         |client: &str, body: &str| site.post("/rpc/gloss", &[JSON[0], ("x-forwarded-for", client)], body.as_bytes());
-    // Sends the beginnings of texts until a client is refused, which stays so.
+    // Sends the beginnings of texts until a client is refused. The refusal persists.
     let fill = |client: &str| {
         let mut held = Vec::new();
         loop {
@@ -297,13 +297,13 @@ fn one_client_leaves_room_for_the_texts_of_others() {
     assert_eq!((refused.status, &refused.json()["code"]), (429, &json!("TWG34")));
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert!((24..=30).contains(&held.len()), "{}", held.len());
-    // It may read short texts still, and others may read long ones.
+    // The client may still read short texts, and others may read long ones.
     assert_eq!(ask("192.0.2.1", &json!({ "text": "本" }).to_string()).status, 200);
     assert_eq!(ask("192.0.2.2", &long).status, 200);
     for client in ["192.0.2.2", "192.0.2.3", "192.0.2.4"] {
         held.extend(fill(client).1);
     }
-    // All of them together have taken everything that there is for long texts.
+    // All clients together have taken all the room for long texts.
     let refused = ask("192.0.2.5", &json!({ "text": " ".repeat(2_000_000) }).to_string());
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("TWG35")));
     assert_eq!(refused.header("retry-after"), Some("1"));

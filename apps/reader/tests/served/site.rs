@@ -69,7 +69,7 @@ impl Site {
         Client::connect(self.address).request_with("POST", path, headers, body)
     }
 
-    /// The findings of the gauge that name a route which holds up its executor.
+    /// Returns the findings of the gauge that name a route which holds up its executor.
     pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
         let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[]);
         assert_eq!(findings.status, 200, "{}", findings.text());
@@ -78,7 +78,7 @@ impl Site {
         findings.as_array().unwrap().iter().filter(is_blocked).cloned().collect()
     }
 
-    /// The number of requests that the gauge has billed to a route.
+    /// Returns the number of requests that the gauge has billed to a route.
     pub(crate) fn requests(&self, route: &str) -> u64 {
         let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let route = Client::connect(self.admin).request("GET", &format!("/admin/bill/route?name={name}"), &[]);

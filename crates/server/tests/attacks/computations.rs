@@ -1,4 +1,5 @@
-//! Pages whose rendering takes long: however many clients ask for one, all other requests are answered meanwhile.
+//! Pages whose rendering takes long: however many clients request one, all other requests are
+//! answered meanwhile.
 
 use crate::served::{GRANTS, Served, config};
 use std::path::Path;
@@ -12,12 +13,12 @@ const SCHEMA: &str =
     "create schema api; create table api.t (id int primary key, name text); insert into api.t values (1, 'one');";
 const CLIENTS: usize = 8;
 
-/// The number of computations that may run at once.
+/// Number of computations that may run at once.
 fn permits() -> usize {
     thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).max(1)
 }
 
-/// A function that says that it has begun, and goes on when the test says so.
+/// A function that reports its beginning, and continues when the test allows it.
 struct Gate {
     begun: Receiver<String>,
     open: Sender<()>,
@@ -75,7 +76,8 @@ fn quick_requests_are_answered_while_all_permits_are_held_by_slow_pages() {
     for _ in 0..at_once {
         gate.begun.recv().unwrap();
     }
-    // Each on a connection of its own, many more of them than the server has threads.
+    // Each request has a connection of its own, and there are many more than the server has
+    // threads.
     for _ in 0..5 {
         for (target, text) in [
             ("/quick", "one"),
@@ -88,7 +90,7 @@ fn quick_requests_are_answered_while_all_permits_are_held_by_slow_pages() {
         }
         assert_eq!(served.get("/nothing-there").status, 404);
     }
-    // No more have begun than there are permits.
+    // Only as many computations have begun as there are permits.
     assert!(gate.begun.try_recv().is_err());
     for left in (0..CLIENTS).rev() {
         gate.open.send(()).unwrap();

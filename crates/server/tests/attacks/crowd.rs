@@ -1,5 +1,6 @@
-//! Crowds: more clients than there are database connections, by hundreds. A fast database serves all of them; a stalled one
-//! serves those that may wait, and the others are refused at once, at a cost that the clients cannot raise by asking again.
+//! Crowds: hundreds more clients than there are database connections. A fast database serves all of
+//! them. A stalled one serves those that may wait, and the others are refused at once, at a cost
+//! that clients cannot raise by retrying.
 
 use crate::served::{GRANTS, Served, config, eventually};
 use std::io::{ErrorKind, Read, Write};
@@ -18,7 +19,7 @@ const CONNECTIONS: usize = 2;
 /// `WAITING_MIN` of `thalweg-wire`.
 const WAITING_MIN: usize = 100;
 
-/// A client that keeps its connection, and whose answers are read as they come.
+/// A client that keeps its connection open and receives its answers as they arrive.
 struct Visitor {
     stream: TcpStream,
     received: Vec<u8>,
@@ -40,7 +41,7 @@ impl Visitor {
         self.stream.write_all(request).unwrap();
     }
 
-    /// The status, once all of the answer is here.
+    /// Returns the status, once the whole answer has arrived.
     fn status(&self) -> Option<u16> {
         let text = std::str::from_utf8(&self.received).unwrap();
         let (head, body) = text.split_once("\r\n\r\n")?;
@@ -67,7 +68,7 @@ impl Visitor {
         }
     }
 
-    /// The status, if the answer has come.
+    /// Returns the status, if the answer has arrived.
     fn look(&mut self) -> Option<u16> {
         self.stream.set_nonblocking(true).unwrap();
         loop {
@@ -81,7 +82,7 @@ impl Visitor {
     }
 }
 
-/// Runs something while all requests of the table are held up.
+/// Runs a closure while all requests of the table are held up.
 fn stalled<T>(database: &Database, run: impl FnOnce() -> T) -> T {
     let locks = |name: &str| {
         format!(
@@ -99,8 +100,8 @@ fn stalled<T>(database: &Database, run: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The windows of time in which a queue is judged are parts of this. The tests state it so that they do not depend on how fast
-/// the machine is.
+/// The windows of time in which a queue is judged are fractions of this time. The tests state it so
+/// that they do not depend on the speed of the machine.
 fn crowded(database: &Database, wait_s: u64) -> Served {
     Served::start(Config {
         db_pool: CONNECTIONS,
@@ -109,20 +110,20 @@ fn crowded(database: &Database, wait_s: u64) -> Served {
     })
 }
 
-/// The statuses of all, sorted.
+/// Returns the statuses of all clients, sorted.
 fn answers(visitors: &mut [Visitor]) -> Vec<u16> {
     let mut statuses: Vec<u16> = visitors.iter_mut().map(Visitor::answer).collect();
     statuses.sort_unstable();
     statuses
 }
 
-/// 1,000 requests could wait, whatever the time that they would have waited: of 4,000 clients of a database that answered
-/// 27,000 requests a second, 99 of 100 were refused, and came back at once.
+/// 1,000 requests could wait, however short their wait would have been. Of 4,000 clients of a
+/// database that answered 27,000 requests a second, 99 of 100 were refused, and came back at once.
 #[test]
 fn a_crowd_of_keep_alive_clients_is_served() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = crowded(&database, 3_600);
-    // All of them wait at the same time.
+    // All of the requests wait at the same time.
     for clients in [1_500, 4_000] {
         let mut visitors: Vec<Visitor> =
             stalled(&database, || (0..clients).map(|_| Visitor::asking(&served, ROW)).collect());
@@ -130,8 +131,8 @@ fn a_crowd_of_keep_alive_clients_is_served() {
     }
 }
 
-/// Sends requests until one is refused: a queue counts as stalled some time after its last request was served. Returns all
-/// clients, a refused one last.
+/// Sends requests until one is refused. A queue counts as stalled some time after its last request
+/// was served. Returns all clients, the refused one last.
 fn until_refused(served: &Served, request: &[u8]) -> Vec<Visitor> {
     let mut visitors: Vec<Visitor> = (0..CONNECTIONS + WAITING_MIN).map(|_| Visitor::asking(served, request)).collect();
     for _ in 0..1_000 {
@@ -175,10 +176,10 @@ fn a_stalled_database_refuses_all_but_those_that_may_wait_who_are_served_later()
             assert_refused(&served, method, body.as_bytes());
         }
         assert_refused(&served, "POST", &[b' '; 300_000]);
-        // What needs no connection is answered.
+        // A request that needs no connection is answered.
         let preflight = [("Origin", "https://example.org"), ("Access-Control-Request-Method", "GET")];
         assert_eq!(served.request("OPTIONS", "/t", &preflight).status, 200);
-        // Those who came before it was known are refused too.
+        // Requests that came before the stall was detected are refused too.
         let waiting = CONNECTIONS + WAITING_MIN;
         let visitors = std::cell::RefCell::new(&mut visitors);
         eventually("as many wait as may", || {
@@ -191,15 +192,17 @@ fn a_stalled_database_refuses_all_but_those_that_may_wait_who_are_served_later()
     let waited = statuses.iter().filter(|status| **status == 200).count();
     assert_eq!(waited, CONNECTIONS + WAITING_MIN, "{statuses:?}");
     assert!(statuses[waited..].iter().all(|status| *status == 503), "{statuses:?}");
-    // Whoever was refused is served on the same connection.
+    // A refused client is served later on the same connection.
     visitors.iter_mut().for_each(|visitor| visitor.ask(ROW));
     assert!(answers(&mut visitors).iter().all(|status| *status == 200));
 }
 
-/// A client that asks again as soon as it is refused made 60,000 refusals a second, with others like it.
+/// A client that retried as soon as it was refused caused 60,000 refusals a second, together with
+/// others like it.
 #[test]
 fn a_client_that_comes_back_at_once_is_not_answered_at_once() {
-    /// In the time of one statement of three seconds. Clients that are not slowed down are refused some thousand times.
+    /// This runs for one statement of three seconds. Clients that are not slowed down are refused
+    /// some thousand times.
     const REFUSALS_MAX: usize = 20;
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = crowded(&database, 60);

@@ -163,8 +163,9 @@ fn a_function_whose_rows_have_changed_is_asked_again() {
     }
 }
 
-/// Requests of many clients while columns, types, functions and relations change. Before, all but one of them were answered 400
-/// until the schema cache was loaded: 31,266 of 44,765 with 10,000 tables.
+/// Many clients send requests while columns, types, functions and relations change. Formerly,
+/// all requests but one were answered with 400 until the schema cache was loaded: 31,266 of 44,765 with 10,000
+/// tables.
 ///
 /// There are 8 rounds of changes, or as many as `THALWEG_SCHEMA_ROUNDS` says.
 #[test]
@@ -235,7 +236,7 @@ fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
                 for change in CHANGES {
                     let notify = if notifies { "; notify pgrst" } else { "" };
                     database.execute(&format!("begin; {change}{notify}; commit"));
-                    // each change is met by requests, however busy the machine is
+                    // Requests meet each change, however busy the machine is.
                     let before = answered.load(Ordering::SeqCst);
                     while answered.load(Ordering::SeqCst) < before + 64
                         && clients.iter().all(|client| !client.is_finished())
@@ -253,7 +254,8 @@ fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
     }
 }
 
-/// A schema that has changed and cannot be loaded: the requests were right, and are right again when it can be.
+/// A schema has changed and cannot be loaded. The requests were valid before, and are valid again
+/// once it can be loaded.
 #[test]
 fn requests_of_a_schema_that_cannot_be_loaded_may_come_again() {
     let database = Database::new(&format!(
@@ -272,13 +274,14 @@ fn requests_of_a_schema_that_cannot_be_loaded_may_come_again() {
         assert_eq!((response.status, response.json()["code"].as_str()), (503, Some("PGRST002")), "{}", response.text());
         assert_eq!(response.header("retry-after"), Some("1"));
     }
-    // a name that nobody knows is the client's mistake all the while
+    // A name that neither the schema cache nor the database has remains the client's mistake.
     assert_eq!(served.get("/t?select=nonsense").json()["code"], "42703");
     database.execute("alter schema elsewhere rename to other");
     crate::served::eventually("the schema is loaded", || served.get("/t").status == 200);
 }
 
-/// What a function does wrong is not the schema cache's fault, however often it is called: it neither waits nor causes a load.
+/// An error within a function is not caused by the schema cache. However often the function is
+/// called, it neither waits nor causes a load.
 #[test]
 fn names_that_a_function_does_not_find_cause_no_load() {
     let database = Database::new(&format!(
@@ -306,7 +309,7 @@ fn names_that_a_function_does_not_find_cause_no_load() {
         assert_eq!(served.get("/t?select=gone").json()["code"], "42703");
         assert_eq!(served.get("/t?id=is.true").status, 400);
     }
-    // a load that was asked for begins after a moment
+    // A load that was requested begins after a moment.
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(sessions(proxy.take_recorded()), 0);
 }

@@ -1,4 +1,5 @@
-//! Requests that do not say in exactly one way which site they ask, and what a client is told of refusals.
+//! Requests that do not name their site in exactly one way, and the information that refusals give
+//! to clients.
 
 use crate::served::{GRANTS, Served, config};
 use std::io::{Read, Write};
@@ -22,7 +23,7 @@ fn served() -> (Database, Served) {
     (database, served)
 }
 
-/// What is answered to some bytes until the connection ends.
+/// Sends some bytes, and returns the answer up to the end of the connection.
 fn exchange(address: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(bytes.as_bytes()).unwrap();
@@ -35,7 +36,8 @@ fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
-/// Two `Host` headers, none, and malformed ones were answered. A proxy and the server could each have taken another one.
+/// Requests with two `Host` headers, with none, and with malformed ones were answered. A proxy and
+/// the server could each have used a different one.
 #[test]
 fn a_request_has_exactly_one_valid_host() {
     let (_database, served) = served();
@@ -98,7 +100,8 @@ fn a_target_in_absolute_form_names_the_host() {
     }
 }
 
-/// A head that is refused is answered after all requests before it, and no client can send what stands in for it.
+/// A refused head is answered after all preceding requests, and no client can send the request that
+/// replaces it.
 #[test]
 fn a_refusal_is_an_error_in_the_protocols_form() {
     let (_database, served) = served();
@@ -119,19 +122,21 @@ fn a_refusal_is_an_error_in_the_protocols_form() {
     assert!(status(&marked) == "400" && !marked.contains("forged"), "{marked}");
 }
 
-/// The name of a file on the database's disk, which PostgreSQL tells in its errors, reached the client.
+/// The name of a file on the database's disk, which PostgreSQL's errors contain, reached the
+/// client.
 #[test]
 fn no_file_of_the_database_is_told_to_a_client() {
     let (_database, served) = served();
     let response = served.get("/rpc/reads");
     assert_eq!((response.status, response.json()["code"].as_str()), (500, Some("58P01")), "{}", response.text());
     assert!(!response.text().contains("secret") && !response.text().contains("No such file"), "{}", response.text());
-    // What SQL itself says is said.
+    // Errors that SQL raises are passed on.
     let response = served.get("/rpc/raises");
     assert_eq!((response.status, response.json()["message"].as_str()), (500, Some("said by \"SQL\"")));
 }
 
-/// Neither a library's words nor an address are told where the database cannot be reached or a body breaks off.
+/// Neither a library's words nor an address reach the client if the database cannot be reached or a
+/// body breaks off.
 #[test]
 fn no_words_of_a_library_are_told_to_a_client() {
     let (database, served) = served();

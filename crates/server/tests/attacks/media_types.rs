@@ -1,4 +1,4 @@
-//! Media types that browsers read otherwise than the server: stored by clients, and set by SQL.
+//! Media types that browsers read differently than the server, stored by clients and set by SQL.
 
 use crate::served::{GRANTS, Served};
 use thalweg_testkit::Database;
@@ -55,7 +55,7 @@ fn a_file_has_one_media_type() {
     assert_eq!(database.value("select count(*) from api.photos"), "4");
 }
 
-/// What was stored before, or in another way, is no media type either.
+/// Media types that were stored earlier, or by other programs, may be invalid too.
 #[test]
 fn a_stored_text_that_is_not_one_media_type_is_served_as_bytes() {
     let (database, served) = served();
@@ -89,7 +89,7 @@ fn a_stored_text_that_is_not_one_media_type_is_served_as_bytes() {
         assert_eq!(response.header("content-security-policy"), sandbox, "{stored}");
         assert!(response.header("x-injected").is_none());
     }
-    // A name of any length is a header of a bounded one.
+    // A name of any length is sent in a header of bounded length.
     database.execute("update api.photos set data_name = repeat('é', 1000000) || '.png'");
     let disposition = get().header("content-disposition").unwrap().to_owned();
     assert!(disposition.ends_with(".png") && disposition.len() < 2_000, "{} bytes", disposition.len());

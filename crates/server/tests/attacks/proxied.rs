@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use thalweg_server::{Network, Server};
 use thalweg_testkit::{Client, Database};
 
-/// A running nginx, ended when this is dropped.
+/// A running nginx, which ends when this is dropped.
 struct Nginx {
     process: Child,
     address: SocketAddr,
@@ -57,7 +57,8 @@ impl Drop for Nginx {
     }
 }
 
-/// The example set no `X-Forwarded-For`: what the client had written into it counted.
+/// The example did not set `X-Forwarded-For`, so the value that the client had written into it
+/// counted.
 #[test]
 fn a_client_behind_the_nginx_of_the_documents_cannot_choose_its_address() {
     let document = include_str!("../../../../docs/proxies.md");
@@ -77,7 +78,8 @@ fn a_client_behind_the_nginx_of_the_documents_cannot_choose_its_address() {
         let answer = Client::connect(nginx.address).request("GET", "/own", headers);
         assert_eq!((answer.status, answer.text()), (200, "127.0.0.1"), "{headers:?}");
     }
-    // Without the line, nobody can tell the clients apart, and one that writes an address is believed.
+    // Without the line, clients cannot be distinguished, and one that writes an address is
+    // believed.
     let without: String =
         example.lines().filter(|line| !line.contains("X-Forwarded-For")).flat_map(|line| [line, "\n"]).collect();
     let Some(nginx) = Nginx::start(&without, served.address) else { return };

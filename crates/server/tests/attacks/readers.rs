@@ -262,7 +262,7 @@ fn without_a_spool_answers_hold_as_much_as_they_may() {
     }
 }
 
-/// Frames of a handler's response, and how many of them have been made.
+/// Frames of a handler's response, and the number of frames that have been made.
 struct Frames(VecDeque<Bytes>, Arc<AtomicUsize>);
 
 impl thalweg_server::http_body::Body for Frames {
@@ -276,15 +276,16 @@ impl thalweg_server::http_body::Body for Frames {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that depend on their position.
 fn pattern(bytes: usize) -> Bytes {
     (0..bytes).map(|at| (at % 251) as u8).collect::<Vec<u8>>().into()
 }
 
-/// What a handler had made was with the HTTP connection at once, however large it was: 3,000 clients held 4.3 GB.
+/// A handler's frame was given to the HTTP connection at once, however large it was: 3,000 clients
+/// held 4.3 GB.
 #[test]
 fn what_a_handler_has_made_goes_to_disk_where_its_client_does_not_take_it() {
-    /// More than the systems' buffers take.
+    /// More bytes than the systems' buffers take.
     const FRAME_BYTES: usize = 16 * 1024 * 1024;
     let database = Database::new("create schema api;");
     let made = Arc::new(AtomicUsize::new(0));
@@ -297,11 +298,11 @@ fn what_a_handler_has_made_goes_to_disk_where_its_client_does_not_take_it() {
     let served = Served::of_builder(Server::builder(config(&database.uri())).routes("/own", router));
     let mut reader = asking(&served, "/own/frames", &[]);
     assert!(reader.status_line().contains(" 200 "));
-    // Longer than the patience with a client.
+    // Longer than the server waits for a client.
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(made.load(Ordering::Relaxed), 1, "no frame is made before the last has been taken");
     assert_eq!(served.get("/own/frames").body.len(), 2 * FRAME_BYTES + 7);
-    // The rest of the head, then the chunks.
+    // The rest of the head precedes the chunks.
     let mut all = Vec::new();
     while !all.ends_with(b"0\r\n\r\n") {
         let piece = reader.read_some(64 * 1024);
@@ -321,11 +322,12 @@ fn what_a_handler_has_made_goes_to_disk_where_its_client_does_not_take_it() {
     }
     let frame = pattern(FRAME_BYTES);
     assert!(body == [&frame[..], b"between", &frame[..]].concat());
-    // As often for the one who read everything at once.
+    // As many frames are made for a client that reads everything at once.
     assert_eq!(made.load(Ordering::Relaxed), 6);
 }
 
-/// While answers hold as much as they may, pages and what handlers make are refused, too, up to a byte.
+/// While answers hold as much memory as they may, pages and handlers' frames are refused too, up to
+/// the byte.
 #[test]
 fn without_a_spool_pages_and_handlers_hold_as_much_as_they_may() {
     const FRAME_BYTES: usize = 40 * 1024 * 1024;
@@ -335,7 +337,7 @@ fn without_a_spool_pages_and_handlers_hold_as_much_as_they_may() {
         "create schema api; create table api.notes (id int primary key); {GRANTS} grant insert on api.notes to test_reader;"
     ));
     let folder = tempfile::tempdir().unwrap();
-    // The form is not filled in, so that the page comes again.
+    // The form is not filled in, so the page is shown again.
     let form = "+++\n[form]\ninsert = \"/notes\"\nfields = [\"id\"]\n+++\n";
     std::fs::write(folder.path().join("large.html"), format!("{form}{}", "x".repeat(REFUSED_BYTES_MIN))).unwrap();
     std::fs::write(folder.path().join("small.html"), format!("{form}{}", "x".repeat(REFUSED_BYTES_MIN - 1))).unwrap();

@@ -1,4 +1,5 @@
-//! One client that takes what others need, or is taken for another: whom a handler's request is counted as.
+//! Clients that take what others need, or are taken for others: the caller as which a handler's
+//! request is counted.
 
 use crate::served::{GRANTS, ROLE, Served, config};
 use crate::signed::{token, with_secret};
@@ -52,7 +53,7 @@ fn a_caller_is_an_account_or_a_token_or_a_network_and_none_can_be_made_up() {
     assert_eq!(caller(&[("x-forwarded-for", "203.0.113.9, unknown")]), "network unknown");
     assert_eq!(caller(&[far, ("authorization", &ann)]), "account ann");
     assert_eq!(caller(&[("authorization", &bearer(serde_json::json!({ "role": ROLE, "sub": 7 })))]), "account 7");
-    // Without an account a token is its own.
+    // A token without an account is a caller of its own.
     let nameless = |more: u32| caller(&[("authorization", &bearer(serde_json::json!({ "role": ROLE, "more": more })))]);
     assert!(nameless(1).starts_with("token ") && nameless(1) == nameless(1) && nameless(1) != nameless(2));
     // A client cannot make itself many callers by tokens that are not valid.
@@ -61,7 +62,8 @@ fn a_caller_is_an_account_or_a_token_or_a_network_and_none_can_be_made_up() {
     for wrong in [&*forged, &expired, "Bearer ann", "Basic YW5uOmFubg=="] {
         assert_eq!(caller(&[far, ("authorization", wrong)]), "network 198.51.100.1", "{wrong}");
     }
-    // Another site's page cannot use up what an account has, by the cookie that the browser sends along.
+    // A page of another site cannot use up an account's share with the cookie that the browser
+    // sends along.
     let cookie = format!("__Host-club={}", &ann["Bearer ".len()..]);
     let by_cookie = |method, site| {
         let headers = [far, ("cookie", &cookie), ("sec-fetch-site", site)];
@@ -79,7 +81,8 @@ struct Held {
     release: Arc<Notify>,
 }
 
-/// One client asks for all permits. Then others still get theirs, and the client is told that it has used its share.
+/// One client requests all permits. Others still get theirs, and the client learns that it has used
+/// its share.
 #[test]
 fn one_client_takes_its_share_and_no_other_ones() {
     let held = Held {
@@ -120,7 +123,7 @@ fn one_client_takes_its_share_and_no_other_ones() {
             assert_eq!(holding.join().unwrap().text(), "held");
         }
     });
-    // A client that leaves gives its permit back.
+    // A client that leaves releases its permit.
     let mut leaving = Client::connect(served.address);
     leaving.send("GET", "/own/hold", &[("x-forwarded-for", "192.0.2.1")]);
     crate::served::eventually("it holds a permit", || held.shares.free() == 2);
@@ -197,7 +200,7 @@ impl Club {
 fn passwords_of_a_site_without_code_are_not_guessed_for_long() {
     let club = Club::start(|config| config);
     let session = |client: &str, password: &str| club.call("login", client, "session", password);
-    // Who signs in has made no attempt that counts.
+    // An attempt of a client that signs in does not count.
     for _ in 0..10 {
         assert_eq!(session("192.0.2.1", "right").status, 204);
     }
@@ -209,7 +212,8 @@ fn passwords_of_a_site_without_code_are_not_guessed_for_long() {
     assert_eq!((refused.status, &body["code"]), (429, &serde_json::json!("TWG34")));
     let after: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=3600).contains(&after) && refused.header("set-cookie").is_none());
-    // There is no way around: not without the cookie, nor by GET, a page of the API, or the form.
+    // There is no way around the limit: neither a call without the cookie, nor GET, a page of the
+    // API, or the form.
     assert_eq!(club.call("login", "192.0.2.1", "", "right").status, 429);
     for (accept, more) in [("application/json", ""), ("text/csv", ""), ("text/html", ""), ("text/html", "&as=csv")] {
         let headers = [("x-forwarded-for", "192.0.2.1"), ("accept", accept)];
@@ -219,14 +223,14 @@ fn passwords_of_a_site_without_code_are_not_guessed_for_long() {
     let refused = club.submit("/sign_in", "192.0.2.1", "email=ann&password=right");
     assert_eq!((refused.status, refused.header("set-cookie")), (429, None));
     assert!(refused.header("retry-after").is_some());
-    // Whoever is refused can sign out, and others can sign in.
+    // A refused client can sign out, and others can sign in.
     let out = club.submit("/sign_out", "192.0.2.1", "");
     assert_eq!((out.status, out.header("set-cookie").is_some_and(|put| put.contains("Max-Age=0"))), (303, true));
     assert_eq!(session("192.0.2.2", "right").status, 204);
     let entered = club.submit("/sign_in", "192.0.2.3", "email=ann&password=right");
     assert_eq!(entered.status, 303, "{}", entered.text());
     assert!(entered.header("set-cookie").is_some_and(|put| put.starts_with("__Host-club=ey")));
-    // A client cannot make itself another by what it writes into the header.
+    // A client cannot become another caller by writing into the header.
     let forged = club.call("login", "192.0.2.9, 192.0.2.1", "session", "right");
     assert_eq!(forged.status, 429);
 }

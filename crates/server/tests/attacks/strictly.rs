@@ -89,7 +89,8 @@ fn head(stream: &[u8]) -> Option<Head<'_>> {
     Some((method.to_owned(), target.to_owned(), headers, &stream[end + 4..]))
 }
 
-/// Whether a value of `Host` is a name with a port or without (RFC 3986 section 3.2.2). No test sends an address in brackets.
+/// Returns whether a value of `Host` is a name with a port or without (RFC 3986 section 3.2.2). No
+/// test sends an address in brackets.
 fn is_host(value: &str) -> bool {
     let (name, port) = value.rfind(':').map_or((value, ""), |at| (&value[..at], &value[at + 1..]));
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);

@@ -1,7 +1,8 @@
-//! Writes whose connection to PostgreSQL is lost. The answer says whether the write may be sent again: 503 with `Retry-After`
-//! only if nothing of it was committed, 500 `TWG24` without it if it may have been.
+//! Writes whose connection to PostgreSQL is lost. The answer shows whether the write may be sent
+//! again: 503 with `Retry-After` only if nothing of it was committed, and 500 `TWG24` without
+//! `Retry-After` if it may have been.
 //!
-//! Before, both were 503 with `Retry-After`: 3 of 24 rows existed whose requests were answered so.
+//! Formerly, both were 503 with `Retry-After`: 3 of 24 rows existed whose requests had been answered so.
 
 use crate::served::{GRANTS, Served, config, eventually};
 use thalweg_server::{Config, PagesBrowse};
@@ -34,7 +35,7 @@ struct Write {
     target: &'static str,
     headers: Headers,
     body: &'static str,
-    /// Whether its transaction stays open until its answer has been read.
+    /// Whether the transaction stays open until its answer has been read.
     stays_open: bool,
 }
 
@@ -77,7 +78,7 @@ fn writes() -> Vec<Write> {
     ]
 }
 
-/// A server, and the proxy that its one connection to the database goes through.
+/// A server, and the proxy through which its one connection to the database goes.
 struct Setting {
     database: Database,
     proxy: Proxy,
@@ -112,7 +113,7 @@ impl Setting {
         self.database.value(&format!("select count(*) from api.t where id = {id}")) == "1"
     }
 
-    /// Whether a transaction has written and waits for more to do.
+    /// Returns whether a transaction has written and waits for its next statement.
     fn is_open(&self) -> bool {
         self.database.value(
             "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
@@ -133,7 +134,7 @@ impl Setting {
     }
 }
 
-/// Asserts that a response says truly whether what it answers may be sent again.
+/// Asserts that a response is right about whether its request may be sent again.
 fn assert_says(response: &Response, is_certain: bool, name: &str) {
     let code = response.header("proxy-status").unwrap_or_default();
     let said = (response.status, response.header("retry-after"), code.ends_with("TWG24"));
@@ -141,7 +142,7 @@ fn assert_says(response: &Response, is_certain: bool, name: &str) {
     assert_eq!(said, expected, "{name}: {}", response.text());
 }
 
-/// PostgreSQL has done what it was sent, and its answer is lost.
+/// PostgreSQL has executed the statements, and its answer is lost.
 #[test]
 fn a_write_whose_answer_is_lost_may_have_been_executed() {
     let setting = Setting::new();
@@ -160,7 +161,8 @@ fn a_write_whose_answer_is_lost_may_have_been_executed() {
     }
 }
 
-/// What was sent is lost: nobody can tell this from an answer that is lost, but for what was not sent whole.
+/// The statements are lost. This cannot be distinguished from a lost answer, except for those that
+/// were not sent completely.
 #[test]
 fn a_write_that_was_sent_may_have_been_executed_and_one_that_was_not_sent_whole_was_not() {
     let setting = Setting::new();
@@ -188,7 +190,8 @@ fn a_write_that_was_sent_may_have_been_executed_and_one_that_was_not_sent_whole_
     }
 }
 
-/// What PostgreSQL itself says before it closes a connection comes before the end of the transaction, or after it.
+/// PostgreSQL's last message before it closes a connection comes before the end of the transaction,
+/// or after it.
 #[test]
 fn a_write_that_postgresql_has_ended_was_not_executed() {
     let setting = Setting::new();
@@ -203,14 +206,14 @@ fn a_write_that_postgresql_has_ended_was_not_executed() {
     assert_says(&terminated, true, "a call that was terminated");
     assert_eq!(terminated.json()["code"], "57P01");
     assert!(!setting.has_row(2));
-    // an error at the end of the transaction is certain too, and the client's
+    // An error at the end of the transaction is certain too, and is passed on to the client.
     eventually("the server is back", || setting.served.get("/api/t?limit=0").status == 200);
     let refused = setting.served.send("POST", "/api/deferred", &[], r#"{"id":2}"#);
     assert_eq!((refused.status, refused.json()["code"].as_str()), (400, Some("23514")));
     assert_eq!(database.value("select count(*) from api.deferred"), "0");
 }
 
-/// Nothing is to stay: what is read, and what is rolled back.
+/// Reads and rolled-back writes leave nothing behind.
 #[test]
 fn what_commits_nothing_may_be_sent_again() {
     let setting = Setting::new();
@@ -239,6 +242,6 @@ fn what_commits_nothing_may_be_sent_again() {
     });
     assert_says(&response, true, "a write that is rolled back");
     assert!(!setting.has_row(2));
-    // nothing was sent
+    // Nothing was sent.
     assert_says(&setting.ask(&undone, 3), true, "a write without a connection");
 }

@@ -1,4 +1,4 @@
-//! The examples of docs/sites.md and docs/sessions.md, as they are written there.
+//! The examples of docs/sites.md and docs/sessions.md, run as they are written there.
 
 use super::{FORM, HERE, led, post, serve};
 use crate::served::GRANTS;
@@ -6,7 +6,7 @@ use crate::signed::{SECRET, with_secret};
 use thalweg_server::Config;
 use thalweg_testkit::Database;
 
-/// The examples of a document between lines of ``` that say their language.
+/// Returns the examples of a document in one language, from its code blocks.
 fn examples<'d>(document: &'d str, language: &str) -> Vec<&'d str> {
     let fence = format!("```{language}\n");
     document.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
@@ -74,7 +74,7 @@ fn the_examples_of_the_documents_work_as_written() {
     assert!(!served.get("/sign_out").text().contains("<button>"));
     let out = send("/sign_out", "");
     assert_eq!((led(&out), out.header("set-cookie").unwrap().starts_with("__Host-club=; ")), ("/", true));
-    // A copy of the token, which the server has verified before, opens nothing.
+    // A copy of the token, which the server has verified before, is refused.
     let copied = served.request("GET", "/flights", &[("cookie", cookie)]);
     assert_eq!((copied.status, copied.header("set-cookie").is_some_and(|put| put.contains("Max-Age=0"))), (401, true));
     let header = format!("Bearer {}", cookie.split_once('=').unwrap().1);
@@ -90,7 +90,7 @@ fn the_examples_of_the_documents_work_as_written() {
     let everywhere = [("content-type", "application/json"), HERE, ("cookie", &*cookies[0]), ("prefer", "session")];
     assert_eq!(served.send("POST", "/api/rpc/logout_everywhere", &everywhere, "{}").status, 204);
     assert_eq!(cookies.each_ref().map(|cookie| flights(cookie)), [401, 401]);
-    // a wrong password ends the session too
+    // A wrong password ends the session too.
     let nobody = post(&served, "/sign_in", "email=ann%40club.example&password=ridge");
     assert_eq!((led(&nobody), nobody.header("set-cookie").unwrap().starts_with("__Host-club=; ")), ("/logbook", true));
 }

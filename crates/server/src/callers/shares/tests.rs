@@ -14,7 +14,7 @@ async fn acquire(shares: &Shares, caller: &'static str) -> tokio::task::JoinHand
     task
 }
 
-/// Returns how many callers are remembered, and how many of them have a turn.
+/// Returns the number of callers with state, and how many of them are in the rotation.
 fn remembered(shares: &Shares) -> (usize, usize) {
     let state = shares.0.lock();
     (state.callers.len(), state.turns.len())
@@ -42,7 +42,7 @@ async fn many_waiting_requests_of_one_caller_do_not_delay_the_first_of_another()
     assert_eq!(shares.acquire("ann").await.unwrap_err(), USED, "as many wait as may of one caller");
     let bob = acquire(&shares, "bob").await;
     drop(held);
-    // Ann's first was before Bob's; her second is not.
+    // Ann's first request was before Bob's; her second is not.
     let first = waiting.remove(0).await.unwrap().unwrap();
     drop(first);
     let bob = bob.await.unwrap().unwrap();
@@ -86,7 +86,7 @@ async fn a_request_that_leaves_takes_no_permit_along() {
     drop(held);
     drop(eve.await.unwrap().unwrap());
     assert_eq!(shares.free(), 1);
-    // One that has been granted a permit, and is dropped before it learns of it.
+    // A request that has been granted a permit, and is dropped before it learns of it.
     let held = shares.acquire("ann").await.unwrap();
     let mut waiting = Box::pin(shares.acquire("bob"));
     assert!(futures_poll(&mut waiting).await.is_none());
@@ -95,7 +95,7 @@ async fn a_request_that_leaves_takes_no_permit_along() {
     assert_eq!((shares.free(), remembered(&shares)), (1, (0, 0)));
 }
 
-/// Polls once.
+/// Polls a future once.
 async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     std::future::poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
         std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
@@ -146,8 +146,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever callers do, no permit is lost or made, no caller holds more than its share, nobody waits for a permit that is free
-    /// for them, and nothing is remembered of callers that are done.
+    /// Whatever callers do, no permit is lost or made, no caller holds more than its share, no
+    /// request waits for a permit that is free for it, and no state remains of callers that are
+    /// done.
     #[test]
     fn permits_are_neither_lost_nor_made(total in 1..5_usize, per_caller in 1..4_usize, steps in prop::collection::vec(step(), 1..200)) {
         let shares = Shares::with_waiting(total, per_caller, LONG, (6, 3));
