@@ -375,7 +375,8 @@ fn a_policys_function_that_says_it_always_answers_the_same_is_told() {
     assert!(!program.rest().iter().any(|line| line.contains("IMMUTABLE")));
 }
 
-/// While a database is away each request fails in the same way. Formerly, each wrote a line: 47,000 a minute.
+/// While a database is away each request fails in the same way. Formerly, each wrote a line: 47,000
+/// a minute.
 #[test]
 fn requests_that_fail_alike_write_one_line_and_a_count() {
     const FAILED: usize = 300;

@@ -68,7 +68,7 @@ declare
   claims constant json := nullif(current_setting('request.jwt.claims', true), '')::json;
 begin
   -- All queries of the book are about one pilot, so no plan is better for other values. Without
-  -- this setting, PostgreSQL planned the list anew for each page, which took half a millisecond,
+  -- this setting, PostgreSQL planned the list again for each page, which took half a millisecond,
   -- because it expects few rows after an OFFSET.
   perform set_config('plan_cache_mode', 'force_generic_plan', true);
   if claims ->> 'role' = 'flightbook_pilot' and not exists (

@@ -195,7 +195,8 @@ begin
   return found_rows;
 end $$;
 
--- Of rows that have just been written PostgreSQL has no statistics: it would look through all sites for each flight.
+-- PostgreSQL has no statistics of rows that have just been written. A nested loop would read all
+-- sites for each flight.
 create or replace function flightbook.finish_import() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare

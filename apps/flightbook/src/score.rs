@@ -44,7 +44,7 @@ pub struct Scores {
     pub free_triangle: Option<Score>,
     /// The best triangle whose shortest side is 28 % of its perimeter or more, if one is worth as much.
     pub fai_triangle: Option<Score>,
-    /// Whether all three searches were completed. If not, a better score of some kind may exist.
+    /// True if all three searches were completed. If not, a better score of some kind may exist.
     pub are_proven: bool,
 }
 

@@ -156,7 +156,7 @@ struct Builder {
     /// The string or number that is being read.
     text: Vec<u8>,
     done: Option<Value>,
-    /// Whether a name occurred twice in an object.
+    /// True if a name occurred twice in an object.
     has_repeated: bool,
 }
 

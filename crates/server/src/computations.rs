@@ -98,8 +98,8 @@ pub struct ComputationPermit(Option<Arc<Mutex<Queues>>>);
 struct Queues {
     free: usize,
     waiting: HashMap<Kind, KindQueue>,
-    /// Rotation of the kinds that have waiting computations. The first kind gets the next permit, and
-    /// then moves to the end.
+    /// Rotation of the kinds that have waiting computations. The first kind gets the next permit,
+    /// and then moves to the end.
     rotation: VecDeque<Kind>,
     hashing: RandomState,
 }

@@ -226,7 +226,7 @@ impl ApiError {
     /// A request names the admin server by a host that it does not answer to.
     pub(crate) fn of_other_host() -> Self {
         Self::new(421, "TWG28", "The admin server does not answer for the host name of this request.")
-            .hint("Ask it by its address, or add the name to admin-server-allowed-hosts.")
+            .hint("Use its address, or add the name to admin-server-allowed-hosts.")
     }
 
     /// A token, and nothing that it could be verified with.
@@ -399,7 +399,7 @@ impl ApiError {
     pub(crate) fn answer_not_held() -> Self {
         Self::new(500, "TWG32", "The request may have been carried out, but there is no room for its response.")
             .details("Too many large responses wait for their clients.")
-            .hint("Look at what the request has changed before you repeat it.")
+            .hint("Check what the request has changed before you repeat it.")
     }
 
     /// The body is no form with parts.

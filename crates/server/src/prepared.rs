@@ -87,7 +87,7 @@ pub(crate) struct Nature {
     pub(crate) runs: Runs,
     /// Whether rows are sent by COPY.
     pub(crate) copies: bool,
-    /// Whether the statement calls a function that the request names.
+    /// True if the statement calls a function that the request names.
     pub(crate) calls: bool,
     /// Whether the schema cache knows each column that is named.
     pub(crate) knows_all_columns: bool,

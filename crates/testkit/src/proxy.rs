@@ -28,11 +28,11 @@ struct Shared {
     piece_bytes: AtomicUsize,
     /// Whether nothing is handed on once a session has begun.
     stalls: AtomicBool,
-    /// Whether data from the server is read and dropped.
+    /// True if data from the server is read and dropped.
     drops_answers: AtomicBool,
-    /// Whether data from clients is read and dropped.
+    /// True if data from clients is read and dropped.
     drops_requests: AtomicBool,
-    /// Whether no data from clients is read.
+    /// True if no data from clients is read.
     ignores_requests: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
     /// Number of pieces that clients have sent.

@@ -33,7 +33,7 @@ pub struct Connection {
     pub(crate) open: bool,
     /// Whether a statement that writes has begun to run in the current transaction.
     pub(crate) has_written: bool,
-    /// Whether the current transaction has statements that write, may not have been rolled back
+    /// True if the current transaction has statements that write, may not have been rolled back
     /// yet, and does not end with `ROLLBACK`.
     pub(crate) has_uncommitted: bool,
     /// The position in the output at which the `Sync` ends that commits the current transaction.

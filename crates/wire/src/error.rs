@@ -9,7 +9,7 @@ pub struct Error {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether no statement that writes had begun to run.
     nothing_was_written: bool,
-    /// Whether the transaction may have been committed although the error occurred.
+    /// True if the transaction may have been committed although the error occurred.
     may_have_committed: bool,
     /// Whether it is about the name of a prepared statement.
     is_of_a_name: bool,

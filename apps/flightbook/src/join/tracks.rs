@@ -143,7 +143,7 @@ impl fmt::Display for TrackError {
             Self::Refused => f.write_str("the database refuses the track"),
             Self::NoPilot => f.write_str("there is no such pilot"),
             Self::Share(error) => error.fmt(f),
-            Self::Conflict => f.write_str("another transaction stood in the way"),
+            Self::Conflict => f.write_str("another transaction conflicted with this one"),
             Self::Database(error) => error.fmt(f),
             Self::Unavailable => f.write_str("there is no connection to the database"),
         }

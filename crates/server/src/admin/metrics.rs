@@ -50,7 +50,7 @@ fn ours(text: &mut Text, state: &State) {
     text.gauge("thalweg_clients_connected", "Clients connected.", vitals.clients.load(Ordering::Relaxed));
     let pool = state.pool.status();
     let refused = vitals.refused.load(Ordering::Relaxed);
-    text.count("thalweg_requests_refused_total", "Requests refused for want of room (503 PGRST003).", refused);
+    text.count("thalweg_requests_refused_total", "Requests refused because there was no room (503 PGRST003).", refused);
     let wait = pool.expected_wait.as_secs_f64();
     let name = "thalweg_db_pool_expected_wait_seconds";
     text.gauge(name, "How long another request is expected to wait for a connection.", wait);

@@ -1,7 +1,7 @@
 //! Sessions of browsers: a token in a cookie that no script can read.
 //!
 //! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
-//! says that a page of the site's own origin sends it.
+//! reports that a page of the site's own origin sends it.
 
 use super::{AskedBy, identify, now_s, site};
 use crate::answer::Body;

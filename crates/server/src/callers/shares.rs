@@ -208,9 +208,9 @@ impl ShareError {
 impl fmt::Display for ShareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Used { .. } => f.write_str("This client has used its share; nothing was done. Try again later."),
+            Self::Used { .. } => f.write_str("This client has used its share; nothing was executed. Try again later."),
             Self::Exhausted { .. } => {
-                f.write_str("Other clients use all that there is; nothing was done. Try again later.")
+                f.write_str("Other clients hold all permits; nothing was executed. Try again later.")
             }
         }
     }

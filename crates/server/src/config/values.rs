@@ -204,7 +204,7 @@ pub(super) fn hosts(given: &str) -> Result<Vec<String>, String> {
         crate::http::Authority::parse(text).is_some_and(|authority| authority.port.is_none() && !text.ends_with(':'))
     };
     match hosts.iter().find(|text| !is_host(text)) {
-        Some(text) => Err(format!("host names without ports are needed, and {text:?} is none")),
+        Some(text) => Err(format!("host names without ports are needed, and {text:?} is not one")),
         None => Ok(hosts),
     }
 }

@@ -149,7 +149,7 @@ impl From<PoolError> for ApiError {
             PoolError::Timeout => Self::new(504, NO_ROOM, "Timed out acquiring connection from connection pool."),
             PoolError::QueueFull => {
                 Self::unavailable(NO_ROOM, "Too many requests are waiting for a connection from the pool.")
-                    .hint("Try again after the time that Retry-After says.")
+                    .hint("Try again after the seconds in Retry-After.")
             }
             PoolError::Connect(error) => Self::connecting(&error),
         }

@@ -105,7 +105,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
 struct Client {
     peer: String,
     stay_away: StayAway,
-    /// Whether the client can tell a connection that was cut from one that ended in order.
+    /// True if the client can distinguish a cut connection from one that ended in order.
     shows_cuts: bool,
 }
 

@@ -59,10 +59,10 @@ pub(crate) async fn listen(state: Arc<State>) {
 /// State of the listener that survives its connections.
 #[derive(Default)]
 struct Follower {
-    /// Whether changes may have been missed, so that the schema must be loaded once notifications
+    /// True if changes may have been missed, so that the schema must be loaded once notifications
     /// arrive.
     has_missed: bool,
-    /// Whether the last connection reached the point of listening or comparing.
+    /// True if the last connection reached the point of listening or comparing.
     has_begun: bool,
     /// Fingerprint of a standby's catalogs at the last comparison.
     fingerprint: Option<String>,

@@ -163,11 +163,11 @@ fn a_function_whose_rows_have_changed_is_asked_again() {
     }
 }
 
-/// Many clients send requests while columns, types, functions and relations change. Formerly,
-/// all requests but one were answered with 400 until the schema cache was loaded: 31,266 of 44,765 with 10,000
-/// tables.
+/// Many clients send requests while columns, types, functions and relations change. Formerly, all
+/// requests but one were answered with 400 until the schema cache was loaded: 31,266 of 44,765 with
+/// 10,000 tables.
 ///
-/// There are 8 rounds of changes, or as many as `THALWEG_SCHEMA_ROUNDS` says.
+/// The test has 8 rounds of changes, or the number in `THALWEG_SCHEMA_ROUNDS`.
 #[test]
 fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
     const CHANGES: [&str; 7] = [

@@ -2,7 +2,8 @@
 //! again: 503 with `Retry-After` only if nothing of it was committed, and 500 `TWG24` without
 //! `Retry-After` if it may have been.
 //!
-//! Formerly, both were 503 with `Retry-After`: 3 of 24 rows existed whose requests had been answered so.
+//! Formerly, both were 503 with `Retry-After`: 3 of 24 rows existed whose requests had been
+//! answered so.
 
 use crate::served::{GRANTS, Served, config, eventually};
 use thalweg_server::{Config, PagesBrowse};
@@ -35,7 +36,7 @@ struct Write {
     target: &'static str,
     headers: Headers,
     body: &'static str,
-    /// Whether the transaction stays open until its answer has been read.
+    /// True if the transaction stays open until its answer has been read.
     stays_open: bool,
 }
 

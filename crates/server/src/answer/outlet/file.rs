@@ -50,9 +50,9 @@ impl FilePart {
             }
             Ok(Err(error)) => {
                 if let Some(times) =
-                    log::count_line(&format!("a response was cut: its file cannot be read on: {error}"))
+                    log::count_line(&format!("a response was cut: its file can no longer be read: {error}"))
                 {
-                    tracing::error!(times, %error, "a response was cut: its file cannot be read on");
+                    tracing::error!(times, %error, "a response was cut: its file can no longer be read");
                 }
                 Err(Torn)
             }

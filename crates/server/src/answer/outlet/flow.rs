@@ -211,7 +211,7 @@ impl State {
                 Some(Ok(bytes)) => Some(Ok(self.outlet.counted(bytes))),
                 Some(Err(error)) => {
                     self.source = Source::Torn;
-                    Some(Err(cut(&format!("its handler could not go on: {error}"))))
+                    Some(Err(cut(&format!("its handler failed: {error}"))))
                 }
                 None => None,
             },
