@@ -77,7 +77,7 @@ impl Book {
 
     /// Returns the findings of the gauge that name a route which holds up its executor.
     pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
-        let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[]);
+        let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[("host", "localhost")]);
         assert_eq!(findings.status, 200, "{}", findings.text());
         let findings = findings.json();
         let is_blocked = |finding: &&serde_json::Value| finding["kind"] == "blocked_executor";
@@ -87,7 +87,11 @@ impl Book {
     /// Returns the number of requests that the gauge has billed to a route.
     pub(crate) fn requests(&self, route: &str) -> u64 {
         let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let route = Client::connect(self.admin).request("GET", &format!("/admin/bill/route?name={name}"), &[]);
+        let route = Client::connect(self.admin).request(
+            "GET",
+            &format!("/admin/bill/route?name={name}"),
+            &[("host", "localhost")],
+        );
         if route.status == 200 { route.json()["requests"].as_u64().unwrap() } else { 0 }
     }
 }
