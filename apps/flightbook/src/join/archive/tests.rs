@@ -151,7 +151,7 @@ fn entries_that_share_a_byte_or_a_name_are_refused() {
     assert_eq!(refused(archive(&[a.clone(), twice], b"", 0)), Refusal::Overlapping);
     // The directory points into the data of another entry.
     let local = LOCAL_BYTES + a.name.len();
-    let whole = archive(&[b.clone()], b"", 0);
+    let whole = archive(std::slice::from_ref(&b), b"", 0);
     let second = &whole[..LOCAL_BYTES + b.name.len() + b.data.len()];
     let nested = stored("c.igc", second);
     let inner = Forged { offset: Some(local as u32), data: Vec::new(), ..b.clone() };
@@ -195,7 +195,7 @@ fn sizes_that_lie_are_found_out() {
     }
     assert_eq!(refused(archive(&[Forged { crc32: 1, ..file.clone() }], b"", 0)), Refusal::Unreadable);
     for more_entries in [-1, 1] {
-        assert_eq!(refused(archive(&[file.clone()], b"", more_entries)), Refusal::Unreadable);
+        assert_eq!(refused(archive(std::slice::from_ref(&file), b"", more_entries)), Refusal::Unreadable);
     }
     let stored_otherwise = Forged { sizes: [5, 6], local_sizes: [5, 6], ..stored("a.igc", b"12345") };
     assert_eq!(refused(archive(&[stored_otherwise], b"", 0)), Refusal::Unreadable);
@@ -215,7 +215,7 @@ fn places_outside_of_the_archive_are_refused() {
             Forged { sizes: [u32::MAX; 2], local_sizes: [u32::MAX; 2], offset: Some(u32::MAX), extra, ..file.clone() };
         assert_eq!(refused(archive(&[wide_file], b"", 0)), Refusal::Unreadable, "{wide:?}");
     }
-    let whole = archive(&[file.clone()], b"", 0);
+    let whole = archive(std::slice::from_ref(&file), b"", 0);
     for end in 0..whole.len() {
         assert_eq!(refused(whole[..end].to_vec()), Refusal::Unreadable, "cut at {end}");
     }
