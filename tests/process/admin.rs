@@ -268,7 +268,7 @@ fn whoever_connects_and_says_nothing_keeps_nobody_out() {
     let mut program = Program::launch(Program::serving(&database.uri(), &[ANY_PORT]));
     let admin = admin(&mut program);
     let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(admin).unwrap()).collect();
-    assert_eq!(status(admin, "/live"), 200);
+    eventually("it is live", || status(admin, "/live") == 200);
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut answer = Vec::new();

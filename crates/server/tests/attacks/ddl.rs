@@ -192,7 +192,8 @@ fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
          create function api.f(n int) returns int language sql stable as 'select n';
          {GRANTS} grant insert, delete on api.t to test_reader;"
     ));
-    let reads: [(&str, &str, &[(&str, &str)]); 6] = [
+    type Read = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+    let reads: [Read; 6] = [
         ("GET", "/t", &[]),
         ("GET", "/t?select=*&id=eq.1", &[]),
         ("GET", "/t", &[("Accept", "text/csv")]),

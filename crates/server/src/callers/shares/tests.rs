@@ -152,7 +152,8 @@ proptest! {
     #[test]
     fn permits_are_neither_lost_nor_made(total in 1..5_usize, per_caller in 1..4_usize, steps in prop::collection::vec(step(), 1..200)) {
         let shares = Shares::with_waiting(total, per_caller, LONG, (6, 3));
-        let (mut held, mut waiting): (Vec<(u8, Permit)>, Vec<(u8, Waiting)>) = Default::default();
+        let mut held: Vec<(u8, Permit)> = Vec::new();
+        let mut waiting: Vec<(u8, Waiting)> = Vec::new();
         for step in steps {
             match step {
                 Step::Acquire(caller) => match shares.0.permit_or_wait(shares.0.key(&caller)) {
