@@ -38,7 +38,8 @@ pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
 /// Type of the extra field with sizes of 64 bits.
 const EXTRA_64: u16 = 1;
 
-/// Flags of an entry: encrypted, sizes that follow the data, patched, strongly encrypted, a name in UTF-8, masked local header.
+/// Flags of an entry: encrypted, sizes that follow the data, patched, strongly encrypted, a name in
+/// UTF-8, masked local header.
 const ENCRYPTED: u16 = 1;
 const SIZES_FOLLOW: u16 = 1 << 3;
 const PATCHED: u16 = 1 << 5;
@@ -100,8 +101,8 @@ pub(super) fn entries(file: &[u8], entries_max: u64) -> Result<Vec<Entry>, Refus
 fn check_named_once(entries: &[Entry]) -> Result<(), Refusal> {
     let names: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let headers: HashSet<usize> = entries.iter().map(|entry| entry.header).collect();
-    let are_all = names.len() == entries.len() && headers.len() == entries.len();
-    if are_all { Ok(()) } else { Err(Refusal::Overlapping) }
+    let are_unique = names.len() == entries.len() && headers.len() == entries.len();
+    if are_unique { Ok(()) } else { Err(Refusal::Overlapping) }
 }
 
 /// Refuses entries that share a byte.

@@ -18,7 +18,8 @@ const ACCOUNT_NETWORK_INTERVAL: Duration = Duration::from_secs(60);
 /// prevent their recovery.
 const ACCOUNT_ATTEMPTS_MAX: u32 = 50;
 const ACCOUNT_INTERVAL: Duration = Duration::from_secs(20);
-/// Attempts of a browser that has signed in to the account before, and of one that is signed in and changes the password.
+/// Attempts of a browser that has signed in to the account before, and of one that is signed in and
+/// changes the password.
 const DEVICE_ATTEMPTS_MAX: u32 = 10;
 const DEVICE_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_networks_and_devices_are_not_kept_out_by_one_that_guesses() {
+    fn a_network_that_guesses_does_not_lock_out_other_networks_and_devices() {
         let attempts = SignInAttempts::default();
         let network = |last: u8| Origin::Network(Network::Address([192, 0, 2, last].into()));
         for _ in 0..ACCOUNT_NETWORK_ATTEMPTS_MAX {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_that_cannot_be_told_apart_have_no_limit_together() {
+    fn visitors_that_cannot_be_distinguished_share_no_limit() {
         let attempts = SignInAttempts::default();
         assert!((0..1000).all(|_| attempts.of_network(Network::Unknown).is_ok()));
         let of_one = (0..1000).filter(|_| attempts.of_network(Network::Address([192, 0, 2, 1].into())).is_ok()).count();

@@ -1,5 +1,5 @@
-//! Device cookies: a browser proves that it has signed in to an account before (OWASP, "Slow down online guessing attacks with device
-//! cookies").
+//! Device cookies: a browser proves that it has signed in to an account before (OWASP, "Slow down
+//! online guessing attacks with device cookies").
 //!
 //! The cookie has an entry for each of the accounts that signed in last: a random number, and a
 //! signature over the number and the account. An entry signs nobody in. It only exempts the browser
@@ -21,6 +21,7 @@ const DEVICE_S: u64 = 365 * 24 * 3600;
 /// The device cookie of a site.
 pub(super) struct Devices {
     name: String,
+    /// Attribute that restricts the cookie to TLS, or nothing.
     guard: &'static str,
 }
 

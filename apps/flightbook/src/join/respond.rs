@@ -6,6 +6,7 @@ use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use thalweg_server::{ApiFailure, ShareError, percent_encoded};
+use thalweg_wire::Error;
 
 /// After how many seconds somebody may try again for whom there was no room.
 const RETRY_S: &str = "2";
@@ -33,6 +34,8 @@ pub(super) enum Failure {
     Account(AccountError),
     /// An error of the tracks.
     Track(TrackError),
+    /// The files of an upload were added, but their outcomes could not be stored.
+    NotNoted(TrackError),
     /// What was sent is nothing that a form sends.
     Request(&'static str),
 }
@@ -50,7 +53,7 @@ impl Failure {
             Self::Track(TrackError::Unavailable | TrackError::Conflict)
             | Self::Account(AccountError::Unavailable(_)) => true,
             Self::Api(failure) => matches!(failure.status().as_u16(), 429 | 503),
-            Self::Account(_) | Self::Track(_) | Self::Request(_) => false,
+            Self::Account(_) | Self::Track(_) | Self::NotNoted(_) | Self::Request(_) => false,
         }
     }
 
@@ -68,9 +71,17 @@ impl From<ShareError> for Failure {
     }
 }
 
+/// Returns whether the connection was lost. The transaction may have been committed.
+fn is_lost(error: &Error) -> bool {
+    error.may_have_committed() || error.code().is_none_or(|code| code.starts_with("57P"))
+}
+
 impl From<AccountError> for Failure {
     fn from(error: AccountError) -> Self {
-        Self::Account(error)
+        match error {
+            AccountError::Database(error) if is_lost(&error) => Self::Api(error.into()),
+            error => Self::Account(error),
+        }
     }
 }
 
@@ -78,6 +89,7 @@ impl From<TrackError> for Failure {
     fn from(error: TrackError) -> Self {
         match error {
             TrackError::Share(error) => error.into(),
+            TrackError::Database(error) if is_lost(&error) => Self::Api(error.into()),
             error => Self::Track(error),
         }
     }
@@ -99,6 +111,11 @@ impl IntoResponse for Failure {
             Self::Track(error) => {
                 tracing::error!(%error, "a track cannot be stored");
                 (StatusCode::INTERNAL_SERVER_ERROR, "The track cannot be stored.\n").into_response()
+            }
+            Self::NotNoted(error) => {
+                tracing::error!(%error, "the outcomes of an upload cannot be stored");
+                let words = "The tracks were added, but the page about them could not be made. Look at your flights.\n";
+                (StatusCode::INTERNAL_SERVER_ERROR, words).into_response()
             }
             Self::Request(words) => (StatusCode::BAD_REQUEST, words).into_response(),
         }

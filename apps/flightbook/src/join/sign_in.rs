@@ -92,7 +92,7 @@ pub(super) async fn register(
     };
     let device = book.devices.cookie(&api, &headers, &form.email)?;
     let entered = enter(&book.accounts, &api, (pilot_id, &hash), Some(device), HOME).await;
-    // The account is there: its pilot signs in later.
+    // The account exists, so that its pilot can sign in later.
     entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &[]))
 }
 

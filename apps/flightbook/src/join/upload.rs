@@ -86,7 +86,8 @@ async fn add(book: &Shared, api: &Api, request: Request) -> Result<Response, Fai
         [Outcome { flight_id: Some(id), problem: None, .. }] => Ok(see_other(&format!("/flights/{id}"))),
         outcomes => {
             let outcomes = thalweg_json::to_string(outcomes).unwrap_or_default();
-            book.tracks.note(pilot, &outcomes).await?;
+            // The files have been added, so that no error may say that nothing was done.
+            book.tracks.note(pilot, &outcomes).await.map_err(Failure::NotNoted)?;
             Ok(see_other("/flights/uploaded"))
         }
     }

@@ -30,7 +30,7 @@ impl Book {
     }
 
     /// Starts a server with a modified configuration.
-    pub(crate) fn start_as(database: Database, configure: fn(Config) -> Config) -> Self {
+    pub(crate) fn start_as(database: Database, configure: impl FnOnce(Config) -> Config) -> Self {
         let file = format!("{FOLDER}/thalweg.conf");
         let config = configure(Config {
             db_uri: Some(database.uri()),
@@ -41,14 +41,14 @@ impl Book {
             ..Config::load(Some(file.as_ref())).unwrap()
         });
         let (stop, stopped) = oneshot::channel::<()>();
-        let (told, addresses) = std::sync::mpsc::channel();
+        let (report, addresses) = std::sync::mpsc::channel();
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 thalweg_flightbook::migrate(FOLDER.as_ref(), &config).await.unwrap();
                 let server = join::join(Server::builder(config.clone()), &config).unwrap().start().await.unwrap();
                 server.loaded().await.unwrap();
-                told.send((server.local_addr().unwrap(), server.admin_addr().unwrap())).unwrap();
+                report.send((server.local_addr().unwrap(), server.admin_addr().unwrap())).unwrap();
                 server.serve(async { _ = stopped.await }).await.unwrap();
             });
         });
@@ -110,7 +110,7 @@ impl Drop for Book {
 pub(crate) struct Visitor {
     pub(crate) address: SocketAddr,
     pub(crate) cookie: Option<String>,
-    /// Returns the device cookie, which the browser retains when its session ends.
+    /// The device cookie, which the browser retains when its session ends.
     pub(crate) device: Option<String>,
     pub(crate) language: &'static str,
 }

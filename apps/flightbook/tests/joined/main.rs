@@ -8,6 +8,7 @@ mod export;
 mod fetched;
 mod formulas;
 mod guesses;
+mod lost;
 mod maps;
 mod privacy;
 mod quotas;

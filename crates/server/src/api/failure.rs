@@ -50,6 +50,16 @@ impl ApiFailure {
     }
 }
 
+impl From<thalweg_wire::Error> for ApiFailure {
+    /// Returns the API's error for the same failure of one of its own connections: 500
+    /// `TWG24` if a transaction may have been committed, 503 with `Retry-After` if the connection
+    /// was lost before that, and otherwise the status of the error that PostgreSQL reported. It has
+    /// no details.
+    fn from(error: thalweg_wire::Error) -> Self {
+        Self::of(ApiError::wire(&error, false), false)
+    }
+}
+
 impl From<NotComputed> for ApiFailure {
     /// Returns 503 or 429 with `Retry-After` for a computation that did not begin, and 500 for one
     /// that panicked.

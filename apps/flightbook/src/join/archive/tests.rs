@@ -25,7 +25,8 @@ struct Forged {
     /// Offset of the local header that the directory declares, if it is not the true one.
     offset: Option<u32>,
     extra: Vec<u8>,
-    is_after_data: bool,
+    /// True if a record with the checksum and the sizes follows the data.
+    has_descriptor: bool,
 }
 
 fn stored(name: &'static str, content: &[u8]) -> Forged {
@@ -42,7 +43,7 @@ fn stored(name: &'static str, content: &[u8]) -> Forged {
         local_sizes: sizes,
         offset: None,
         extra: Vec::new(),
-        is_after_data: false,
+        has_descriptor: false,
     }
 }
 
@@ -65,7 +66,7 @@ fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
         archive.extend([(file.name.len() as u16).to_le_bytes(), [0; 2]].concat());
         archive.extend(file.name.as_bytes());
         archive.extend(&file.data);
-        if file.is_after_data {
+        if file.has_descriptor {
             archive.extend(
                 [
                     [b'P', b'K', 7, 8],
@@ -119,7 +120,7 @@ fn refused(archive: Vec<u8>) -> Refusal {
 #[test]
 fn files_are_unpacked_however_they_are_packed() {
     let text = b"a track\n".repeat(1000);
-    let followed = |file: Forged| Forged { flags: SIZES_FOLLOW, local_sizes: [0, 0], is_after_data: true, ..file };
+    let followed = |file: Forged| Forged { flags: SIZES_FOLLOW, local_sizes: [0, 0], has_descriptor: true, ..file };
     let plain = [stored("a.igc", b"first"), deflated("b.igc", &text), stored("empty/", b"")];
     let expected = [("a.igc", &b"first"[..]), ("b.igc", &text), ("empty/", b"")];
     let expected: Vec<_> = expected.map(|(name, content)| (name.to_owned(), content.to_vec())).into();
@@ -163,7 +164,7 @@ fn entries_that_share_a_byte_or_a_name_are_refused() {
 }
 
 #[test]
-fn one_byte_more_or_less_between_two_entries_decides() {
+fn an_entry_that_ends_one_byte_late_overlaps_the_next() {
     let a = stored("a.igc", b"0123456789");
     let first_bytes = (LOCAL_BYTES + a.name.len() + a.data.len()) as u32;
     let mut whole = archive(&[a, stored("b.igc", b"x")], b"", 0);
@@ -179,7 +180,7 @@ fn one_byte_more_or_less_between_two_entries_decides() {
 }
 
 #[test]
-fn sizes_that_lie_are_found_out() {
+fn wrong_sizes_are_refused() {
     let text = b"a track\n".repeat(1000);
     let file = deflated("a.igc", &text);
     let sized = |sizes: [u32; 2]| archive(&[Forged { sizes, local_sizes: sizes, ..file.clone() }], b"", 0);
@@ -244,7 +245,7 @@ fn encrypted_and_otherwise_packed_files_are_refused_one_by_one() {
 }
 
 #[test]
-fn so_many_entries_and_no_more() {
+fn the_number_of_entries_is_bounded() {
     const NAMES: [&str; 3] = ["a.igc", "b.igc", "c.igc"];
     let whole = archive(&NAMES.map(|name| stored(name, b"")), b"", 0);
     assert_eq!(entries(&whole, 3).unwrap().len(), 3);
@@ -252,7 +253,7 @@ fn so_many_entries_and_no_more() {
 }
 
 #[test]
-fn a_long_file_is_cut_behind_the_length_of_a_track() {
+fn a_long_file_is_cut_one_byte_after_the_length_of_a_track() {
     let long = deflated("a.igc", &vec![b'\n'; TRACK_BYTES_MAX + 10]);
     assert_eq!(unpacked(archive(&[long], b"", 0)).unwrap()[0].1.len(), TRACK_BYTES_MAX + 1);
     let whole = deflated("a.igc", &vec![b'\n'; TRACK_BYTES_MAX]);
@@ -260,7 +261,7 @@ fn a_long_file_is_cut_behind_the_length_of_a_track() {
 }
 
 #[test]
-fn names_are_in_utf_8_or_of_the_first_character_set() {
+fn names_are_decoded_from_utf_8_or_code_page_437() {
     assert_eq!(decoded("Zürich.igc".as_bytes(), true), "Zürich.igc");
     assert_eq!(decoded(b"Z\x81rich \xe1.igc", false), "Zürich ß.igc");
     assert_eq!(CODE_PAGE_437.chars().count(), 128);
