@@ -234,10 +234,10 @@ fn the_admin_server_answers_under_its_own_names_only() {
     assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// 64 clients that sent nothing, or half of a head, delayed `/live` until the server had lost
-/// patience with all of them.
+/// 64 clients that sent nothing, or half of a head, delayed `/live` until the server had
+/// disconnected all of them.
 #[test]
-fn slow_clients_keep_no_health_check_waiting() {
+fn slow_clients_do_not_delay_health_checks() {
     let database = Database::new(TABLE);
     let mut program = Program::launch(Program::serving(&database.uri(), &[ANY_PORT]));
     let admin = admin(&mut program);

@@ -15,15 +15,15 @@ const CLIENTS: usize = 500;
 const ADMIN_CLIENTS: usize = 15;
 /// Largest memory of a client of each kind, in bytes.
 const UNREAD_HEAD_BYTES_MAX: u64 = 64 * 1024;
-const UNREAD_API_BYTES_MAX: u64 = 384 * 1024;
-const UNREAD_PAGE_BYTES_MAX: u64 = 384 * 1024;
-const UNREAD_BROWSE_BYTES_MAX: u64 = 384 * 1024;
-const UNREAD_FILE_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_API_BYTES_MAX: u64 = 448 * 1024;
+const UNREAD_PAGE_BYTES_MAX: u64 = 448 * 1024;
+const UNREAD_BROWSE_BYTES_MAX: u64 = 448 * 1024;
+const UNREAD_FILE_BYTES_MAX: u64 = 448 * 1024;
 const UNREAD_SHARED_FILE_BYTES_MAX: u64 = 64 * 1024;
-const UNREAD_ERROR_BYTES_MAX: u64 = 384 * 1024;
-const UNREAD_HANDLER_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_ERROR_BYTES_MAX: u64 = 448 * 1024;
+const UNREAD_HANDLER_BYTES_MAX: u64 = 448 * 1024;
 const UNREAD_EXPORT_BYTES_MAX: u64 = 1536 * 1024;
-const UNREAD_ADMIN_BYTES_MAX: u64 = 384 * 1024;
+const UNREAD_ADMIN_BYTES_MAX: u64 = 448 * 1024;
 /// Memory that answers may take before they go to disk (`HELD_BYTES_PATIENT`). The program may
 /// retain it for its next answers.
 const SHORTLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -120,9 +120,9 @@ const SCHEMA: &str = "
     create table api.wide as select 1 as id, repeat('w', 3000000) as filler;
     alter table api.wide add primary key (id);
     create function api.fails() returns int language plpgsql stable as
-      $$ begin raise exception '%', repeat('f', 300000); end $$;
+      $$ begin raise exception '%', repeat('f', 380000); end $$;
     create table api.files as select 1 as id, convert_to(repeat('b', 900000), 'UTF8') as content;
-    do $$ begin for i in 1..500 loop
+    do $$ begin for i in 1..250 loop
       execute format('create table api.t%s (a_column_of_a_long_name int, another_column_of_a_long_name text)', i);
     end loop; end $$;
 ";

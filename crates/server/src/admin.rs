@@ -138,7 +138,7 @@ async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         untaken.taken().await;
         let _answering = activity.answer();
         let is_refused_host = hosts.is_some_and(|hosts| !hosts.allow(request.headers()));
-        let answer = match RefusedRequest::from_headers(request.headers()) {
+        let answer = match RefusedRequest::from_replacement(request.headers(), request.version()) {
             Some(refused) => pages::failure(&refused.error()),
             None if is_refused_host => pages::failure(&ApiError::of_other_host()),
             None => pages.answer(request.uri()).await,

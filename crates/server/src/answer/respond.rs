@@ -205,7 +205,7 @@ const SINGLE_HEADERS: [HeaderName; 10] = [
 
 pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// Refuses headers set by SQL that a browser could read differently than they were meant.
+/// Refuses headers set by SQL that a browser could interpret differently than the server.
 fn check_headers(set: &[(HeaderName, HeaderValue)]) -> Result<(), ApiError> {
     for (at, (name, value)) in set.iter().enumerate() {
         if SINGLE_HEADERS.contains(name) && set[..at].iter().any(|(other, _)| other == name) {

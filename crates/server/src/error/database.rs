@@ -41,7 +41,7 @@ impl ApiError {
         api.code = Cow::Owned(error.code.clone());
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
         api.hint = error.hint.clone();
-        if let Some(message) = of_the_machine(error) {
+        if let Some(message) = machine_error_message(error) {
             let words = [Some(&error.message), error.detail.as_ref(), error.hint.as_ref()];
             let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
             api.fault = Some(Box::new(Fault::from(words.join(" "))));
@@ -188,7 +188,7 @@ fn row_of_copy(context: &str) -> Option<String> {
 /// Returns the message for clients about an error of the machine that runs PostgreSQL. PostgreSQL's
 /// own words name files and memory of that machine, and go only to the log. An error that a
 /// function raises has the words of SQL, and is shown unchanged.
-fn of_the_machine(error: &DbError) -> Option<&'static str> {
+fn machine_error_message(error: &DbError) -> Option<&'static str> {
     if error.routine.as_deref() == Some("exec_stmt_raise") {
         return None;
     }
@@ -196,6 +196,10 @@ fn of_the_machine(error: &DbError) -> Option<&'static str> {
         (_, "53100") => Some("The database has no room on its disk."),
         (_, "53200") => Some("The database has too little memory."),
         (_, "53000") | ("58", _) => Some("The system of the database has failed."),
+        // PostgreSQL derives these codes from the error number of a call of the system that failed.
+        (_, "42501" | "42809" | "XX000") if error.message.starts_with("could not ") => {
+            Some("The system of the database has failed.")
+        }
         ("F0", _) => Some("The configuration of the database is wrong."),
         (_, "XX001" | "XX002") => Some("The data of the database is damaged."),
         _ => None,

@@ -38,7 +38,7 @@ impl<'a> Authority<'a> {
 
     /// Returns whether two authorities have the same host and port. `default_port` replaces a port
     /// that is not written.
-    pub(crate) fn is(self, other: Authority<'_>, default_port: u16) -> bool {
+    pub(crate) fn is_same(self, other: Authority<'_>, default_port: u16) -> bool {
         let port = |authority: Authority<'_>| authority.port.unwrap_or(default_port);
         self.host == other.host && port(self) == port(other)
     }

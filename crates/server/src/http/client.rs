@@ -142,7 +142,7 @@ async fn exchange(
     mend::unpack(&mut parts.headers);
     client.wait_after_refusal(state, &parts).await;
     let in_force = state.in_force();
-    if let Some(refused) = RefusedRequest::from_headers(&parts.headers) {
+    if let Some(refused) = RefusedRequest::from_replacement(&parts.headers, parts.version) {
         let (mut response, _) = refuse(state, &in_force, &client.peer, &refused);
         flow::sign(&in_force, &parts, None, response.headers_mut());
         return Ok(response);

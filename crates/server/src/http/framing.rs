@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_in_one_way_which_site_it_asks() {
+    fn a_request_names_its_site_in_exactly_one_way() {
         let judged_line = |line: &str, hosts: &str| judged(&format!("{line}\r\n{hosts}\r\n"));
         for hosts in [
             "",

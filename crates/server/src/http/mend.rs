@@ -4,7 +4,7 @@
 //!   not. What follows a `#` it cuts off, which would leave half of a filter. They are escaped.
 //! * `Upgrade` makes hyper wait for another protocol, which there never is. It is left out.
 //! * A target in absolute form (`http://club.example/flights`) names its site itself, whatever
-//!   `Host` says (RFC 9112 section 3.2.2). It is rewritten as a path, and its authority replaces
+//!   `Host` contains (RFC 9112 section 3.2.2). It is rewritten as a path, and its authority replaces
 //!   `Host`, so that the code after this sees one form only.
 //! * hyper has room for 100 headers, and would allocate twice for each request if it were to have more. Those beyond travel as
 //!   one header, and are taken apart behind it.

@@ -36,10 +36,10 @@ pub(crate) struct Framed<S> {
 /// A connection on which nothing is read any more.
 enum Refused {
     /// hyper has not been given a replacement for the refused request yet.
-    Untold(Box<RefusedRequest>),
+    Unread(Box<RefusedRequest>),
     /// hyper has a replacement for the refused request, and ends the connection after it. Until
-    /// then it must not see the end of the stream: hyper would take the client for gone, and not
-    /// answer.
+    /// then it must not see the end of the stream: hyper would assume that the client has gone, and
+    /// not answer.
     Answered,
     /// hyper has been given an error for a malformed body.
     Failed,
@@ -95,7 +95,7 @@ impl<S> Framed<S> {
                 Judgement::Refused(at, refusal) => {
                     self.judged += at;
                     self.refused =
-                        Some(Refused::Untold(RefusedRequest::from_head(refusal, &self.held[self.judged..]).into()));
+                        Some(Refused::Unread(RefusedRequest::from_head(refusal, &self.held[self.judged..]).into()));
                 }
             }
         }
@@ -115,7 +115,7 @@ impl<S> Framed<S> {
     }
 
     fn refuse(&mut self, refusal: Refusal, head: &[u8]) {
-        self.refused = Some(Refused::Untold(RefusedRequest::from_head(refusal, head).into()));
+        self.refused = Some(Refused::Unread(RefusedRequest::from_head(refusal, head).into()));
     }
 
     /// Returns the request of which only a part of the head has arrived, if there is one.
@@ -135,7 +135,7 @@ impl<S> Framed<S> {
 
     /// Gives hyper a replacement for the refused request, or an error for a malformed body. hyper
     /// reads it once all preceding requests have been answered.
-    fn tell(&mut self, refused: &RefusedRequest) -> io::Result<()> {
+    fn replace(&mut self, refused: &RefusedRequest) -> io::Result<()> {
         if refused.refusal == Refusal::Body {
             self.refused = Some(Refused::Failed);
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the chunks are malformed"));
@@ -204,8 +204,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Framed<S> {
             this.forget_taken();
             match this.refused.take() {
                 None => {}
-                Some(Refused::Untold(refused)) => {
-                    this.tell(&refused)?;
+                Some(Refused::Unread(refused)) => {
+                    this.replace(&refused)?;
                     continue;
                 }
                 Some(Refused::Answered) => {

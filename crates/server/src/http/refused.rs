@@ -7,8 +7,8 @@
 
 use crate::error::ApiError;
 use crate::http::framing::Refusal;
-use hyper::HeaderMap;
 use hyper::header::HeaderName;
+use hyper::{HeaderMap, Version};
 use std::fmt::Write as _;
 
 /// Header that marks such a request. No client may send it.
@@ -28,6 +28,8 @@ pub(crate) struct RefusedRequest {
     pub(crate) method: String,
     /// The beginning of the target. It is empty if there is no target.
     pub(crate) target: String,
+    /// The version, as far as hyper distinguishes it: HTTP/1.0, or HTTP/1.1.
+    pub(crate) version: Version,
 }
 
 impl RefusedRequest {
@@ -41,29 +43,32 @@ impl RefusedRequest {
         let is_method =
             (1..=REFUSED_METHOD_BYTES_MAX).contains(&method.len()) && method.iter().all(u8::is_ascii_graphic);
         let target = words.next().filter(|_| is_method).unwrap_or_default();
+        let version = if words.next() == Some(b"HTTP/1.0") { Version::HTTP_10 } else { Version::HTTP_11 };
         let target = &target[..target.len().min(REFUSED_TARGET_BYTES_MAX)];
         Self {
             refusal,
             method: if is_method { String::from_utf8_lossy(method).into_owned() } else { "-".to_owned() },
             target: String::from_utf8_lossy(target).into_owned(),
+            version,
         }
     }
 
     /// Appends the request that hyper reads in place of the refused one.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let (refusal, method, target) = (self.refusal.name(), escaped(&self.method), escaped(&self.target));
+        let version = self.version;
         let head = format!(
-            "GET / HTTP/1.1\r\nhost: refused\r\nconnection: close\r\n{REFUSED}: {refusal} {method} {target}\r\n\r\n"
+            "GET / {version:?}\r\nhost: refused\r\nconnection: close\r\n{REFUSED}: {refusal} {method} {target}\r\n\r\n"
         );
         out.extend_from_slice(head.as_bytes());
     }
 
-    /// Returns the refused request that these headers describe, if they mark one.
-    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    /// Returns the refused request that a request replaces, if its headers mark it as a replacement.
+    pub(crate) fn from_replacement(headers: &HeaderMap, version: Version) -> Option<Self> {
         let mut words = headers.get(REFUSED_NAME)?.to_str().ok()?.split(' ');
         let refusal = Refusal::named(words.next()?)?;
         let mut text = || unescaped(words.next().unwrap_or_default());
-        Some(Self { refusal, method: text(), target: text() })
+        Some(Self { refusal, method: text(), target: text(), version })
     }
 
     /// Returns the error for the client.
@@ -122,7 +127,8 @@ mod tests {
             }
         });
         assert_eq!(read, Ok(Some((written.len(), ()))));
-        (refused, RefusedRequest::from_headers(&headers).expect("it is marked"))
+        let replacement = RefusedRequest::from_replacement(&headers, refused.version).expect("it is marked");
+        (refused, replacement)
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl<'a> Line<'a> {
             method: &refused.method,
             path: if path.is_empty() { "-" } else { path },
             query: query.filter(|_| SHOWS_QUERIES.load(Ordering::Relaxed)),
-            version: version(Version::HTTP_11),
+            version: version(refused.version),
             status: response.status().as_u16(),
             code,
             rows: None,

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_beyond_the_last_are_one_kind() {
+    fn kinds_beyond_the_maximum_are_counted_as_one() {
         let mut kinds = Kinds { known: BTreeMap::new() };
         let now = Instant::now();
         for number in 0..LINE_KINDS_MAX {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_up_to_a_length() {
+    fn kinds_are_distinguished_up_to_a_length() {
         let mut kinds = Kinds { known: BTreeMap::new() };
         let now = Instant::now();
         let long = "é".repeat(LINE_KIND_BYTES_MAX);

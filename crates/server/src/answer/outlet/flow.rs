@@ -11,7 +11,7 @@ use crate::transaction::{Entered, Replies};
 use crate::turns::Turn;
 use bytes::Bytes;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use thalweg_encode::EncodeError;
@@ -128,8 +128,17 @@ impl Drop for Flow {
     }
 }
 
-pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks the state, if no other thread has locked it.
+pub(super) fn try_lock(state: &Mutex<State>) -> Option<MutexGuard<'_, State>> {
+    match state.try_lock() {
+        Ok(state) => Some(state),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 impl State {
@@ -173,7 +182,9 @@ impl State {
             return None;
         }
         let piece = chunk.split_to(given_max).to_vec();
-        self.chunks.push_front(chunk);
+        // A rest that the connection gets as it is would keep the whole chunk in memory.
+        let rest = if chunk.len() <= given_max { self.outlet.chunk(chunk.to_vec()) } else { chunk };
+        self.chunks.push_front(rest);
         Some(self.outlet.chunk(piece))
     }
 

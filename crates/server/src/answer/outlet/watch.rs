@@ -1,7 +1,7 @@
 //! What becomes of an answer whose client has kept it waiting for too long.
 
 use super::Outlet;
-use super::flow::{Rows, State, WATCH_PAUSE_MIN, lock};
+use super::flow::{Rows, State, WATCH_PAUSE_MIN, try_lock};
 use crate::log;
 use crate::pace::{Pace, PaceMin};
 use crate::spool::{NoRoom, Writer};
@@ -24,15 +24,19 @@ pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
     let (chunks, rows, writer) = loop {
         let pause = {
             let Some(state) = state.upgrade() else { return };
-            let mut state = lock(&state);
-            match state.patience_left() {
-                None => return,
-                Some(Duration::ZERO) => {
-                    let (writer, reader) = outlet.spool.queue();
-                    let (chunks, rows) = state.take(reader);
-                    break (chunks, rows, writer);
-                }
-                Some(left) => left.max(WATCH_PAUSE_MIN),
+            match try_lock(&state) {
+                // The client's connection takes the next chunks. It may encode a large row at that,
+                // for which this thread must not wait.
+                None => WATCH_PAUSE_MIN,
+                Some(mut state) => match state.patience_left() {
+                    None => return,
+                    Some(Duration::ZERO) => {
+                        let (writer, reader) = outlet.spool.queue();
+                        let (chunks, rows) = state.take(reader);
+                        break (chunks, rows, writer);
+                    }
+                    Some(left) => left.max(WATCH_PAUSE_MIN),
+                },
             }
         };
         tokio::time::sleep(pause).await;
