@@ -156,9 +156,14 @@ pub(crate) fn start_cluster(settings: &[(&str, &str)]) -> Outcome<(Cluster, Path
 
 /// Runs scripts in a database, one after the other.
 pub(crate) fn sql(cluster: &Cluster, database: &str, scripts: &[&str]) -> Outcome {
+    sql_at(&cluster.uri(database), scripts)
+}
+
+/// Runs scripts in the database of an address, one after the other.
+pub(crate) fn sql_at(uri: &str, scripts: &[&str]) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let config = thalweg_wire::Config::parse(&cluster.uri(database))?;
+        let config = thalweg_wire::Config::parse(uri)?;
         let mut connection = thalweg_wire::Connection::connect(&config).await?;
         for script in scripts {
             connection.simple(script).await?;

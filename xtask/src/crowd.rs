@@ -2,7 +2,7 @@
 //! Thalweg, an earlier build of it, and a server written by hand, in turns.
 
 use crate::bench::{
-    BEFORE, Server, build, free_port, install_wrk, keep_run, load, machine, sql, start_cluster, start_programs,
+    BEFORE, Server, build, free_port, install_wrk, keep_run, load, machine, sql, sql_at, start_cluster, start_programs,
     wait_for,
 };
 use crate::measure::median;
@@ -67,18 +67,43 @@ struct Workload {
     by_hand: Option<&'static str>,
     is_page: bool,
     script: Option<&'static str>,
+    /// True if the table is locked, so that the database answers nothing.
+    is_stalled: bool,
 }
 
-const WORKLOADS: [Workload; 3] = [
+const WORKLOADS: [Workload; 4] = [
     Workload {
         name: "row by key",
         path: "/track?track_id=eq.1234",
         by_hand: Some("/track?id=1234"),
         is_page: false,
         script: None,
+        is_stalled: false,
     },
-    Workload { name: "single inserts", path: "/flights", by_hand: None, is_page: false, script: Some(INSERTS) },
-    Workload { name: "page of 200 flights", path: "/flights", by_hand: None, is_page: true, script: None },
+    Workload {
+        name: "single inserts",
+        path: "/flights",
+        by_hand: None,
+        is_page: false,
+        script: Some(INSERTS),
+        is_stalled: false,
+    },
+    Workload {
+        name: "page of 200 flights",
+        path: "/flights",
+        by_hand: None,
+        is_page: true,
+        script: None,
+        is_stalled: false,
+    },
+    Workload {
+        name: "stalled row by key",
+        path: "/track?track_id=eq.1234",
+        by_hand: None,
+        is_page: false,
+        script: None,
+        is_stalled: true,
+    },
 ];
 
 /// One measurement.
@@ -93,6 +118,15 @@ struct Figure {
     p99_ms: f64,
     /// Connections that failed, and requests that were not answered within 20 s.
     failures: u64,
+    /// Processor time of the server, in seconds per second.
+    cpu: f64,
+}
+
+impl Figure {
+    /// Returns the processor time of the server for each answer, in microseconds.
+    fn cpu_us(&self) -> f64 {
+        1e6 * self.cpu / (self.good + self.refused).max(1.0)
+    }
 }
 
 /// Measurements by workload, connections and server.
@@ -183,13 +217,26 @@ fn measure(options: &Options, cluster: &Cluster, directory: &Path) -> Outcome<Fi
                     let path = if server.name == BY_HAND { workload.by_hand } else { None };
                     let url = format!("http://127.0.0.1:{}{}", server.port, path.unwrap_or(workload.path));
                     let (connections, seconds) = if round == 0 { (50, 1) } else { (connections, options.seconds) };
+                    let lock = workload.is_stalled.then(|| lock_tracks(cluster, seconds)).transpose()?;
+                    let before_s = cpu_s(server)?;
                     let figure = crowd(&url, script, connections, seconds)?;
+                    let cpu = (cpu_s(server)? - before_s) / f64::from(seconds);
+                    let figure = Figure { cpu, ..figure };
+                    if let Some(lock) = lock {
+                        lock.join().map_err(|_| "the lock failed")?;
+                    }
                     if round == 0 {
                         continue;
                     }
                     println!(
-                        "{} · {connections} · {} · round {round} · {:.0}/s good, {:.0}/s refused, p99 {:.0} ms, {} failures",
-                        workload.name, server.name, figure.good, figure.refused, figure.p99_ms, figure.failures
+                        "{} · {connections} · {} · round {round} · {:.0}/s good, {:.0}/s refused, p99 {:.0} ms, {} failures, {:.1} µs of CPU each",
+                        workload.name,
+                        server.name,
+                        figure.good,
+                        figure.refused,
+                        figure.p99_ms,
+                        figure.failures,
+                        figure.cpu_us()
                     );
                     figures.entry((at, connections, server.name)).or_default().push(figure);
                     std::thread::sleep(PAUSE);
@@ -198,6 +245,35 @@ fn measure(options: &Options, cluster: &Cluster, directory: &Path) -> Outcome<Fi
         }
     }
     Ok(figures)
+}
+
+/// Locks the tracks until a measurement has ended, and returns once they are locked for so long that
+/// the servers consider the database stalled.
+fn lock_tracks(cluster: &Cluster, seconds: u32) -> Outcome<std::thread::JoinHandle<()>> {
+    /// Time after which Thalweg considers a database stalled, with room.
+    const STALL_S: u32 = 3;
+    let uri = cluster.uri("postgres");
+    let lock = format!(
+        "begin; lock table music.track in access exclusive mode; select pg_sleep({}); commit",
+        seconds + 2 * STALL_S
+    );
+    let locking = std::thread::spawn(move || {
+        if let Err(error) = sql_at(&uri, &[&lock]) {
+            eprintln!("the tracks cannot be locked: {error}");
+        }
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(locking)
+}
+
+/// Returns the processor time that a server has used, in seconds.
+fn cpu_s(server: &Server) -> Outcome<f64> {
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.process.id()))?;
+    let (_, fields) = stat.rsplit_once(") ").ok_or("a process without a name")?;
+    // User and system time are the fields 14 and 15 of all.
+    let ticks = fields.split(' ').skip(11).take(2).map(str::parse::<f64>).sum::<Result<f64, _>>()?;
+    Ok(ticks / TICKS_PER_S)
 }
 
 /// Runs wrk once. It may open as many files as the system allows.
@@ -226,6 +302,7 @@ fn figure(text: &str) -> Option<Figure> {
         p50_ms: 1000.0 * seconds_of(after("50%")?)?,
         p99_ms: 1000.0 * seconds_of(after("99%")?)?,
         failures: failures.filter_map(|digits| digits.parse::<u64>().ok()).sum(),
+        cpu: 0.0,
     })
 }
 
@@ -248,9 +325,10 @@ fn report(options: &Options, machine: &str, figures: &Figures) -> Outcome {
          in turns, medians; each has a pool of 10 connections over TCP, and the access log is off. *Good* are answers with a status of \
          2xx or 3xx, *refused* all others. wrk does not separate latencies by status: they are those of all answers, and a refusal that \
          is held back counts with its delay. *To best* is the share of the server's best goodput in the same workload. *Failures* are \
-         connections that failed and requests without an answer within 20 s, of all rounds.\n\n\
-         | workload | connections | server | good /s | to best | refused /s | p50 ms | p99 ms | failures |\n\
-         |---|---|---|---|---|---|---|---|---|\n"
+         connections that failed and requests without an answer within 20 s, of all rounds. *CPU* is the processor time of the \
+         server in seconds per second, and in microseconds for each answer, be it good or refused.\n\n\
+         | workload | connections | server | good /s | to best | refused /s | p50 ms | p99 ms | failures | CPU s/s | CPU µs |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     let middle = |rounds: &[Figure], of: fn(&Figure) -> f64| median(&rounds.iter().map(of).collect::<Vec<_>>());
     for (at, workload) in WORKLOADS.iter().enumerate() {
@@ -261,13 +339,15 @@ fn report(options: &Options, machine: &str, figures: &Figures) -> Outcome {
                 let good = middle(rounds, |f| f.good);
                 let _ = writeln!(
                     text,
-                    "| {} | {connections} | {server} | {good:.0} | {:.2} | {:.0} | {:.1} | {:.1} | {} |",
+                    "| {} | {connections} | {server} | {good:.0} | {:.2} | {:.0} | {:.1} | {:.1} | {} | {:.2} | {:.1} |",
                     workload.name,
                     good / best,
                     middle(rounds, |f| f.refused),
                     middle(rounds, |f| f.p50_ms),
                     middle(rounds, |f| f.p99_ms),
                     rounds.iter().map(|f| f.failures).sum::<u64>(),
+                    middle(rounds, |f| f.cpu),
+                    middle(rounds, Figure::cpu_us),
                 );
             }
         }
@@ -275,7 +355,7 @@ fn report(options: &Options, machine: &str, figures: &Figures) -> Outcome {
     let raw = figures.iter().map(|((at, connections, server), rounds)| {
         let rounds = rounds.iter().map(|f| {
             serde_json::json!({"good_per_second": f.good, "refused_per_second": f.refused, "p50_ms": f.p50_ms,
-                "p99_ms": f.p99_ms, "failures": f.failures})
+                "p99_ms": f.p99_ms, "failures": f.failures, "cpu": f.cpu})
         });
         serde_json::json!({"workload": WORKLOADS[*at].name, "connections": connections, "server": server,
             "rounds": rounds.collect::<Vec<_>>()})

@@ -42,7 +42,7 @@ pub(crate) fn faults(document: &str, sources: &[(String, String)]) -> Vec<String
         for (file, status) in uses.iter().filter_map(|(file, status)| Some((file, status.as_deref()?))) {
             if !statuses.split(", ").any(|known| known == status) {
                 faults.push(format!(
-                    "{file} answers {code} with {status}, and its row says {statuses}: add {status} to the row"
+                    "{file} answers {code} with {status}, and its row has {statuses}: add {status} to the row"
                 ));
             }
         }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(of(right), [] as [&str; 0]);
         for (from, to, fault) in [
             ("| `TWG01` | 400 | m | do not repeat |\n", "", "crates/a/src/b.rs uses TWG01, which has no row"),
-            ("`TWG06` | 401, 403", "`TWG06` | 401", "answers TWG06 with 403, and its row says 401"),
+            ("`TWG06` | 401, 403", "`TWG06` | 401", "answers TWG06 with 403, and its row has 401"),
             ("503", "500", "answers PGRST003 with 503"),
             ("check first", "wait", "TWG11: the last cell"),
             ("`22P02`", "`TWG12`", "TWG12 has a row, and nothing in the sources uses it"),

@@ -289,7 +289,7 @@ fn pilots_call_no_function_of_the_program_and_write_no_column_that_it_computes()
 /// A cell is read back as its original text, and does not begin with a character that a spreadsheet
 /// runs.
 #[test]
-fn texts_survive_being_cells() {
+fn texts_are_restored_from_their_cells() {
     let book = Book::new("");
     let texts = "with pieces as (
         select unnest(array['=', '+', '-', '@', '''', '\"', ' ', ';', E'\\t', E'\\r', E'\\n', 'a', '1', '.', U&'\\FF1D']) piece),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_names_are_refused_where_that_is_asked_for() {
+    fn parse_unrepeated_refuses_repeated_names() {
         for text in [r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#, r#"[{"b":{"x":1,"x":2}}]"#] {
             assert_eq!(Value::parse_unrepeated(text.as_bytes()).unwrap_err(), TreeError::Repeated, "{text}");
         }

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_what_becomes_of_files() {
+    fn the_disposition_follows_from_the_type_and_the_name() {
         assert_eq!(of("image/png", Some("a b.png")), "inline; filename=\"a b.png\"");
         assert_eq!(of("text/html; charset=utf-8", None), "attachment");
         assert_eq!(of("image/svg+xml", Some("../x.svg")), "attachment; filename=\"x.svg\"");

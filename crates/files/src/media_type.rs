@@ -122,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn one_media_type_is_taken_with_its_parameters() {
+    fn one_media_type_with_parameters_is_accepted() {
         for (text, essence) in [
             ("image/png", "image/png"),
             ("Text/HTML; charset=utf-8", "Text/HTML"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_and_what_a_browser_may_take_for_one_are_refused() {
+    fn lists_and_texts_that_a_browser_may_read_as_lists_are_refused() {
         for text in [
             "image/png; q=\"a\", text/html",
             "image/png, text/html",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_types_that_run_nothing_are_shown() {
+    fn only_types_that_run_no_code_are_shown() {
         let is_shown = |text: &str| MediaType::parse(text).expect("it is a media type").is_shown();
         for text in ["image/png", "IMAGE/PNG; a=b", "text/plain", "application/pdf", "video/mp4", "audio/ogg"] {
             assert!(is_shown(text), "{text}");

@@ -15,7 +15,7 @@ const LOCK_NANOSECONDS_MIN: u64 = 1_000_000;
 /// So many waits are, of as many requests in a hundred.
 const LOCK_WAITS_MIN: u64 = 3;
 const LOCK_WAITS_SHARE_MIN: f64 = 1.0;
-/// Time of a poll from which it holds up its executor, in nanoseconds of computing or standing
+/// Shortest poll that is reported to hold up its executor, in nanoseconds of computing or standing
 /// still. Waiting for a CPU does not count, because it is not the route's fault.
 pub(crate) const BLOCKED_NANOSECONDS_MIN: u64 = 10_000_000;
 /// So many polls do, of as many requests in a hundred.

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_of_unknown_cost_is_called_where_a_page_may_take_long_only() {
+    fn a_function_of_unknown_cost_is_called_only_where_a_page_may_take_long() {
         let mut additions = Additions::default();
         additions.function("slow", Cost::default(), |number: i64| number + 1);
         additions.filter("slowly", Cost::default(), |number: i64| number + 1);

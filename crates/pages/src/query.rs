@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_rows_is_digits_or_refused() {
+    fn a_number_of_rows_is_written_in_digits_or_refused() {
         let query = Query::parse("/f?limit={n=20}&pilot.offset={from?}&id=gt.{id=}", Shows::All, None).unwrap();
         let with = |found: Option<&'static str>| query.fill(|value| if value.name == "id" { None } else { found });
         assert_eq!(with(None).unwrap(), "/f?limit=20&id=gt.");

@@ -1,4 +1,4 @@
-//! Callers, and their shares of the resources of which a server has a limited amount.
+//! Callers, and their shares of the server's limited resources.
 //!
 //! ```text
 //!  request ─ network.rs: the address, or the one that a trusted proxy reports ─┐
@@ -39,7 +39,7 @@ pub(crate) struct SignInAttempt<'a> {
 }
 
 impl SignInAttempt<'_> {
-    /// Takes the attempt back: the caller has signed in, or nothing was executed.
+    /// Restores the attempt, because the caller has signed in or nothing was executed.
     pub(crate) fn take_back(&self) {
         self.attempts.give_back(&self.network);
     }
@@ -71,8 +71,8 @@ impl Callers {
         Ok(Some(SignInAttempt { attempts, network }))
     }
 
-    /// Returns the network of a request whose connection comes from this address, or `-` for a Unix socket. The log reports
-    /// once that a proxy hides its clients.
+    /// Returns the network of a request. `peer` is the address of its connection, or `-` for a Unix
+    /// socket. Logs once that a proxy hides its clients.
     pub(crate) fn network(&self, config: &Config, peer: &str, headers: &HeaderMap) -> Network {
         let network = Network::of(peer.parse().ok(), headers, &config.server_trusted_proxies);
         if network == Network::Unknown && !self.has_reported_unknown.swap(true, Ordering::Relaxed) {

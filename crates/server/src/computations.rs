@@ -146,7 +146,8 @@ impl Computations {
     ///
     /// # Errors
     ///
-    /// [`NotComputed::Busy`] or [`NotComputed::CallerBusy`] if it did not begin, [`NotComputed::Panicked`] if it did not end.
+    /// [`NotComputed::Busy`] or [`NotComputed::CallerBusy`] if it did not begin,
+    /// [`NotComputed::Panicked`] if it panicked.
     pub async fn run<K: Hash + ?Sized, T: Send + 'static>(
         &self,
         name: &'static str,
@@ -191,18 +192,18 @@ impl Computations {
         caller: &K,
         max: WaitingMax,
     ) -> Result<oneshot::Receiver<ComputationPermit>, NotComputed> {
-        let (give, permit) = oneshot::channel();
+        let (sender, permit) = oneshot::channel();
         let mut queues = lock(&self.0);
         if queues.free > 0 {
             queues.free -= 1;
             drop(queues);
-            _ = give.send(ComputationPermit(Some(self.0.clone())));
+            _ = sender.send(ComputationPermit(Some(self.0.clone())));
             return Ok(permit);
         }
         let caller = queues.hashing.hash_one(caller);
         let of_kind = queues.waiting.entry(kind).or_default();
         let is_new = of_kind.rotation.is_empty();
-        of_kind.push(caller, give, max)?;
+        of_kind.push(caller, sender, max)?;
         if is_new {
             queues.rotation.push_back(kind);
         }
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_of_a_kind_wait_and_those_that_have_left_make_room() {
+    fn waiting_computations_are_bounded_and_those_whose_clients_left_make_room() {
         let computations = Computations::with_permits(1);
         let permit = acquire(&computations, PAGE).try_recv().unwrap();
         let waiting: Vec<_> =
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_that_nobody_takes_goes_on() {
+    fn a_permit_that_is_not_received_passes_to_the_next_waiter() {
         let computations = Computations::with_permits(1);
         let permit = acquire(&computations, PAGE).try_recv().unwrap();
         let [left, given, mut last] = [(); 3].map(|()| acquire(&computations, PAGE));
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_computation_waits_for_a_bounded_time_and_a_panic_gives_its_permit_back() {
+    async fn a_computation_waits_for_a_bounded_time_and_a_panic_releases_its_permit() {
         let computations = Computations::with_permits(1);
         let panicked = computations.run("panics", &0, || panic!("on purpose")).await;
         assert_eq!(panicked, Err::<(), _>(NotComputed::Panicked));

@@ -204,7 +204,7 @@ impl ApiError {
     pub(crate) fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Head => Self::new(400, "TWG27", "The head of the request is not valid HTTP/1.1")
-                .details("It is malformed, or says in more than one way where the request ends.")
+                .details("It is malformed, or declares the end of the request in more than one way.")
                 .hint(
                     "End lines with CR LF, and send one Content-Length, or one Transfer-Encoding: chunked, or neither.",
                 ),
@@ -386,7 +386,7 @@ impl ApiError {
 
     /// Too many computations wait for a permit, or this one has waited for too long.
     pub(crate) fn too_many_computations() -> Self {
-        Self::unavailable("PGRST003", "Too many requests wait for a CPU. Retry later.")
+        Self::unavailable(NO_ROOM, "Too many requests wait for a CPU. Retry later.")
     }
 
     /// Responses that other clients do not read take all the room there is.
@@ -406,7 +406,7 @@ impl ApiError {
     pub(crate) fn not_multipart(cause: MultipartError) -> Self {
         let status = match cause {
             MultipartError::TooMany => 413,
-            MultipartError::MediaType => return Self::part_of_no_media_type(cause),
+            MultipartError::MediaType => return Self::part_without_one_media_type(cause),
             MultipartError::Start | MultipartError::End | MultipartError::Headers | MultipartError::Name => 400,
         };
         Self::new(status, "PGRST102", cause.to_string())
@@ -414,7 +414,7 @@ impl ApiError {
 
     /// The `Content-Type` of a form's part is one that browsers and the server could read
     /// differently.
-    fn part_of_no_media_type(cause: MultipartError) -> Self {
+    fn part_without_one_media_type(cause: MultipartError) -> Self {
         Self::new(400, "TWG29", cause.to_string())
             .details(format!("A list, a comma and more than {MEDIA_TYPE_BYTES_MAX} bytes are refused."))
             .hint("Send one header with one media type, such as Content-Type: image/png, or none.")

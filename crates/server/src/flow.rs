@@ -408,10 +408,10 @@ async fn of_api<'a>(
     let carried_out = going.carry_out(ready, (received, incoming), bill).await;
     let not_executed = |error: &ApiError| sign_in::take_back_unless_executed(attempt.as_ref(), error);
     let (mut response, rows) = carried_out.inspect_err(not_executed)?;
-    let is_in = match session_cookie {
+    let has_signed_in = match session_cookie {
         Some(cookie) => cookie.put(state, in_force, &mut response).await?,
         None => attempt.is_some() && cookie::returns_token(state, in_force, &response).await,
     };
-    attempt.filter(|_| is_in).inspect(SignInAttempt::take_back);
+    attempt.filter(|_| has_signed_in).inspect(SignInAttempt::take_back);
     Ok((response, rows))
 }

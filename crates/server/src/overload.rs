@@ -85,7 +85,7 @@ impl StayAway {
     }
 }
 
-/// A refusal in the forms in which it is logged and sent, made once.
+/// A refusal in the forms in which it is logged and sent, created once.
 pub(crate) struct Refusal {
     pub(crate) error: ApiError,
     headers: HeaderMap,
@@ -124,7 +124,7 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_is_refused_at_once_and_what_follows_at_a_bounded_rate() {
+    async fn a_burst_of_refusals_leaves_at_once_and_later_ones_at_a_bounded_rate() {
         for (is_stalled, at_once, interval_us) in [(false, 1_000, 5_000), (true, 10_000, 500)] {
             let pace = RefusalPace::new();
             let now = Instant::now();

@@ -35,9 +35,9 @@ pub const WAITING_MAX: usize = 10_000;
 const EXPECTED_WAIT_PART: u32 = 5;
 /// Time after which a request is late, as a multiple of the longest expected wait: 4 s of 10 s.
 const LATE_FACTOR: u32 = 2;
-/// Time without any progress after which a queue has stalled, as a fraction of the longest wait: 2
-/// s of 10 s. It is long enough for a server that is itself short of processor time. Such a server
-/// would otherwise take its own delay for a stall, and spend the time that it has on refusals.
+/// Time without any progress after which a queue has stalled, as a fraction of the longest wait:
+/// 2 s of 10 s. It is long enough for a server that is itself short of processor time. Such a
+/// server would otherwise mistake its own delay for a stall, and spend its time on refusals.
 const STALLED_PART: u32 = 5;
 
 /// A fixed number of slots, with a queue of the requests that wait for one. Clones share the slots.
@@ -118,8 +118,8 @@ impl Slots {
         };
         let window = self.shared.window();
         loop {
-            let next_look = Instant::now() + window;
-            match timeout_at(next_look.min(place.deadline), &mut place.receiver).await {
+            let next_check = Instant::now() + window;
+            match timeout_at(next_check.min(place.deadline), &mut place.receiver).await {
                 Ok(Ok(slot)) => {
                     place.has_slot = true;
                     return Ok(slot);
@@ -142,7 +142,7 @@ impl Slots {
         self.waiting() >= self.shared.waiting_min && self.shared.lock().is_full(&self.shared, Instant::now())
     }
 
-    /// Returns whether no slot has come back for so long that nothing seems to be served any more.
+    /// Returns whether no slot has come back for so long that the slots seem to have stalled.
     pub fn is_stalled(&self) -> bool {
         self.waiting() > 0 && self.shared.lock().estimate(Instant::now()) == Estimate::Stalled
     }
@@ -166,7 +166,7 @@ impl Slots {
         }
     }
 
-    /// Returns the number of requests that have waited for the longest wait in vain.
+    /// Returns the number of requests that got no slot within the longest wait.
     pub fn timeouts(&self) -> u64 {
         self.shared.timeouts.load(Ordering::Relaxed)
     }
@@ -235,7 +235,7 @@ impl Shared {
         now - since > self.expected_wait_max() * LATE_FACTOR
     }
 
-    /// Removes the request from the queue that gets the slot which has come back.
+    /// Removes the request that gets the slot which has come back, and returns it.
     fn next_request(&self, queue: &mut Queue) -> Option<Waiting> {
         let oldest = queue.requests.front()?;
         let now = Instant::now();
@@ -246,6 +246,8 @@ impl Shared {
         if is_late { queue.requests.pop_back() } else { queue.requests.pop_front() }
     }
 
+    /// Stores the number of waiting requests for readers that do not lock the queue. The rate of an
+    /// empty queue ends.
     fn publish(&self, queue: &mut Queue) {
         let waiting = queue.requests.len();
         if waiting == 0 {

@@ -38,7 +38,7 @@ async fn run(queries: &[Query<'_>], read_bytes_max: Option<usize>, answer: Vec<u
 }
 
 #[tokio::test]
-async fn a_lost_connection_says_what_may_have_been_committed() {
+async fn an_error_reports_whether_the_transaction_may_have_been_committed() {
     let write = Query { writes: true, ..Query::unnamed("insert") };
     let (read, rollback) = (Query::unnamed("select"), Query::unnamed("ROLLBACK"));
     // The statement has been prepared and described, and has begun.
@@ -46,13 +46,13 @@ async fn a_lost_connection_says_what_may_have_been_committed() {
     let done = [&begun[..], &message(b'C', b"INSERT 0 1\0")].concat();
     let then = |first: &[u8], next: Vec<u8>| [first, &next].concat();
     let cases = [
-        ("nothing is heard", vec![write], vec![], true),
+        ("no answer arrives", vec![write], vec![], true),
         ("a read", vec![read], vec![], false),
         ("a write that is rolled back", vec![write, rollback], vec![], false),
         ("a write that has begun", vec![write], begun.clone(), true),
         ("a write that is done", vec![write], done.clone(), true),
-        ("a read before it", vec![read, write], done.clone(), true),
-        ("its own error", vec![write], then(&begun, error("ERROR", true)), false),
+        ("a read that precedes the write", vec![read, write], done.clone(), true),
+        ("an error of the write", vec![write], then(&begun, error("ERROR", true)), false),
         ("an error at the end", vec![write], then(&done, error("ERROR", true)), false),
         ("the session ends before the result", vec![write], then(&begun, error("FATAL", true)), false),
         ("the session ends before the last result", vec![write, write], then(&done, error("FATAL", true)), false),
@@ -61,7 +61,7 @@ async fn a_lost_connection_says_what_may_have_been_committed() {
         ("a pooler ends the session", vec![write], then(&begun, error("FATAL", false)), true),
         ("a pooler has lost the server", vec![write], then(&begun, error("ERROR", false)), true),
         ("a read that a pooler ends", vec![read], then(&begun, error("FATAL", false)), false),
-        ("what is no message", vec![write], b"HTTP/1.1 400 Bad Request\r\n".to_vec(), true),
+        ("bytes that are not a message", vec![write], b"HTTP/1.1 400 Bad Request\r\n".to_vec(), true),
     ];
     for (name, queries, answer, expected) in cases {
         let failure = run(&queries, None, answer).await;

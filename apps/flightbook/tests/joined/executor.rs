@@ -23,7 +23,7 @@ const FLIGHTS: &str = "
     analyze flightbook.flights; analyze flightbook.tracks";
 
 #[test]
-fn the_dearest_page_form_function_and_file_hold_up_no_executor() {
+fn the_most_expensive_page_form_function_and_file_hold_up_no_executor() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
     let (name, igc) = sample(0);

@@ -58,7 +58,7 @@ fn cells(csv: &str, separator: char) -> Vec<String> {
     cells
 }
 
-/// Returns whether a spreadsheet takes a cell for a formula.
+/// Returns whether a spreadsheet interprets a cell as a formula.
 fn is_run(cell: &str) -> bool {
     let is_number = cell.strip_prefix(['-', '+']).is_some_and(|rest| {
         rest.starts_with(|first: char| first.is_ascii_digit())
@@ -68,7 +68,7 @@ fn is_run(cell: &str) -> bool {
 }
 
 #[test]
-fn no_cell_of_an_export_is_a_formula_and_all_are_imported_as_they_were() {
+fn no_cell_of_an_export_is_a_formula_and_an_import_restores_all_texts() {
     let book = Book::start();
     let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));

@@ -28,7 +28,7 @@ fn count(words: &[String], word: &str) -> usize {
 
 /// Ten wrong passwords locked the owner out, whoever had tried them.
 #[test]
-fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
+fn wrong_passwords_from_elsewhere_do_not_lock_the_owner_out() {
     let book = Book::start();
     let mut owner = book.pilot("Ida");
     assert_eq!(owner.submit("/sign_out", &[]).status, 303);
@@ -53,7 +53,7 @@ fn wrong_passwords_from_elsewhere_do_not_keep_the_owner_out() {
 }
 
 #[test]
-fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
+fn a_device_cookie_is_valid_for_its_account_only_and_for_few_guesses() {
     let book = Book::start();
     let (owner, mut thief) = (book.pilot("Ida"), book.pilot("Eve"));
     thief.cookie = None;
@@ -73,7 +73,7 @@ fn a_device_cookie_is_good_for_its_account_alone_and_for_few_guesses() {
         let mut visitor = Visitor { device: Some(device), ..book.visitor() };
         assert_eq!(problem(&try_from(&mut visitor, "198.51.100.9", EMAIL, "guess")), "busy");
     }
-    // One that was copied is good for ten guesses, from all addresses together.
+    // A copied device cookie allows ten guesses, from all addresses together.
     let device = copied.device.clone();
     let guesses = (0..20).map(|at| {
         copied.device.clone_from(&device);
@@ -127,7 +127,7 @@ fn passwords_cannot_be_tried_for_long() {
 /// Behind a proxy that did not report its clients, all visitors were one: 30 wrong passwords of one
 /// visitor locked out all others.
 #[test]
-fn visitors_behind_a_proxy_that_hides_them_do_not_keep_each_other_out() {
+fn visitors_behind_a_proxy_that_hides_them_do_not_lock_each_other_out() {
     let book = Book::start();
     book.pilot("Ida");
     let mut thief = book.visitor();

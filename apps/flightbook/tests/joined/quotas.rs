@@ -62,7 +62,7 @@ fn the_files_of_a_pilot_are_within_a_quota_to_the_byte() {
 }
 
 #[test]
-fn a_book_has_so_many_flights_gliders_and_sites_and_no_more() {
+fn the_flights_gliders_and_sites_of_a_book_are_bounded() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
     book.database.execute("update flightbook_private.quotas set flights = 3, gliders = 1, sites = 1");
@@ -120,7 +120,7 @@ fn a_book_has_so_many_flights_gliders_and_sites_and_no_more() {
 /// Flights that are added concurrently each see only those that were there before, but together
 /// they stay within the quota.
 #[test]
-fn a_quota_holds_for_what_is_added_at_once() {
+fn a_quota_holds_for_concurrent_additions() {
     let book = Book::start();
     let ann = book.pilot("Ann");
     book.database.execute("update flightbook_private.quotas set flights = 5");

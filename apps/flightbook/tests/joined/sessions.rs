@@ -33,12 +33,12 @@ fn a_copied_token_opens_nothing_after_sign_out() {
     assert_eq!((ann.get("/flights").status, elsewhere.get("/flights").status), (200, 200));
     assert_eq!(ann.submit("/sign_out", &[]).status, 303);
     opens_nothing(&book, &copied);
-    assert_eq!(elsewhere.get("/flights").status, 200, "another session goes on");
+    assert_eq!(elsewhere.get("/flights").status, 200, "another session continues");
     assert_eq!(book.database.value("select count(*) from flightbook_private.sessions"), "1");
 }
 
 #[test]
-fn the_api_signs_out_for_good_too() {
+fn a_sign_out_through_the_api_ends_the_session_too() {
     let book = Book::start();
     let ann = book.pilot("Ann");
     let copied = ann.cookie.clone().unwrap();
@@ -49,7 +49,7 @@ fn the_api_signs_out_for_good_too() {
 }
 
 #[test]
-fn signing_out_everywhere_ends_all_sessions_and_no_other_pilots() {
+fn signing_out_everywhere_ends_all_sessions_of_one_pilot() {
     let book = Book::start();
     let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
     let mut elsewhere = book.again(&ann);

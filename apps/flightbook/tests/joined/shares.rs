@@ -66,7 +66,7 @@ fn pages_are_served_while_uploads_wait_in_the_database() {
     });
 }
 
-/// Whoever signed in or registered meanwhile saw an error of the API instead of a page.
+/// Visitors who signed in or registered meanwhile saw an error of the API instead of a page.
 #[test]
 fn a_form_for_which_there_is_no_room_leads_back_to_its_page() {
     let book = Book::start();
@@ -109,7 +109,8 @@ fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
             let (mut visitor, report) = (book.again(&ann), report.clone());
             scope.spawn(move || report.send(send(&mut visitor, day)).unwrap());
         }
-        // None of the others ends before it may.
+        // The other uploads cannot end before the lock is released, so the first report is of the
+        // refused one.
         let (status, page) = reported.recv().unwrap();
         let others = send(&mut bob, 0).0;
         book.release();

@@ -31,7 +31,7 @@ fn ask(pilot: &mut Visitor, method: &str, path: &str, body: &str) -> (u16, Strin
 
 /// A PATCH could set 999 points, which the link that the pilot shared then showed.
 #[test]
-fn no_pilot_writes_what_the_program_computes() {
+fn no_pilot_writes_a_computed_column() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
     let (name, igc) = sample(0);
@@ -96,7 +96,7 @@ fn no_pilot_writes_what_the_program_computes() {
 /// Rows of an import were accepted as a client had written them into the table, without their
 /// problems.
 #[test]
-fn an_import_has_passed_all_checks_whoever_calls_it() {
+fn an_import_passes_all_checks_however_it_is_called() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
     let long = format!("date,comment\n2024-07-01,{}", "x".repeat(10_001));

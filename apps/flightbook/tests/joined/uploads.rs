@@ -278,8 +278,8 @@ fn an_upload_has_two_thousand_files_at_most() {
     let season = zipped(&files[..1_999]);
     let sent = ann.upload(&[("a.zip", &season), ("last.igc", b""), ("more.igc", b""), ("b.zip", &zipped(&files[..1]))]);
     assert_eq!(location(&sent), "/flights/uploaded");
-    let told = outcomes(&book);
-    assert!(told.ends_with("1998.igc empty, last.igc empty, more.igc too-many, b.zip zip-too-much"), "{told}");
+    let shown = outcomes(&book);
+    assert!(shown.ends_with("1998.igc empty, last.igc empty, more.igc too-many, b.zip zip-too-much"), "{shown}");
 }
 
 /// A flight whose scores were not proven is scored again when its file is sent again.

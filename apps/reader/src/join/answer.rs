@@ -142,21 +142,21 @@ impl Reading {
 struct Telling(Stage);
 
 /// A frame, and the reading if more of its text remains.
-type Told = Result<(Vec<u8>, Option<Box<Reading>>), BoxError>;
+type NextFrame = Result<(Vec<u8>, Option<Box<Reading>>), BoxError>;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 enum Stage {
     /// Nobody reads.
     Between(Option<Box<Reading>>),
     /// A turn is waited for, or a thread reads.
-    Reads(Pin<Box<dyn Future<Output = Told> + Send>>),
+    Reads(Pin<Box<dyn Future<Output = NextFrame> + Send>>),
 }
 
-async fn next(mut reading: Box<Reading>) -> Told {
-    let turn = reading.shared.turn(&reading.room.caller).await;
+async fn next(mut reading: Box<Reading>) -> NextFrame {
+    let permit = reading.shared.permit(&reading.room.caller).await;
     let read = thalweg_gauge::blocking(move || {
         let next = reading.next();
-        drop(turn);
+        drop(permit);
         next.map(|(out, has_more)| (out, has_more.then_some(reading)))
     });
     Ok(tokio::task::spawn_blocking(read).await??)

@@ -68,7 +68,7 @@ impl Form {
     }
 }
 
-/// Reads a request. What it takes in memory it has room for as long as the second is kept.
+/// Reads a request. The room covers the memory of the request, until the room is dropped.
 pub(super) async fn read(request: Request, shared: &Arc<Shared>) -> Result<(Asked, Room), Failure> {
     let caller = request.extensions().get::<Caller>().cloned();
     let mut room = Room::new(caller.unwrap_or(Caller::Network(Network::Unknown)));
@@ -104,7 +104,8 @@ fn parse(body: &[u8]) -> Result<Asked, Failure> {
     thalweg_json::from_slice(body).map_err(|error| Failure::Body(error.to_string()))
 }
 
-/// All of a body, within its bound, with room for what has arrived: whoever sends nothing takes none.
+/// Returns a whole body within its bound, with room for the bytes that have arrived. A client that
+/// sends nothing takes no room.
 async fn collected(body: axum::body::Body, room: &mut Room, shared: &Shared) -> Result<Vec<u8>, Failure> {
     if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
         return Err(Failure::TooLarge);

@@ -48,7 +48,7 @@ impl Shared {
 
     /// Waits for a permit to read a piece of a text. Callers get permits in rotation. There is no
     /// timeout, since the room for texts bounds how many wait.
-    pub(super) async fn turn(&self, caller: &Caller) -> ComputationPermit {
+    pub(super) async fn permit(&self, caller: &Caller) -> ComputationPermit {
         self.computations.permit(COMPUTATION, caller).await
     }
 
@@ -76,7 +76,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Creates a room of no size.
+    /// Creates an empty room.
     pub(super) fn new(caller: Caller) -> Self {
         Self { caller, is_long: false, permit: None }
     }

@@ -9,7 +9,7 @@ const REQUESTS: u64 = 12;
 const PAGE_TEXT_BYTES_MAX: usize = 8 * 1024;
 
 #[test]
-fn the_dearest_page_function_and_file_hold_up_no_executor() {
+fn the_most_expensive_page_function_and_file_hold_up_no_executor() {
     let site = Site::start();
     let stories: String = site.database.value("select string_agg(text, E'\\n' order by number) from reader.stories");
     let mut text = stories.repeat(1 + PAGE_TEXT_BYTES_MAX / stories.len());

@@ -35,7 +35,7 @@ impl Site {
             ..Config::load(Some(file.as_ref())).unwrap()
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let (told, addresses) = std::sync::mpsc::channel();
+        let (report, addresses) = std::sync::mpsc::channel();
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
@@ -46,7 +46,7 @@ impl Site {
                 }
                 let server = join::join(Server::builder(config.clone()), &config, dictionary).start().await.unwrap();
                 server.loaded().await.unwrap();
-                told.send((server.local_addr().unwrap(), server.admin_addr().unwrap())).unwrap();
+                report.send((server.local_addr().unwrap(), server.admin_addr().unwrap())).unwrap();
                 server.serve(async { _ = stopped.await }).await.unwrap();
             });
         });

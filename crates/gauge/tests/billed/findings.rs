@@ -54,7 +54,7 @@ async fn a_thread_for_blocking_work_may_be_blocked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_poll_that_blocks_is_found_unless_the_executor_was_told() {
+async fn a_poll_that_blocks_is_found_unless_it_works_in_place() {
     for _ in 0..ANY_REQUESTS {
         let work = || thread::sleep(Duration::from_millis(15));
         begun("blocks", async move { work() }).await.unwrap();

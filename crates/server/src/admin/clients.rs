@@ -23,7 +23,8 @@ pub(super) struct Activity {
     connected: Instant,
     /// Time of the last answer, in microseconds after the client connected.
     answered_us: AtomicU64,
-    is_answered: AtomicBool,
+    /// True while a request of the client is being answered.
+    is_answering: AtomicBool,
 }
 
 /// A request that is being answered. Its end is recorded when this is dropped.
@@ -31,14 +32,14 @@ pub(super) struct Answering<'a>(&'a Activity);
 
 impl Default for Activity {
     fn default() -> Self {
-        Self { connected: Instant::now(), answered_us: AtomicU64::new(0), is_answered: AtomicBool::new(false) }
+        Self { connected: Instant::now(), answered_us: AtomicU64::new(0), is_answering: AtomicBool::new(false) }
     }
 }
 
 impl Activity {
     /// Records that a request is being answered.
     pub(super) fn answer(&self) -> Answering<'_> {
-        self.is_answered.store(true, Ordering::Relaxed);
+        self.is_answering.store(true, Ordering::Relaxed);
         self.stamp();
         Answering(self)
     }
@@ -55,7 +56,7 @@ impl Activity {
 impl Drop for Answering<'_> {
     fn drop(&mut self) {
         self.0.stamp();
-        self.0.is_answered.store(false, Ordering::Relaxed);
+        self.0.is_answering.store(false, Ordering::Relaxed);
     }
 }
 
@@ -74,7 +75,7 @@ impl Clients {
                 return;
             }
             // Clients whose requests are being answered are disconnected last.
-            let rank = |activity: &Activity| (activity.is_answered.load(Ordering::Relaxed), activity.quiet_since());
+            let rank = |activity: &Activity| (activity.is_answering.load(Ordering::Relaxed), activity.quiet_since());
             let quietest = (0..self.0.len()).min_by_key(|at| rank(&self.0[*at].1));
             let Some(quietest) = quietest else { return };
             let may_leave = self.0[quietest].1.quiet_since() + QUIET_TIME_MIN;

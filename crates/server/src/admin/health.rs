@@ -13,9 +13,10 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long its answer counts, however often one asks.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The last probe of the database: when it ended, and whether the database answered.
+/// The last probe of the database.
 #[derive(Default)]
 pub(super) struct Database {
+    /// Time at which the probe ended, and true if the database answered.
     probed: Mutex<Option<(Instant, bool)>>,
 }
 

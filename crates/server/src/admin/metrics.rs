@@ -53,7 +53,7 @@ fn ours(text: &mut Text, state: &State) {
     text.count("thalweg_requests_refused_total", "Requests refused because there was no room (503 PGRST003).", refused);
     let wait = pool.expected_wait.as_secs_f64();
     let name = "thalweg_db_pool_expected_wait_seconds";
-    text.gauge(name, "How long another request is expected to wait for a connection.", wait);
+    text.gauge(name, "Time that another request is expected to wait for a connection.", wait);
     text.gauge("thalweg_db_pool_busy", "Connections in use, being opened or made as new.", pool.busy);
     let (hits, misses) = state.known_reads.counts();
     let reads = [("hit", hits), ("miss", misses)];

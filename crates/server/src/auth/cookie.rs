@@ -1,7 +1,8 @@
 //! Sessions of browsers: a token in a cookie that no script can read.
 //!
-//! A browser sends its cookies whoever made it send a request. So what could change something is refused unless the browser
-//! reports that a page of the site's own origin sends it.
+//! A browser sends its cookies with a request whichever page caused the request. A request that may
+//! change something is therefore refused, unless the browser reports that a page of the site's
+//! own origin sends it.
 
 use super::{AskedBy, identify, now_s, site};
 use crate::answer::Body;
@@ -32,8 +33,8 @@ impl<'a> Cookie<'a> {
         Self { name, token: value.filter(|value| !value.is_empty()) }
     }
 
-    /// Puts the token that a function has returned into the cookie, and nothing of it into the response; takes the cookie away
-    /// where the function returned none. Returns whether a token was put.
+    /// Moves the token that a function has returned from the response into the cookie, or deletes
+    /// the cookie if the function returned none. Returns whether the cookie has a token.
     pub(crate) async fn put(
         &self,
         state: &State,
@@ -125,7 +126,8 @@ fn guard(config: &Config) -> &'static str {
     if config.session_cookie_secure { "; HttpOnly; Secure; SameSite=Lax" } else { "; HttpOnly; SameSite=Lax" }
 }
 
-/// Returns whether a function has returned a token that the server accepts, in a response as JSON.
+/// Returns whether a function has returned a token that the server accepts. Only responses in JSON
+/// are read.
 pub(crate) async fn returns_token(state: &State, in_force: &InForce, response: &Response<Body>) -> bool {
     let bytes = response.body().bytes().filter(|_| response.status().is_success());
     let returned = bytes.and_then(|bytes| thalweg_json::from_slice::<Value>(&bytes).ok());

@@ -14,17 +14,17 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// `Sec-Fetch-Site: same-origin` is enough. A header that occurs twice is not trusted, because
 /// either of its values may come from someone other than the browser.
 pub(super) fn is_same(headers: &HeaderMap, own: Option<&str>) -> bool {
-    let is_fetched_here = headers.contains_key(SEC_FETCH_SITE);
-    if is_fetched_here && only(headers, SEC_FETCH_SITE) != Some("same-origin") {
+    let has_fetch_site = headers.contains_key(SEC_FETCH_SITE);
+    if has_fetch_site && only(headers, SEC_FETCH_SITE) != Some("same-origin") {
         return false;
     }
     if !headers.contains_key(ORIGIN) {
-        return is_fetched_here;
+        return has_fetch_site;
     }
     let Some(origin) = only(headers, ORIGIN).and_then(Origin::parse) else { return false };
     match own {
-        Some(own) => Origin::parse(own).is_some_and(|own| origin.is(own)),
-        None => only(headers, HOST).and_then(Authority::parse).is_some_and(|host| origin.is_of(host)),
+        Some(own) => Origin::parse(own).is_some_and(|own| origin.is_same(own)),
+        None => only(headers, HOST).and_then(Authority::parse).is_some_and(|host| origin.is_origin_of(host)),
     }
 }
 
@@ -54,14 +54,15 @@ impl<'a> Origin<'a> {
         Some(Self { default_port, authority })
     }
 
-    fn is(self, own: Origin<'_>) -> bool {
-        self.default_port == own.default_port && self.is_of(own.authority)
+    /// Returns whether two origins are the same.
+    fn is_same(self, own: Origin<'_>) -> bool {
+        self.default_port == own.default_port && self.is_origin_of(own.authority)
     }
 
     /// Returns whether this is the origin of `host`, by the scheme of this origin. A proxy may have
     /// terminated TLS, so only the origin's scheme determines the default port.
-    fn is_of(self, host: Authority<'_>) -> bool {
-        self.authority.is(host, self.default_port)
+    fn is_origin_of(self, host: Authority<'_>) -> bool {
+        self.authority.is_same(host, self.default_port)
     }
 }
 
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_is_not_said() {
+    fn a_header_that_occurs_twice_is_not_trusted() {
         let is_same = |list: &[(&'static str, &str)]| super::is_same(&headers(list), None);
         let (host, origin) = (("host", "club.example"), ("origin", "https://club.example"));
         assert!(is_same(&[host, origin]));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_origin_counts_with_its_scheme_and_whatever_the_host_is() {
+    fn a_configured_origin_is_compared_with_its_scheme_whatever_the_host_is() {
         let own = Some("https://club.example");
         let is_same = |origin: &str, host: &str| super::is_same(&headers(&[("host", host), ("origin", origin)]), own);
         assert!(is_same("https://club.example", "10.0.0.7:3000"));

@@ -115,7 +115,7 @@ mod tests {
         let take = |key: &str, now_ms| attempts.take_at(key, now_ms).is_ok();
         assert!([0, 0, 0].iter().all(|now| take("ann", *now)));
         assert!(!take("ann", 0) && !take("ann", 99));
-        assert!(take("bob", 0), "of another");
+        assert!(take("bob", 0), "another key");
         assert!(take("ann", 100) && !take("ann", 199) && take("ann", 200));
         attempts.give_back("ann");
         assert!(take("ann", 200) && !take("ann", 200));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_after_how_long_an_attempt_is_allowed() {
+    fn a_refusal_has_the_time_until_the_next_attempt() {
         let attempts = Attempts::new(1, Duration::from_millis(2500));
         assert!(attempts.take_at("ann", 0).is_ok());
         let refused = attempts.take_at("ann", 100).unwrap_err();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        /// In each span of time, no more attempts are allowed than the burst and one for each interval of the span.
+        /// Each span of time has at most the burst, and one more attempt for each interval of the span.
         #[test]
         fn no_span_has_more_than_its_attempts(burst in 1..5_u32, pauses in prop::collection::vec(0..30_u64, 1..100)) {
             const INTERVAL_MS: u64 = 10;

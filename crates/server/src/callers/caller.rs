@@ -33,7 +33,7 @@ impl Caller {
     }
 }
 
-/// Hides accounts and tokens, because others than the operator may read logs.
+/// Hides accounts and tokens, because people other than the operator may read logs.
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,14 +7,15 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The network that a request comes from. It is in the extensions of a handler's request.
+/// The network that a request comes from. A handler finds it in the extensions of its request.
 ///
-/// An IPv4 address is a network of its own. Of an IPv6 address only the first 64 bits count, because one machine may use
-/// all addresses that begin with them.
+/// An IPv4 address is a network of its own. Of an IPv6 address only the first 64 bits count,
+/// because one machine may use all addresses that begin with them.
 ///
-/// A connection from this machine, through a Unix socket, or from an address of `server-trusted-proxies` is a proxy's, and
-/// the network is the last one in `X-Forwarded-For` that is not a trusted proxy itself. Preceding entries come from the client, who may
-/// write anything there.
+/// A connection from this machine, through a Unix socket, or from an address of
+/// `server-trusted-proxies` belongs to a proxy. The network is then the last entry of
+/// `X-Forwarded-For` that is not a trusted proxy itself. Preceding entries come from the client,
+/// which may write anything there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Network {
     /// An IPv4 address, or the first address of a network of IPv6.
@@ -25,7 +26,8 @@ pub enum Network {
 }
 
 impl Network {
-    /// Returns the network of a request, by the address of its connection (none on a Unix socket) and its headers.
+    /// Returns the network of a request, by the address of its connection (none on a Unix socket)
+    /// and its headers.
     pub(crate) fn of(peer: Option<IpAddr>, headers: &HeaderMap, trusted: &[TrustedProxy]) -> Self {
         let is_proxy = |address: IpAddr| {
             address.to_canonical().is_loopback() || trusted.iter().any(|proxy| proxy.contains(address))
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_entry_counts_where_a_trusted_proxy_sent_it() {
+    fn the_last_entry_counts_if_a_trusted_proxy_sent_it() {
         let of = |peer: &str, forwarded: &[&'static str]| network(peer, "club.example", forwarded, &[]);
         assert_eq!(of("192.0.2.1", &["198.51.100.1"]), address("192.0.2.1"), "anybody may send the header");
         assert_eq!(of("127.0.0.1", &["203.0.113.9, 198.51.100.1"]), address("198.51.100.1"));
@@ -123,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_trusted_proxies_are_passed_over() {
+    fn entries_of_trusted_proxies_are_skipped() {
         let of = |peer: &str, forwarded: &'static str| network(peer, "club.example", &[forwarded], &["10.0.0.0/8"]);
         assert_eq!(of("10.0.0.1", "203.0.113.9, 198.51.100.1"), address("198.51.100.1"));
         assert_eq!(of("10.0.0.1", "203.0.113.9, 198.51.100.1, 10.0.0.2, 127.0.0.1"), address("198.51.100.1"));
         assert_eq!(of("11.0.0.1", "198.51.100.1"), address("11.0.0.1"));
-        assert_eq!(of("127.0.0.1", "10.0.0.3, 10.0.0.2"), address("10.0.0.3"), "all are");
+        assert_eq!(of("127.0.0.1", "10.0.0.3, 10.0.0.2"), address("10.0.0.3"), "all entries are trusted proxies");
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl FromStr for TrustedProxy {
             Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => prefix.parse().map_err(|_| wrong)?,
             Some(_) => return Err(wrong),
         };
-        // Addresses of clients are compared in their canonical form, in which a mapped IPv4 address is an IPv4 address.
+        // Addresses of clients are compared in their canonical form, in which a mapped IPv4 address
+        // is an IPv4 address.
         let (address, prefix_bits) = match address {
             IpAddr::V6(mapped) => match mapped.to_ipv4_mapped() {
                 Some(address) => (address.into(), prefix_bits.checked_sub(96).ok_or(wrong)?),

@@ -236,7 +236,7 @@ struct State {
     callers: HashMap<CallerKey, CallerState>,
     /// Rotation of the callers that wait and may hold another permit. It is empty whenever a permit
     /// is free.
-    turns: VecDeque<CallerKey>,
+    rotation: VecDeque<CallerKey>,
     tickets: u64,
 }
 
@@ -244,7 +244,7 @@ struct State {
 struct CallerState {
     held: usize,
     waiting: VecDeque<Waiter>,
-    is_in_turns: bool,
+    is_in_rotation: bool,
 }
 
 struct Waiter {
@@ -264,6 +264,7 @@ struct Waiting {
     caller: CallerKey,
     ticket: u64,
     granted: oneshot::Receiver<()>,
+    /// True once the request has its permit, or has left the queue.
     is_over: bool,
 }
 
@@ -334,9 +335,9 @@ impl State {
     /// rotation yet.
     fn queue(&mut self, caller: CallerKey, per_caller: usize) {
         let Some(of) = self.callers.get_mut(&caller) else { return };
-        if !of.waiting.is_empty() && of.held < per_caller && !of.is_in_turns {
-            of.is_in_turns = true;
-            self.turns.push_back(caller);
+        if !of.waiting.is_empty() && of.held < per_caller && !of.is_in_rotation {
+            of.is_in_rotation = true;
+            self.rotation.push_back(caller);
         }
     }
 
@@ -348,7 +349,7 @@ impl State {
         self.queue(caller, per_caller);
         self.forget_if_idle(caller);
         while self.free > 0 {
-            let Some(next) = self.turns.pop_front() else { return };
+            let Some(next) = self.rotation.pop_front() else { return };
             self.grant(next, per_caller);
         }
     }
@@ -356,7 +357,7 @@ impl State {
     /// Grants a permit to the first waiting request of a caller that was taken from the rotation.
     fn grant(&mut self, caller: CallerKey, per_caller: usize) {
         let Some(of) = self.callers.get_mut(&caller) else { return };
-        of.is_in_turns = false;
+        of.is_in_rotation = false;
         // The caller may meanwhile have acquired its whole share without waiting.
         if of.held < per_caller
             && let Some(waiter) = of.waiting.pop_front()
@@ -376,8 +377,8 @@ impl State {
         let Some(at) = of.waiting.iter().position(|waiter| waiter.ticket == ticket) else { return false };
         _ = of.waiting.remove(at);
         self.waiting -= 1;
-        if of.waiting.is_empty() && std::mem::take(&mut of.is_in_turns) {
-            self.turns.retain(|other| *other != caller);
+        if of.waiting.is_empty() && std::mem::take(&mut of.is_in_rotation) {
+            self.rotation.retain(|other| *other != caller);
         }
         self.forget_if_idle(caller);
         true

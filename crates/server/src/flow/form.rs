@@ -151,11 +151,11 @@ impl Sent<'_> {
             return Err(Failure::Faults(Box::new(Faults::of_status(response.status()))));
         }
         let then = self.then(&response);
-        let is_in = match cookie.filter(|_| form.session) {
+        let has_signed_in = match cookie.filter(|_| form.session) {
             Some(cookie) => cookie.put(making.state, making.in_force, &mut response).await?,
             None => true,
         };
-        attempt.filter(|_| is_in).inspect(SignInAttempt::take_back);
+        attempt.filter(|_| has_signed_in).inspect(SignInAttempt::take_back);
         send_on(&mut response, then);
         Ok(response)
     }

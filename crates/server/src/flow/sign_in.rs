@@ -39,7 +39,8 @@ pub(super) fn count_browsed(
     attempt((state, in_force), (parts, peer)).map(drop)
 }
 
-/// Takes back an attempt of a request that executed nothing: one that found no connection, or that is tried again.
+/// Restores the attempt of a request that executed nothing: one that found no connection, or that
+/// is retried.
 pub(super) fn take_back_unless_executed(attempt: Option<&SignInAttempt<'_>>, error: &ApiError) {
     if error.retry != Retry::Never || error.code == NO_ROOM {
         attempt.inspect(|attempt| attempt.take_back());

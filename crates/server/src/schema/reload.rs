@@ -27,11 +27,11 @@ pub(crate) struct Reloader {
     hurried: Notify,
     /// Whether the configuration is to be read again with the next.
     config_asked: AtomicBool,
-    /// How often a load has been asked for.
+    /// Number of loads that have been requested.
     asked: AtomicU64,
-    /// How much of that was asked before the last attempt began that has ended, well or not.
+    /// Value of `asked` when the last attempt began that has ended, whether it succeeded or not.
     attempted: watch::Sender<u64>,
-    /// The same of the last load.
+    /// Value of `asked` when the last attempt began that has succeeded.
     loaded_asked: AtomicU64,
     first: watch::Sender<FirstLoad>,
     /// Why the program is to end, once that is so.
@@ -313,7 +313,7 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
 mod tests {
     use super::*;
 
-    /// Ends the loads that were asked for, as `load` does.
+    /// Ends the loads that were requested, as `load` does.
     fn end(reloader: &Reloader, is_loaded: bool) {
         let asked = reloader.asked.load(Ordering::Acquire);
         if is_loaded {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_load_is_waited_for_until_it_has_ended_well_or_not_or_the_deadline_has_come() {
+    async fn waiting_for_a_load_ends_with_the_load_or_at_the_deadline() {
         let reloader = Reloader::new();
         let soon = || Instant::now() + Duration::from_millis(10);
         let asked = reloader.ask();

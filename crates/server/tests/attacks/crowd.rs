@@ -147,7 +147,7 @@ fn until_refused(served: &Served, request: &[u8]) -> Vec<Visitor> {
     panic!("none of {} is refused", visitors.len());
 }
 
-/// A refusal as it is sent.
+/// Asserts that a request is refused, and that the refusal is complete.
 fn assert_refused(served: &Served, method: &str, body: &[u8]) {
     let mut client = Client::connect(served.address);
     let response = match body {
@@ -167,7 +167,7 @@ fn assert_refused(served: &Served, method: &str, body: &[u8]) {
 }
 
 #[test]
-fn a_stalled_database_refuses_all_but_those_that_may_wait_who_are_served_later() {
+fn a_stalled_database_refuses_all_requests_but_those_that_may_wait() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let served = crowded(&database, 60);
     let mut visitors = stalled(&database, || {
@@ -233,7 +233,7 @@ fn a_client_that_comes_back_at_once_is_not_answered_at_once() {
 
 /// Files and pages without queries need no connection. Other pages are refused as pages.
 #[test]
-fn a_site_serves_what_needs_no_connection_while_its_database_is_stalled() {
+fn a_site_serves_files_and_pages_without_queries_while_its_database_is_stalled() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("rows.html", "+++\nrows = \"/t?limit=1\"\n+++\n{% for row in rows %}{{ row.name }}{% endfor %}");

@@ -258,7 +258,7 @@ fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
 /// A schema has changed and cannot be loaded. The requests were valid before, and are valid again
 /// once it can be loaded.
 #[test]
-fn requests_of_a_schema_that_cannot_be_loaded_may_come_again() {
+fn requests_may_be_repeated_while_a_changed_schema_cannot_be_loaded() {
     let database = Database::new(&format!(
         "create schema api; create schema other; create table api.t (id int primary key, c int);
          insert into api.t values (1); {GRANTS}"

@@ -78,13 +78,13 @@ fn a_client_behind_the_nginx_of_the_documents_cannot_choose_its_address() {
         let answer = Client::connect(nginx.address).request("GET", "/own", headers);
         assert_eq!((answer.status, answer.text()), (200, "127.0.0.1"), "{headers:?}");
     }
-    // Without the line, clients cannot be distinguished, and one that writes an address is
-    // believed.
+    // Without the line, clients cannot be distinguished, and an address that a client writes is
+    // trusted.
     let without: String =
         example.lines().filter(|line| !line.contains("X-Forwarded-For")).flat_map(|line| [line, "\n"]).collect();
     let Some(nginx) = Nginx::start(&without, served.address) else { return };
-    let said =
+    let shown =
         |headers: &[(&str, &str)]| Client::connect(nginx.address).request("GET", "/own", headers).text().to_owned();
-    assert_eq!(said(&[("x-forwarded-for", "203.0.113.9")]), "203.0.113.9");
-    assert_eq!(said(&[]), "unknown");
+    assert_eq!(shown(&[("x-forwarded-for", "203.0.113.9")]), "203.0.113.9");
+    assert_eq!(shown(&[]), "unknown");
 }

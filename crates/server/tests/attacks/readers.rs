@@ -284,7 +284,7 @@ fn pattern(bytes: usize) -> Bytes {
 /// A handler's frame was given to the HTTP connection at once, however large it was: 3,000 clients
 /// held 4.3 GB.
 #[test]
-fn what_a_handler_has_made_goes_to_disk_where_its_client_does_not_take_it() {
+fn a_frame_of_a_handler_that_its_client_does_not_take_goes_to_disk() {
     /// More bytes than the systems' buffers take.
     const FRAME_BYTES: usize = 16 * 1024 * 1024;
     let database = Database::new("create schema api;");

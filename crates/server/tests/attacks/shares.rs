@@ -1,5 +1,4 @@
-//! Clients that take what others need, or are taken for others: the caller as which a handler's
-//! request is counted.
+//! Callers of handlers: no client takes the share of another, or counts as another.
 
 use crate::served::{GRANTS, ROLE, Served, config};
 use crate::signed::{token, with_secret};
@@ -35,7 +34,7 @@ fn callers() -> Router {
 }
 
 #[test]
-fn a_caller_is_an_account_or_a_token_or_a_network_and_none_can_be_made_up() {
+fn a_caller_is_an_account_or_a_token_or_a_network_and_none_can_be_forged() {
     let database = Database::new(&format!("{SCHEMA}{GRANTS}"));
     let config = Config {
         session_cookie: Some("__Host-club".to_owned()),
@@ -84,7 +83,7 @@ struct Held {
 /// One client requests all permits. Others still get theirs, and the client learns that it has used
 /// its share.
 #[test]
-fn one_client_takes_its_share_and_no_other_ones() {
+fn one_client_uses_up_its_own_share_only() {
     let held = Held {
         shares: Shares::new(3, 2, Duration::ZERO),
         attempts: Arc::new(Attempts::new(2, Duration::from_secs(3600))),
@@ -244,7 +243,7 @@ fn a_function_that_no_form_calls_is_named_in_the_configuration() {
         });
         let wrong = (0..8).filter(|_| club.call("enter", "192.0.2.1", "", "wrong").status == 200).count();
         assert_eq!(wrong, guesses, "{named}");
-        // A response that says nothing of a token in another form is no success either.
+        // A response in another form, which has no token, is not a success either.
         let as_csv = || {
             let headers = [("x-forwarded-for", "192.0.2.3"), ("accept", "text/csv")];
             club.served.request("GET", "/api/rpc/enter?email=ann&password=wrong", &headers).status == 200
@@ -256,7 +255,7 @@ fn a_function_that_no_form_calls_is_named_in_the_configuration() {
 }
 
 #[test]
-fn clients_that_a_proxy_hides_do_not_keep_each_other_out() {
+fn clients_that_a_proxy_hides_do_not_lock_each_other_out() {
     let club = Club::start(|config| config);
     for _ in 0..20 {
         assert_eq!(club.call("login", "unknown", "session", "wrong").status, 204);

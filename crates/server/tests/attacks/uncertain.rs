@@ -135,12 +135,12 @@ impl Setting {
     }
 }
 
-/// Asserts that a response is right about whether its request may be sent again.
-fn assert_says(response: &Response, is_certain: bool, name: &str) {
+/// Asserts that a response shows correctly whether its request may be sent again.
+fn assert_shows(response: &Response, is_certain: bool, name: &str) {
     let code = response.header("proxy-status").unwrap_or_default();
-    let said = (response.status, response.header("retry-after"), code.ends_with("TWG24"));
+    let shown = (response.status, response.header("retry-after"), code.ends_with("TWG24"));
     let expected = if is_certain { (503, Some("1"), false) } else { (500, None, true) };
-    assert_eq!(said, expected, "{name}: {}", response.text());
+    assert_eq!(shown, expected, "{name}: {}", response.text());
 }
 
 /// PostgreSQL has executed the statements, and its answer is lost.
@@ -158,7 +158,7 @@ fn a_write_whose_answer_is_lost_may_have_been_executed() {
             asked.join().unwrap()
         });
         assert_eq!(setting.has_row(id), !write.stays_open, "{}", write.name);
-        assert_says(&response, write.stays_open, write.name);
+        assert_shows(&response, write.stays_open, write.name);
     }
 }
 
@@ -187,7 +187,7 @@ fn a_write_that_was_sent_may_have_been_executed_and_one_that_was_not_sent_whole_
         });
         setting.proxy.ignore_requests(false);
         assert!(!setting.has_row(2));
-        assert_says(&response, !is_whole, if is_whole { "whole" } else { "not whole" });
+        assert_shows(&response, !is_whole, if is_whole { "whole" } else { "not whole" });
     }
 }
 
@@ -204,7 +204,7 @@ fn a_write_that_postgresql_has_ended_was_not_executed() {
         database.execute(&format!("select pg_terminate_backend(pid) {running}"));
         asked.join().unwrap()
     });
-    assert_says(&terminated, true, "a call that was terminated");
+    assert_shows(&terminated, true, "a call that was terminated");
     assert_eq!(terminated.json()["code"], "57P01");
     assert!(!setting.has_row(2));
     // An error at the end of the transaction is certain too, and is passed on to the client.
@@ -216,7 +216,7 @@ fn a_write_that_postgresql_has_ended_was_not_executed() {
 
 /// Reads and rolled-back writes leave nothing behind.
 #[test]
-fn what_commits_nothing_may_be_sent_again() {
+fn a_request_that_commits_nothing_may_be_sent_again() {
     let setting = Setting::new();
     setting.database.execute("insert into api.t values (0)");
     let read = std::thread::scope(|scope| {
@@ -227,7 +227,7 @@ fn what_commits_nothing_may_be_sent_again() {
         setting.proxy.close();
         asked.join().unwrap()
     });
-    assert_says(&read, true, "a read");
+    assert_shows(&read, true, "a read");
     assert_eq!(setting.served.get("/api/t").header("retry-after"), Some("1"));
     let [one_row, ..] = &writes()[..] else { unreachable!() };
     let undone =
@@ -241,8 +241,8 @@ fn what_commits_nothing_may_be_sent_again() {
         setting.proxy.close();
         asked.join().unwrap()
     });
-    assert_says(&response, true, "a write that is rolled back");
+    assert_shows(&response, true, "a write that is rolled back");
     assert!(!setting.has_row(2));
     // Nothing was sent.
-    assert_says(&setting.ask(&undone, 3), true, "a write without a connection");
+    assert_shows(&setting.ask(&undone, 3), true, "a write without a connection");
 }

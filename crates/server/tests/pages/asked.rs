@@ -87,7 +87,7 @@ fn a_visitor_chooses_among_the_orders_of_a_page() {
 /// A number of rows that was not a number was dropped by the request's grammar, and the limit with
 /// it.
 #[test]
-fn a_number_that_is_none_lifts_no_limit() {
+fn a_text_that_is_not_a_number_lifts_no_limit() {
     let text = "+++\nflights = \"/flights?order=id&limit={n=1}&offset={from=0}\"\n\
                 rated = \"/flights?order=id&limit={cookie.n=1}\"\n+++\n\
                 {% for f in flights %}{{ f.id }}{% endfor %};{% for f in rated %}{{ f.id }}{% endfor %}";
@@ -142,7 +142,7 @@ fn the_origin_of_a_site_is_not_what_a_stranger_says() {
         let response = client.receive(false);
         assert_eq!((response.status, response.text()), (200, &*format!("<a>{origin}/flights</a>")), "{host}");
     }
-    // Two headers are refused before either is believed.
+    // A request with two headers is refused before either of them is used.
     let mut client = Client::connect(served.address);
     client.send_bytes(b"GET /feed.xml HTTP/1.1\r\nHost: test\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.receive(false).status, 400);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Counts the slots that were given to waiting requests, over the last one or two windows of time.
+/// Counts the slots that were passed to waiting requests, over the last one or two windows of time.
 ///
 /// A rate exists for as long as requests wait without a break. Time in which no request waits does
 /// not show how fast slots could come back, so the next queue begins with a new rate.
@@ -12,9 +12,10 @@ pub(super) struct ServiceRate {
     window: Duration,
     /// Start of the current window.
     started: Instant,
-    /// Last time at which a slot was given to a waiting request, or the time at which the first
+    /// Last time at which a slot was passed to a waiting request, or the time at which the first
     /// request began to wait.
     last: Instant,
+    /// Count of the current window.
     current: u32,
     /// Count and length of the preceding window.
     preceding: Option<(u32, Duration)>,
@@ -36,7 +37,7 @@ impl ServiceRate {
         Self { window, started: now, last: now, current: 0, preceding: None }
     }
 
-    /// Counts a slot that was given to a waiting request.
+    /// Counts a slot that was passed to a waiting request.
     pub(super) fn count(&mut self, now: Instant) {
         self.current = self.current.saturating_add(1);
         let elapsed = now - self.started;
@@ -48,14 +49,14 @@ impl ServiceRate {
     }
 
     pub(super) fn estimate(&self, now: Instant) -> Estimate {
-        let (before, elapsed_before) = self.preceding.unwrap_or_default();
-        let elapsed = elapsed_before + (now - self.started);
+        let (preceding, elapsed_preceding) = self.preceding.unwrap_or_default();
+        let elapsed = elapsed_preceding + (now - self.started);
         if elapsed < self.window {
             Estimate::Unknown
         } else if now - self.last >= self.window {
             Estimate::Stalled
         } else {
-            Estimate::PerSecond(f64::from(before.saturating_add(self.current)) / elapsed.as_secs_f64())
+            Estimate::PerSecond(f64::from(preceding.saturating_add(self.current)) / elapsed.as_secs_f64())
         }
     }
 }
@@ -76,7 +77,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(of(&rate, 500), 998.0);
-        // From here on, a tenth as fast.
+        // From here on, slots come back a tenth as fast.
         (500..=1_600).step_by(10).for_each(|ms| rate.count(at(ms)));
         assert_eq!(of(&rate, 1_600), 100.0);
         assert!(matches!(rate.estimate(at(2_099)), Estimate::PerSecond(_)));

@@ -57,7 +57,7 @@ async fn serve<'a>(slot: Slot, waiting: &mut Vec<Request<'a>>, count: usize, eac
         assert!(request.has_slot());
         slot = request.answer.and_then(Result::ok);
     }
-    slot.expect("the last request has it")
+    slot.expect("the last request has the slot")
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn a_stalled_queue_refuses_all_beyond_the_number_that_may_always_wait() {
     advance(Duration::from_millis(1)).await;
     assert!(slots.is_full() && Request::new(&slots).is_refused());
     assert_eq!((slots.expected_wait(), slots.is_stalled()), (WAIT, true));
-    // All that may wait are served in their order once slots come back.
+    // All requests that may wait are served in their order once slots come back.
     advance(Duration::from_secs(7)).await;
     assert!(waiting.iter_mut().all(Request::waits));
     serve(slot, &mut waiting, WAITING_MIN, Duration::ZERO).await;
@@ -87,7 +87,7 @@ async fn a_stalled_queue_refuses_all_beyond_the_number_that_may_always_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_beyond_that_number_when_a_queue_stalls_is_refused_oldest_first() {
+async fn requests_beyond_the_minimum_are_refused_oldest_first_once_the_queue_stalls() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let _slot = slots.take().unwrap();
     let mut waiting = requests(&slots, 1_000);
@@ -111,7 +111,7 @@ async fn a_request_may_wait_if_the_queue_is_expected_to_take_less_than_a_fifth_o
     assert!(waiting.iter_mut().all(Request::waits));
     let more = requests(&slots, 10).into_iter().filter_map(|mut request| request.waits().then_some(request));
     waiting.extend(more);
-    assert_eq!(slots.waiting(), 2_000, "the edge");
+    assert_eq!(slots.waiting(), 2_000, "the largest queue that is admitted");
     assert!(slots.is_full());
     drop(waiting);
     drop(slot);
@@ -127,7 +127,7 @@ async fn a_few_requests_wait_for_the_whole_time_however_slow_the_slots_are() {
     let mut second = Request::new(&slots);
     advance(Duration::from_millis(100)).await;
     drop(slot);
-    assert!(first.has_slot() && second.waits(), "the first that came is served first, although it is late");
+    assert!(first.has_slot() && second.waits(), "the oldest request is served first, although it is late");
     let mut third = Request::new(&slots);
     advance(Duration::from_secs(5)).await;
     drop(first);
@@ -138,7 +138,7 @@ async fn a_few_requests_wait_for_the_whole_time_however_slow_the_slots_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_beyond_that_number_is_served_newest_first_once_the_oldest_is_late() {
+async fn requests_beyond_the_minimum_are_served_newest_first_once_the_oldest_is_late() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     // A burst of which 30 a second are served, so that no request is refused at once.
@@ -158,7 +158,7 @@ async fn what_waits_beyond_that_number_is_served_newest_first_once_the_oldest_is
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_refused_once_it_cannot_be_served_in_time_any_more() {
+async fn a_request_is_refused_once_it_can_no_longer_be_served_in_time() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     let mut waiting = requests(&slots, 5_000);
@@ -169,7 +169,7 @@ async fn a_request_is_refused_once_it_cannot_be_served_in_time_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_goes_on_to_the_next_if_its_request_has_gone() {
+async fn a_slot_passes_to_the_next_request_if_its_request_has_left() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     let mut waiting = requests(&slots, 4);
@@ -184,7 +184,7 @@ async fn a_slot_goes_on_to_the_next_if_its_request_has_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_of_which_nobody_has_waited_for_a_moment_begins_anew() {
+async fn the_rate_is_reset_once_no_request_waits() {
     let slots = Slots::new(1, WAITING_MAX, WAIT);
     let slot = slots.take().unwrap();
     let mut waiting = requests(&slots, WAITING_MIN);

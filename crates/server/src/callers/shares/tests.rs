@@ -15,9 +15,9 @@ async fn acquire(shares: &Shares, caller: &'static str) -> tokio::task::JoinHand
 }
 
 /// Returns the number of callers with state, and how many of them are in the rotation.
-fn remembered(shares: &Shares) -> (usize, usize) {
+fn stored(shares: &Shares) -> (usize, usize) {
     let state = shares.0.lock();
-    (state.callers.len(), state.turns.len())
+    (state.callers.len(), state.rotation.len())
 }
 
 #[tokio::test]
@@ -39,10 +39,10 @@ async fn many_waiting_requests_of_one_caller_do_not_delay_the_first_of_another()
     for _ in 0..CALLER_WAITING_MAX {
         waiting.push(acquire(&shares, "ann").await);
     }
-    assert_eq!(shares.acquire("ann").await.unwrap_err(), USED, "as many wait as may of one caller");
+    assert_eq!(shares.acquire("ann").await.unwrap_err(), USED, "the caller has as many waiting requests as allowed");
     let bob = acquire(&shares, "bob").await;
     drop(held);
-    // Ann's first request was before Bob's; her second is not.
+    // Ann's first request precedes Bob's, and her second follows it.
     let first = waiting.remove(0).await.unwrap().unwrap();
     drop(first);
     let bob = bob.await.unwrap().unwrap();
@@ -51,11 +51,11 @@ async fn many_waiting_requests_of_one_caller_do_not_delay_the_first_of_another()
     for ann in waiting {
         drop(ann.await.unwrap().unwrap());
     }
-    assert_eq!((shares.free(), shares.waiting(), remembered(&shares)), (1, 0, (0, 0)));
+    assert_eq!((shares.free(), shares.waiting(), stored(&shares)), (1, 0, (0, 0)));
 }
 
 #[tokio::test]
-async fn only_so_many_wait_in_all() {
+async fn the_number_of_waiting_requests_is_bounded() {
     let shares = Shares::with_waiting(1, 1, LONG, (2, 1));
     let held = shares.acquire("ann").await.unwrap();
     let (bob, eve) = (acquire(&shares, "bob").await, acquire(&shares, "eve").await);
@@ -67,17 +67,17 @@ async fn only_so_many_wait_in_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_waited_in_vain_learns_whose_share_it_was() {
+async fn a_timeout_reports_whose_share_was_used() {
     let shares = Shares::new(2, 1, LONG);
     let _ann = shares.acquire("ann").await.unwrap();
     assert_eq!(shares.acquire("ann").await.unwrap_err(), USED);
     let _bob = shares.acquire("bob").await.unwrap();
     assert_eq!(shares.acquire("eve").await.unwrap_err(), EXHAUSTED);
-    assert_eq!((shares.waiting(), remembered(&shares)), (0, (2, 0)));
+    assert_eq!((shares.waiting(), stored(&shares)), (0, (2, 0)));
 }
 
 #[tokio::test]
-async fn a_request_that_leaves_takes_no_permit_along() {
+async fn a_request_that_leaves_releases_its_permit() {
     let shares = Shares::new(1, 1, LONG);
     let held = shares.acquire("ann").await.unwrap();
     let (bob, eve) = (acquire(&shares, "bob").await, acquire(&shares, "eve").await);
@@ -89,14 +89,14 @@ async fn a_request_that_leaves_takes_no_permit_along() {
     // A request that has been granted a permit, and is dropped before it learns of it.
     let held = shares.acquire("ann").await.unwrap();
     let mut waiting = Box::pin(shares.acquire("bob"));
-    assert!(futures_poll(&mut waiting).await.is_none());
+    assert!(poll_once(&mut waiting).await.is_none());
     drop(held);
     drop(waiting);
-    assert_eq!((shares.free(), remembered(&shares)), (1, (0, 0)));
+    assert_eq!((shares.free(), stored(&shares)), (1, (0, 0)));
 }
 
 /// Polls a future once.
-async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     std::future::poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
         std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
         std::task::Poll::Pending => std::task::Poll::Ready(None),
@@ -114,13 +114,13 @@ fn a_permit_grows_within_the_share() {
     let bob = shares.try_acquire("bob", 4).unwrap();
     drop(ann);
     assert!(shares.try_acquire("eve", 6).is_ok());
-    assert_eq!(shares.try_acquire("eve", 7).unwrap_err(), USED, "more than any caller has");
+    assert_eq!(shares.try_acquire("eve", 7).unwrap_err(), USED, "more than any caller may hold");
     drop(bob);
-    assert_eq!((shares.free(), remembered(&shares)), (10, (0, 0)));
+    assert_eq!((shares.free(), stored(&shares)), (10, (0, 0)));
 }
 
 #[test]
-fn errors_say_what_a_client_may_do() {
+fn errors_have_a_status_a_code_and_a_time_to_retry() {
     for (after_ms, seconds) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (60_000, 60)] {
         let error = ShareError::Used { retry_after: Duration::from_millis(after_ms) };
         assert_eq!((error.retry_after_s(), error.code()), (seconds, "TWG34"));
@@ -146,11 +146,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever callers do, no permit is lost or made, no caller holds more than its share, no
+    /// Whatever callers do, no permit is lost or created, no caller holds more than its share, no
     /// request waits for a permit that is free for it, and no state remains of callers that are
     /// done.
     #[test]
-    fn permits_are_neither_lost_nor_made(total in 1..5_usize, per_caller in 1..4_usize, steps in prop::collection::vec(step(), 1..200)) {
+    fn permits_are_neither_lost_nor_created(total in 1..5_usize, per_caller in 1..4_usize, steps in prop::collection::vec(step(), 1..200)) {
         let shares = Shares::with_waiting(total, per_caller, LONG, (6, 3));
         let mut held: Vec<(u8, Permit)> = Vec::new();
         let mut waiting: Vec<(u8, Waiting)> = Vec::new();
@@ -183,6 +183,6 @@ proptest! {
             }
         }
         drop((held, waiting));
-        prop_assert_eq!((shares.free(), remembered(&shares)), (total, (0, 0)));
+        prop_assert_eq!((shares.free(), stored(&shares)), (total, (0, 0)));
     }
 }
