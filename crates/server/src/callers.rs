@@ -40,7 +40,7 @@ pub(crate) struct SignInAttempt<'a> {
 
 impl SignInAttempt<'_> {
     /// Restores the attempt, because the caller has signed in or nothing was executed.
-    pub(crate) fn take_back(&self) {
+    pub(crate) fn take_back(self) {
         self.attempts.give_back(&self.network);
     }
 }

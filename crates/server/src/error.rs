@@ -171,6 +171,12 @@ impl ApiError {
         Self::lost("PGRST000", "Database connection error.").logged(error.to_string())
     }
 
+    /// Returns whether the server refused the request before PostgreSQL executed any of it, so that
+    /// the client may repeat it: it is answered with `Retry-After`, and not in PostgreSQL's words.
+    pub(crate) fn is_before_execution(&self) -> bool {
+        self.reported.is_none() && self.headers.iter().any(|(name, _)| name == RETRY_AFTER)
+    }
+
     /// No schema cache has been loaded yet.
     pub(crate) fn no_schema_cache() -> Self {
         Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
@@ -187,7 +193,8 @@ impl ApiError {
     pub(crate) fn may_have_been_executed(cause: &dyn std::fmt::Display) -> Self {
         let mut api =
             Self::new(500, "TWG24", "The connection to the database was lost. The request may have been executed.")
-                .details(cause.to_string())
+                .details("The end of the transaction was sent, and PostgreSQL did not report how it ended.")
+                .logged(cause.to_string())
                 .hint("Find out whether it was executed before you send it again.");
         api.load_is_due = true;
         api

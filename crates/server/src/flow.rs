@@ -17,7 +17,6 @@ pub(crate) use text::RequestText;
 use crate::answer::{Body, cors};
 use crate::auth::cookie::{self, Cookie};
 use crate::auth::{Identified, Who};
-use crate::callers::SignInAttempt;
 use crate::config::InForce;
 use crate::error::{ApiError, NO_ROOM, Retry};
 use crate::http::{PROXY_STATUS, SERVER_NAME, SERVER_TIMING};
@@ -55,7 +54,7 @@ impl Answer<'_> {
     pub(crate) fn is_refusal(&self) -> bool {
         let of_api = || {
             let named = self.response.headers().get(PROXY_STATUS).and_then(|value| value.to_str().ok());
-            named.and_then(|named| named.strip_suffix(NO_ROOM)).is_some()
+            named.is_some_and(|named| named.ends_with(NO_ROOM))
         };
         self.response.status() == StatusCode::SERVICE_UNAVAILABLE && (self.code.as_deref() == Some(NO_ROOM) || of_api())
     }
@@ -406,12 +405,11 @@ async fn of_api<'a>(
     let source = going::copy_source(&plan, received, &request).await?;
     let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
     let carried_out = going.carry_out(ready, (received, incoming), bill).await;
-    let not_executed = |error: &ApiError| sign_in::take_back_unless_executed(attempt.as_ref(), error);
-    let (mut response, rows) = carried_out.inspect_err(not_executed)?;
+    let ((mut response, rows), attempt) = sign_in::result(carried_out, attempt)?;
     let has_signed_in = match session_cookie {
         Some(cookie) => cookie.put(state, in_force, &mut response).await?,
         None => attempt.is_some() && cookie::returns_token(state, in_force, &response).await,
     };
-    attempt.filter(|_| has_signed_in).inspect(SignInAttempt::take_back);
+    sign_in::restore(attempt.filter(|_| has_signed_in));
     Ok((response, rows))
 }

@@ -105,6 +105,17 @@ fn status(client: &mut TcpStream) -> u16 {
     buffer[9..12].iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
 }
 
+/// Waits for up to a minute until a condition holds.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what}: not within a minute");
+}
+
 /// A request that is refused because too many others wait is not parsed, planned or sent to the
 /// database, and its response is prepared.
 #[test]
@@ -135,7 +146,7 @@ fn a_refusal_allocates_little() {
         scope.spawn(|| database.try_execute("begin; lock table api.t; select pg_sleep(600)"));
         let lock =
             "select 1 from pg_locks where relation = 'api.t'::regclass and mode = 'AccessExclusiveLock' and granted";
-        while database.query(lock).is_empty() {}
+        eventually("the table is locked", || !database.query(lock).is_empty());
         let mut waiting: Vec<TcpStream> = (0..WAITING).map(|_| TcpStream::connect(address).unwrap()).collect();
         let request = b"GET /t?id=eq.42 HTTP/1.1\r\nHost: test\r\n\r\n";
         waiting.iter_mut().for_each(|client| client.write_all(request).unwrap());
@@ -148,7 +159,7 @@ fn a_refusal_allocates_little() {
         for client in &waiting {
             client.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
         }
-        while !waiting.iter().any(|client| client.peek(&mut first).is_ok()) {}
+        eventually("a request is refused", || waiting.iter().any(|client| client.peek(&mut first).is_ok()));
         assert_eq!(&first, b"HTTP/1.1 503");
         let refused = spent(503);
         database.query("select pg_terminate_backend(l.pid) from pg_locks l where mode = 'AccessExclusiveLock' and relation = 'api.t'::regclass");

@@ -13,6 +13,7 @@ pub struct Error {
     may_have_committed: bool,
     /// Whether it is about the name of a prepared statement.
     is_of_a_name: bool,
+    is_of_known_statement: bool,
 }
 
 /// The kinds of [`Error`].
@@ -138,7 +139,7 @@ impl DbError {
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
         let is_of_a_name = matches!(&kind, ErrorKind::Database(error) if is_of_a_name(error));
-        Self { kind, cause: None, nothing_was_written: false, may_have_committed: false, is_of_a_name }
+        Self { kind, cause: None, nothing_was_written: false, may_have_committed: false, is_of_a_name, is_of_known_statement: false }
     }
 
     pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -153,6 +154,18 @@ impl Error {
     pub(crate) fn with_commit(mut self, may_have_committed: bool) -> Self {
         self.may_have_committed = may_have_committed;
         self
+    }
+
+    pub(crate) fn of_known_statement(mut self) -> Self {
+        self.is_of_known_statement = true;
+        self
+    }
+
+    /// Returns whether PostgreSQL refused to analyse or plan a statement that it had prepared
+    /// before, and that had not begun to run. Such an error does not depend on values: something
+    /// that the statement refers to has changed since.
+    pub fn is_of_known_statement(&self) -> bool {
+        self.is_of_known_statement
     }
 
     pub(crate) fn is_not_of_a_name(&mut self) {
@@ -196,6 +209,14 @@ impl Error {
     pub fn code(&self) -> Option<&str> {
         self.database().map(|error| error.code.as_str())
     }
+}
+
+/// Returns whether the error is one of analysing a statement: of class 42, but for missing
+/// privileges, or an object that is not in the catalog any more (`XX000`). Errors of class 42 within
+/// functions have a context.
+pub(crate) fn is_of_analysis(error: &DbError) -> bool {
+    let is_of_class = error.code.starts_with("42") && error.code != "42501" && error.context.is_none();
+    is_of_class || error.code == "XX000"
 }
 
 fn is_of_a_name(error: &DbError) -> bool {

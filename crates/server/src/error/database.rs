@@ -110,7 +110,8 @@ impl ApiError {
                     api = api.at(place);
                 }
                 if error.nothing_was_written() {
-                    api.retry = retry_of(database);
+                    api.retry =
+                        if error.is_of_known_statement() { Retry::AfterSuspectedLoad } else { retry_of(database) };
                 }
                 api
             }
@@ -166,8 +167,8 @@ fn retry_of(error: &DbError) -> Retry {
         // No function, or more than one, has these arguments. For operators, PostgreSQL reports
         // these codes from another routine.
         ("42883" | "42725", Some("ParseFuncOrColumn")) => Retry::AfterSuspectedLoad,
-        // A type does not exist, or a value has another type.
-        ("42704" | "42804", _) => Retry::AfterLoadInProgress,
+        // A type or an operator does not exist, or a value has another type.
+        ("42704" | "42804" | "42846" | "42883" | "42725", _) => Retry::AfterLoadInProgress,
         _ => Retry::Never,
     }
 }

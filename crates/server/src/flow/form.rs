@@ -13,7 +13,6 @@ use super::page::Making;
 use super::{Answered, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
-use crate::callers::SignInAttempt;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
 use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
@@ -142,8 +141,7 @@ impl Sent<'_> {
         let source = going::copy_source(&plan, received, &request).await?;
         let ready = Ready::of_plan(&going, &request, &plan, (&prepared, &values), source);
         let carried_out = going.carry_out(ready, (received, incoming), bill).await;
-        let not_executed = |error: &ApiError| super::sign_in::take_back_unless_executed(attempt.as_ref(), error);
-        let (mut response, rows) = carried_out.inspect_err(not_executed)?;
+        let ((mut response, rows), attempt) = super::sign_in::result(carried_out, attempt)?;
         if matches!(form.does, Does::Update | Does::Delete) && rows == Some(0) {
             return Err(ApiError::no_row().into());
         }
@@ -155,7 +153,7 @@ impl Sent<'_> {
             Some(cookie) => cookie.put(making.state, making.in_force, &mut response).await?,
             None => true,
         };
-        attempt.filter(|_| has_signed_in).inspect(SignInAttempt::take_back);
+        super::sign_in::restore(attempt.filter(|_| has_signed_in));
         send_on(&mut response, then);
         Ok(response)
     }

@@ -2,7 +2,7 @@
 
 use crate::callers::SignInAttempt;
 use crate::config::InForce;
-use crate::error::{ApiError, NO_ROOM, Retry};
+use crate::error::{ApiError, Retry};
 use crate::schema::Snapshot;
 use crate::state::State;
 use hyper::http::request::Parts;
@@ -39,11 +39,26 @@ pub(super) fn count_browsed(
     attempt((state, in_force), (parts, peer)).map(drop)
 }
 
-/// Restores the attempt of a request that executed nothing: one that found no connection, or that
-/// is retried.
-pub(super) fn take_back_unless_executed(attempt: Option<&SignInAttempt<'_>>, error: &ApiError) {
-    if error.retry != Retry::Never || error.code == NO_ROOM {
-        attempt.inspect(|attempt| attempt.take_back());
+/// Returns the result of a call with the attempt that it counts as. If the call was not executed,
+/// because it is retried or was refused before, the attempt is restored.
+pub(super) fn result<'s, T>(
+    carried_out: Result<T, ApiError>,
+    attempt: Option<SignInAttempt<'s>>,
+) -> Result<(T, Option<SignInAttempt<'s>>), ApiError> {
+    match carried_out {
+        Ok(value) => Ok((value, attempt)),
+        Err(error) => {
+            let is_executed = error.retry == Retry::Never && !error.is_before_execution();
+            restore(attempt.filter(|_| !is_executed));
+            Err(error)
+        }
+    }
+}
+
+/// Restores an attempt, if there is one.
+pub(super) fn restore(attempt: Option<SignInAttempt<'_>>) {
+    if let Some(attempt) = attempt {
+        attempt.take_back();
     }
 }
 

@@ -355,6 +355,7 @@ pub(crate) fn failed(error: &StepError<EncodeError>, nature: Nature, is_open: bo
     match error {
         // refused before it begins
         StepError::Wire(wire) if is_refused_for_policies(wire, nature) => api.retried(Retry::AfterLoad),
+        StepError::Wire(wire) if wire.is_of_known_statement() => api,
         StepError::Wire(wire) if api.retry == Retry::AfterSuspectedLoad => match wire.code() {
             // The function is called only by a filter or a computed column, with arguments that the
             // client chose.

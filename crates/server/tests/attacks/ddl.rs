@@ -255,6 +255,56 @@ fn requests_wait_for_the_load_of_a_schema_that_has_changed() {
     }
 }
 
+/// A session has prepared a statement, and the type of a column that it compares or writes changes.
+/// PostgreSQL refuses the statement for its operators or types, although the request is valid.
+/// Formerly, it was answered with 404 or 500 until the schema cache was loaded.
+#[test]
+fn a_request_is_valid_whatever_type_its_column_gets() {
+    const FROM_TO: [(&str, &str); 6] = [
+        ("text", "text using b::text"),
+        ("int", "int using b::int"),
+        ("numeric", "numeric"),
+        ("jsonb", "jsonb using to_jsonb(b)"),
+        ("text again", "text using b ->> 0"),
+        ("an enum", "api.kind using b::api.kind"),
+    ];
+    let database = Database::new(&format!(
+        "create schema api; create type api.kind as enum ('5', '6');
+         create table api.t (id int generated always as identity primary key, b int);
+         insert into api.t (b) values (5);
+         create function api.read() returns setof api.t language sql stable as 'select * from api.t';
+         {GRANTS} grant insert, update on api.t to test_reader;"
+    ));
+    let served = Served::start(Config { db_pool: 1, db_channel_enabled: false, ..config(&database.uri()) });
+    let requests = [
+        ("GET", "/t?b=eq.5&id=eq.1&select=id", "", 200),
+        ("GET", "/t?b=in.(5,6)&id=eq.1&select=id", "", 200),
+        ("GET", "/rpc/read?b=neq.6&id=eq.1&select=id", "", 200),
+        ("POST", "/t", r#"{"b":"5"}"#, 201),
+        ("PATCH", "/t?id=eq.1&b=eq.5", r#"{"b":"5"}"#, 204),
+    ];
+    let assert_valid = |kind: &str| {
+        for (method, target, body, status) in requests {
+            let response = served.send(method, target, &[], body);
+            assert_eq!(response.status, status, "{kind}: {method} {target}: {}", response.text());
+            if method == "GET" {
+                assert_eq!(response.text(), r#"[{"id":1}]"#, "{kind}: {target}");
+            }
+        }
+    };
+    assert_valid("int");
+    for (kind, change) in FROM_TO {
+        database.execute(&format!("alter table api.t alter b type {change}"));
+        assert_valid(kind);
+    }
+    // The type itself is dropped, and another one has its name.
+    database.execute(
+        "alter table api.t alter b type text using b::text; drop type api.kind;
+         create type api.kind as enum ('5'); alter table api.t alter b type api.kind using b::api.kind",
+    );
+    assert_valid("another enum");
+}
+
 /// A schema has changed and cannot be loaded. The requests were valid before, and are valid again
 /// once it can be loaded.
 #[test]

@@ -141,6 +141,10 @@ fn assert_shows(response: &Response, is_certain: bool, name: &str) {
     let shown = (response.status, response.header("retry-after"), code.ends_with("TWG24"));
     let expected = if is_certain { (503, Some("1"), false) } else { (500, None, true) };
     assert_eq!(shown, expected, "{name}: {}", response.text());
+    // The words of the system go only to the log.
+    for words in ["os error", "reset", "PANIC"] {
+        assert!(!response.text().contains(words), "{name}: {}", response.text());
+    }
 }
 
 /// PostgreSQL has executed the statements, and its answer is lost.

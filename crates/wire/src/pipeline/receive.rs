@@ -2,7 +2,7 @@
 
 use super::{Progress, StepError, fits};
 use crate::connection::{Connection, Discard};
-use crate::error::{DbError, Error, ErrorKind};
+use crate::error::{DbError, Error, ErrorKind, is_of_analysis};
 use crate::message;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -169,10 +169,15 @@ impl Connection {
                 self.statements.forget(name);
             }
         }
-        match self.expected.front().filter(|current| !current.has_begun).and_then(|current| current.name.clone()) {
+        let current = self.expected.front().filter(|current| !current.has_begun);
+        let is_known = current.is_some_and(|current| current.name.is_some() && !current.unparsed);
+        if is_known && error.database().is_some_and(is_of_analysis) {
+            error = error.of_known_statement();
+        }
+        match current.and_then(|current| current.name.clone()) {
             // the session was reset: none of them is known any more
             Some(_) if error.code() == Some("26000") => self.statements.close_all(),
-            Some(name) if error.is_of_a_name() => self.statements.close(&name),
+            Some(name) if error.is_of_a_name() || error.is_of_known_statement() => self.statements.close(&name),
             // a text that code has made up
             _ => error.is_not_of_a_name(),
         }

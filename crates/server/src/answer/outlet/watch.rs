@@ -19,6 +19,9 @@ const PACE_BYTES_PER_S_MIN: u64 = 64 * 1024;
 const PACE_WINDOW: Duration = Duration::from_secs(30);
 const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: PACE_WINDOW };
 
+/// Log line about a response whose client reads too slowly for a database that waits.
+const CUT: &str = "a response was cut: the spool is full, and its client reads too slowly";
+
 /// Waits until the client has kept the answer waiting for too long, and brings it to disk then.
 pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
     let (chunks, rows, writer) = loop {
@@ -42,9 +45,9 @@ pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
         tokio::time::sleep(pause).await;
     };
     if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await
-        && let Some(times) = log::count_line("a response was cut: the spool is full")
+        && let Some(times) = log::count_line(CUT)
     {
-        tracing::error!(times, "a response was cut: the spool is full, and its client reads too slowly");
+        tracing::error!(times, "{CUT}");
     }
 }
 
