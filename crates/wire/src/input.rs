@@ -8,7 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What a connection's buffer holds at rest: a value of 64 KiB and what stands round it.
+/// What a connection's buffer holds at rest: a value of 64 KiB and what stands round it. A larger message
+/// is read in steps of this size, since the runtime lets a task read 128 times before it runs others.
 const BUFFER_BYTES: usize = 72 * 1024;
 /// A buffer that grew beyond this is given back when its pipeline is over.
 const BUFFER_KEPT_BYTES_MAX: usize = 1024 * 1024;
@@ -73,7 +74,8 @@ impl Input {
     /// Reads what there is. The end of the stream is an error: PostgreSQL never ends one by itself.
     pub(crate) fn poll_fill(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.make_room()?;
-        let mut free = ReadBuf::new(&mut self.buffer[self.unread.end..]);
+        let end = self.buffer.len().min(self.unread.end + BUFFER_BYTES);
+        let mut free = ReadBuf::new(&mut self.buffer[self.unread.end..end]);
         ready!(Pin::new(stream).poll_read(cx, &mut free))?;
         match free.filled().len() {
             0 => Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
@@ -85,25 +87,30 @@ impl Input {
         }
     }
 
-    /// Moves an incomplete message to the front, and grows where the whole of it has no room.
+    /// Moves an incomplete message to the front, and grows where the whole of it has no room: it reserves all
+    /// of the room, and fills it step by step, since a large one takes long to fill.
     fn make_room(&mut self) -> Result<(), Error> {
         let wanted = self.next_message_bytes()?.unwrap_or(HEADER_BYTES);
         if self.unread.is_empty() {
             self.unread = 0..0;
         }
-        if self.unread.end == self.buffer.len() || self.unread.start + wanted > self.buffer.len() {
+        let has_room = self.unread.end < self.buffer.len() && self.unread.start + wanted <= self.buffer.len();
+        if self.unread.start > 0 && !has_room {
             self.buffer.copy_within(self.unread.clone(), 0);
             self.unread = 0..self.unread.len();
         }
-        if wanted > self.buffer.len() {
-            self.buffer.resize(wanted, 0);
+        if wanted > self.buffer.capacity() {
+            self.buffer.reserve_exact(wanted - self.buffer.len());
+        }
+        if self.unread.end == self.buffer.len() && wanted > self.buffer.len() {
+            self.buffer.resize(wanted.min(self.buffer.len() + BUFFER_BYTES), 0);
         }
         Ok(())
     }
 
     /// Gives back what a large row needed.
     pub(crate) fn shrink(&mut self) {
-        if self.buffer.len() > BUFFER_KEPT_BYTES_MAX && self.unread.is_empty() {
+        if self.buffer.capacity() > BUFFER_KEPT_BYTES_MAX && self.unread.is_empty() {
             *self = Self::new();
         }
     }

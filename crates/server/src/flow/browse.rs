@@ -165,7 +165,7 @@ async fn told<'a>(
 }
 
 /// From this many cells on, a page is made on a thread that may be busy.
-const BUSY_CELLS_MIN: usize = 2_000;
+const BUSY_CELLS_MIN: usize = 500;
 
 const HTML: &str = "text/html; charset=utf-8";
 

@@ -117,7 +117,7 @@ fn a_file_is_never_read_as_something_else() {
     assert_eq!(upload("1").status, 201);
     database.execute("alter table api.files alter content type int using 0");
     let response = upload("2");
-    assert_eq!((response.status, response.json()["code"].as_str()), (400, Some("42804")));
+    assert_eq!((response.status, response.json()["code"].as_str()), (400, Some("22021")));
     assert_eq!(database.value("select count(*) from api.files"), "1");
 }
 
