@@ -115,3 +115,35 @@ impl Input {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::io::AsyncWriteExt;
+
+    /// Growing the buffer for a large message at once took tens of milliseconds, in which the thread
+    /// served no other client.
+    #[tokio::test]
+    async fn a_large_message_is_read_in_steps() {
+        const BODY_BYTES: usize = 4 * 1024 * 1024;
+        let (client, mut server) = tokio::io::duplex(BODY_BYTES + HEADER_BYTES);
+        let length = u32::try_from(BODY_BYTES + 4).expect("it is short");
+        server.write_all(&[&b"D"[..], &length.to_be_bytes()].concat()).await.expect("there is room");
+        server.write_all(&vec![7; BODY_BYTES]).await.expect("there is room");
+        let (mut input, mut stream) = (Input::new(), Stream::Other(Box::new(client)));
+        let message = loop {
+            if let Some(message) = input.message().expect("it is well-formed") {
+                break message;
+            }
+            let before = (input.unread.len(), input.buffer.len());
+            poll_fn(|cx| input.poll_fill(&mut stream, cx)).await.expect("the stream goes on");
+            let grown = (input.unread.len() - before.0, input.buffer.len() - before.1);
+            assert!(grown.0 <= BUFFER_BYTES && grown.1 <= BUFFER_BYTES, "{grown:?}");
+        };
+        assert_eq!((message.tag, message.body.len()), (b'D', BODY_BYTES));
+        assert!(input.bytes(message.body).iter().all(|byte| *byte == 7));
+        input.shrink();
+        assert_eq!(input.buffer.capacity(), BUFFER_BYTES);
+    }
+}
