@@ -24,6 +24,26 @@ pub struct Response {
     pub whole: bool,
 }
 
+/// A row of `/proc/net/tcp`: the ports of a connection, and the bytes that wait in its queues.
+struct Queues {
+    local: u16,
+    remote: u16,
+    unsent: u64,
+    unread: u64,
+}
+
+impl Queues {
+    /// Parses a row such as `0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 …`.
+    fn parse(row: &str) -> Option<Self> {
+        let mut words = row.split_whitespace().skip(1);
+        let port = |word: &str| u16::from_str_radix(word.split_once(':')?.1, 16).ok();
+        let (local, remote) = (port(words.next()?)?, port(words.next()?)?);
+        let (unsent, unread) = words.nth(1)?.split_once(':')?;
+        let bytes = |word: &str| u64::from_str_radix(word, 16).ok();
+        Some(Self { local, remote, unsent: bytes(unsent)?, unread: bytes(unread)? })
+    }
+}
+
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Client {
@@ -77,6 +97,31 @@ impl Client {
         }
         stream.set_nonblocking(false).expect("a socket can be told to block");
         sent
+    }
+
+    /// Waits until the server's program has read all bytes that were sent: until Linux holds none of
+    /// them for the connection, on either side.
+    ///
+    /// # Panics
+    ///
+    /// If the server does not read for a minute.
+    pub fn wait_until_read(&self) {
+        let stream = self.stream.get_ref();
+        let port = |address: std::io::Result<SocketAddr>| address.expect("the client is connected").port();
+        let (own, server) = (port(stream.local_addr()), port(stream.peer_addr()));
+        for _ in 0..6_000 {
+            let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
+            let waits = table.lines().filter_map(Queues::parse).any(|queues| {
+                let is_sent = (queues.local, queues.remote) == (own, server) && queues.unsent > 0;
+                let is_unread = (queues.local, queues.remote) == (server, own) && queues.unread > 0;
+                is_sent || is_unread
+            });
+            if !waits {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server does not read");
     }
 
     /// Sends the head of a request. Its `Host` is `test`, unless `headers` has another one.
