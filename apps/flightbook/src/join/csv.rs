@@ -95,15 +95,14 @@ impl<'w, W: Write> Cells<'w, W> {
     }
 }
 
-/// Makes a cell harmless. It has quotes afterwards exactly if it had them before, since no
-/// apostrophe needs them.
+/// Makes a cell harmless, and puts it into quotes if its text needs them.
 fn safe(cell: &str, column: usize) -> String {
-    let value = cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let make = if column == 0 { csv_first_cell } else { csv_cell };
-    match value {
-        Some(value) => format!("\"{}\"", make(&value.replace("\"\"", "\"")).replace('"', "\"\"")),
+    let cell = match cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => make(&quoted.replace("\"\"", "\"")),
         None => make(cell),
-    }
+    };
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
 /// Returns a text as a cell that no spreadsheet reads as a formula.
@@ -163,8 +162,8 @@ mod tests {
 
     #[test]
     fn cells_are_the_same_however_the_chunks_are_cut() {
-        let csv = "a,n,b\n-1,-1e-05,=1\n\"x;\"\"=1\n\",,\"\"\nü＝,-3,\"＝,\"";
-        let expected = "a,n,b\n'-1,-1e-05,'=1\n\"x;\"\"'=1\n\",,\"\"\nü＝,-3,\"'＝,\"\n";
+        let csv = "a,n,b\n\"-1\",-1e-05,=1\n\"x;\"\"=1\n\",,\"\"\nü＝,-3,\"＝,\"";
+        let expected = "a,n,b\n'-1,-1e-05,'=1\n\"x;\"\"'=1\n\",,\nü＝,-3,\"'＝,\"\n";
         for chunk_bytes in 1..=csv.len() {
             assert_eq!(written(csv, chunk_bytes), expected, "{chunk_bytes}");
         }
