@@ -11,7 +11,7 @@ create table flightbook_private.sessions (
 create index sessions_pilot on flightbook_private.sessions (pilot_id, began_at);
 comment on table flightbook_private.sessions is 'Sessions that have not been ended';
 comment on column flightbook_private.sessions.id is 'The claim session of the token';
-comment on column flightbook_private.sessions.pilot_id is 'Whose it is';
+comment on column flightbook_private.sessions.pilot_id is 'The pilot whose session it is';
 comment on column flightbook_private.sessions.began_at is 'When the pilot signed in';
 comment on column flightbook_private.sessions.expires_at is 'When the token expires';
 alter table flightbook_private.sessions enable row level security;
@@ -71,6 +71,11 @@ begin
   -- this setting, PostgreSQL planned the list again for each page, which took half a millisecond,
   -- because it expects few rows after an OFFSET.
   perform set_config('plan_cache_mode', 'force_generic_plan', true);
+  -- A statement that takes longer holds a connection that others need. This bounds the request's own
+  -- statement, which follows. A bound that an operator has set remains.
+  if current_setting('statement_timeout') = '0' then
+    perform set_config('statement_timeout', '60s', true);
+  end if;
   if claims ->> 'role' = 'flightbook_pilot' and not exists (
       select from flightbook_private.sessions s
       where s.id = (claims ->> 'session')::uuid and s.pilot_id = (claims ->> 'sub')::int) then
@@ -81,7 +86,8 @@ begin
         coalesce(cookie, '__Host-flightbook'), case when cookie is null then '; Secure' else '' end);
   end if;
 end $$;
-comment on function flightbook_private.check_session() is 'Refuses a token whose session has ended; runs before every request';
+comment on function flightbook_private.check_session() is
+  'Refuses a token whose session has ended, and bounds the time of the statement that follows; runs before every request';
 
 drop function flightbook_private.password_since(int);
 

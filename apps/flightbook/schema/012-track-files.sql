@@ -72,7 +72,7 @@ create table flightbook_private.quotas (
   track_bytes bigint not null default 2147483648
 );
 insert into flightbook_private.quotas default values;
-comment on table flightbook_private.quotas is 'How much each pilot may store: one row';
+comment on table flightbook_private.quotas is 'The quotas of each pilot, in one row';
 comment on column flightbook_private.quotas.is_only_row is 'True, so that there is one row';
 comment on column flightbook_private.quotas.flights is 'Flights of a pilot';
 comment on column flightbook_private.quotas.gliders is 'Gliders of a pilot';
@@ -80,51 +80,132 @@ comment on column flightbook_private.quotas.sites is 'Sites of a pilot';
 comment on column flightbook_private.quotas.track_bytes is 'Bytes of a pilot''s IGC files, as they were sent';
 grant select on flightbook_private.quotas to flightbook_pilot;
 
+-- The writes of a pilot run one after the other. Each that waits holds a connection, so that few wait, and not for long.
+create function flightbook_private.take_place(owner int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  places_max constant int := 3;
+begin
+  for place in 1..places_max loop
+    -- Nothing else in this database uses advisory locks with two keys.
+    if pg_try_advisory_xact_lock(place, owner) then
+      return;
+    end if;
+  end loop;
+  raise sqlstate 'PT503' using message = 'Your other requests are still running, and nothing was done.', hint = 'Try again when they have ended.';
+end $$;
+comment on function flightbook_private.take_place(int) is
+  'Takes one of three places for requests of a pilot that wait for each other, until the transaction ends; PT503: none is free';
+
+create function flightbook_private.lock_pilot_of(owner int) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+begin
+  if owner is null then
+    return;
+  end if;
+  perform from flightbook.pilots where id = owner for no key update skip locked;
+  if not found then
+    perform flightbook_private.take_place(owner);
+    perform from flightbook.pilots where id = owner for no key update;
+  end if;
+exception when lock_not_available then
+  raise sqlstate 'PT503' using message = 'Another request of yours takes long, and nothing was done.', hint = 'Try again when it has ended.';
+end $$;
+comment on function flightbook_private.lock_pilot_of(int) is
+  'Locks the row of a pilot until the transaction ends, and waits two seconds at most; PT503: the pilot''s other requests take longer';
+
 create function flightbook_private.lock_pilot() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform from flightbook.pilots where id = flightbook_private.pilot_id() for no key update;
+  perform flightbook_private.lock_pilot_of(flightbook_private.pilot_id());
   return null;
 end $$;
 comment on function flightbook_private.lock_pilot() is
-  'Makes the additions of a pilot wait for each other, so that together they stay within a quota; taken before any other lock';
+  'Makes the writes of a pilot wait for each other, so that together they stay within a quota; taken before any other lock';
 
-create function flightbook_private.check_quota() returns trigger
+create function flightbook_private.check_rows(kind text, owner int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   rows_max int;
   is_over boolean;
 begin
-  execute format('select %I from flightbook_private.quotas', tg_table_name) into rows_max;
-  -- Reads at most one row more than the quota for each pilot.
-  execute format(
-    'select exists (select from (select distinct pilot_id from added) pilot,
-       lateral (select from flightbook.%I r where r.pilot_id = pilot.pilot_id offset $1 limit 1) beyond)', tg_table_name)
-    into is_over using rows_max;
+  execute format('select %I from flightbook_private.quotas', kind) into rows_max;
+  -- Reads at most one row more than the quota.
+  execute format('select exists (select from flightbook.%I where pilot_id = $1 offset $2 limit 1)', kind)
+    into is_over using owner, rows_max;
   if is_over then
-    raise '%', format('A pilot has at most %s %s.', rows_max, tg_table_name)
-      using errcode = 'check_violation', constraint = tg_table_name || '_quota', schema = 'flightbook', table = tg_table_name,
+    raise '%', format('A pilot has at most %s %s.', rows_max, kind)
+      using errcode = 'check_violation', constraint = kind || '_quota', schema = 'flightbook', table = kind,
       hint = 'Delete some that are no longer needed.';
   end if;
+end $$;
+comment on function flightbook_private.check_rows(text, int) is
+  'Refuses flights, gliders or sites beyond what flightbook_private.quotas lets a pilot have';
+
+create function flightbook_private.check_quota() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform flightbook_private.check_rows(tg_table_name, pilot_id) from (select distinct pilot_id from added) pilots;
   return null;
 end $$;
-comment on function flightbook_private.check_quota() is 'Refuses rows beyond what flightbook_private.quotas lets a pilot have';
+comment on function flightbook_private.check_quota() is 'Checks the quota of each pilot for whom rows were added';
 
-create trigger lock_pilot before insert on flightbook.flights for each statement execute function flightbook_private.lock_pilot();
-create trigger lock_pilot before insert on flightbook.gliders for each statement execute function flightbook_private.lock_pilot();
-create trigger lock_pilot before insert on flightbook.sites for each statement execute function flightbook_private.lock_pilot();
-create trigger check_quota after insert on flightbook.flights referencing new table as added
-  for each statement execute function flightbook_private.check_quota();
-create trigger check_quota after insert on flightbook.gliders referencing new table as added
-  for each statement execute function flightbook_private.check_quota();
-create trigger check_quota after insert on flightbook.sites referencing new table as added
-  for each statement execute function flightbook_private.check_quota();
+create function flightbook_private.check_quota_so_far() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  counter constant text := 'flightbook.added_' || tg_table_name;
+  added constant int := coalesce(nullif(current_setting(counter, true), ''), '0')::int + 1000;
+  is_many boolean;
+begin
+  perform set_config(counter, added::text, true);
+  -- The pilot's rows are read only if this transaction alone may have reached the quota.
+  execute format('select $1 > %I from flightbook_private.quotas', tg_table_name) into is_many using added;
+  if is_many then
+    perform flightbook_private.check_rows(tg_table_name, new.pilot_id);
+  end if;
+  return new;
+end $$;
+comment on function flightbook_private.check_quota_so_far() is
+  'Checks the quota while rows are added, once for about a thousand, so that a statement with many rows ends soon after the quota';
+
+do $$
+declare
+  kind text;
+begin
+  foreach kind in array array['flights', 'gliders', 'sites', 'shares'] loop
+    execute format('create trigger lock_pilot before insert or update or delete on flightbook.%I
+      for each statement execute function flightbook_private.lock_pilot()', kind);
+  end loop;
+  foreach kind in array array['flights', 'gliders', 'sites'] loop
+    execute format('create trigger check_quota after insert on flightbook.%I referencing new table as added
+      for each statement execute function flightbook_private.check_quota()', kind);
+    -- Ids are consecutive within a statement, but for those that others take meanwhile.
+    execute format('create trigger check_quota_so_far before insert on flightbook.%I for each row when (new.id %% 1000 = 0)
+      execute function flightbook_private.check_quota_so_far()', kind);
+  end loop;
+end $$;
+create trigger lock_pilot before update on flightbook.pilots for each statement execute function flightbook_private.lock_pilot();
+
+create or replace function flightbook.delete_account(email text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform flightbook_private.lock_pilot_of(flightbook_private.pilot_id());
+  perform from flightbook.pilots p
+  where p.id = flightbook_private.pilot_id() and lower(p.email) = lower(btrim(delete_account.email)) for update;
+  if not found then
+    raise 'This is not your address.' using errcode = 'check_violation', column = 'email', constraint = 'email_is_own';
+  end if;
+  -- The flights are deleted before the gliders and sites that they name, in the order in which an edit locks them.
+  delete from flightbook.flights f where f.pilot_id = flightbook_private.pilot_id();
+  delete from flightbook.pilots p where p.id = flightbook_private.pilot_id();
+  return null;
+end $$;
 
 create view flightbook.storage with (security_invoker = true) as
   select (select count(*) from flightbook.flights)::int as flights, q.flights as flights_max,
          (select coalesce(sum(bytes), 0) from flightbook.track_files)::bigint as track_bytes, q.track_bytes as track_bytes_max
   from flightbook_private.quotas q;
-comment on view flightbook.storage is 'How much a pilot has stored, and how much that may be';
+comment on view flightbook.storage is 'The data that a pilot has stored, and the quotas';
 comment on column flightbook.storage.flights is 'Flights in the book';
 comment on column flightbook.storage.flights_max is 'Flights that the book may have';
 comment on column flightbook.storage.track_bytes is 'Bytes of the IGC files, each counted once';
@@ -135,7 +216,7 @@ grant select on flightbook.storage to flightbook_pilot;
 -- that exists.
 alter table flightbook.flights add column scores_are_proven boolean;
 comment on column flightbook.flights.scores_are_proven is
-  'False if the search for better scores was given up; nothing if there are no scores, or none was noted';
+  'False if the search for better scores was given up; null if there are no scores, or if this was not recorded';
 
 -- PostgreSQL cannot change the columns that a function returns, so the function is created again.
 drop function flightbook.shared_flight(text);
@@ -209,8 +290,9 @@ declare
   flight record;
   is_proven boolean;
 begin
-  -- The files of a pilot are added one after the other, so that none is added twice and the quota holds.
-  perform from flightbook.pilots p where p.id = owner for update;
+  -- The files of a pilot are added one after the other, so that none is added twice and the quota holds. This lock lets other
+  -- requests add rows that refer to the pilot.
+  perform from flightbook.pilots p where p.id = owner for no key update;
   if not found then
     raise 'There is no such pilot.' using errcode = 'foreign_key_violation', constraint = 'pilot_is_there';
   end if;
@@ -272,9 +354,17 @@ comment on function flightbook_private.add_track(int, bytea, text, jsonb) is
   'already and stays as it is, or scored if it is there and its scores are proven only now. 23514 of tracks_quota or flights_quota: '
   'the pilot''s quota; 23503 of pilot_is_there: no such pilot';
 
+-- A file of many flights has an outcome for each.
+alter table flightbook.uploads alter column file drop not null;
+comment on table flightbook.uploads is 'The outcomes of a pilot''s last upload, in order';
+comment on column flightbook.uploads.file is 'The name of the file; null for a further flight of the same file, and for the outcomes beyond the bound';
+comment on column flightbook.uploads.problem is
+  'A word for which a message begins with track-: what is wrong with the file, or what is to be known of it; null if nothing is';
+comment on column flightbook.uploads.number is 'The number of the flight; if the problem is more, the number of outcomes beyond the bound';
+
 create function flightbook_private.note_uploads(owner int, outcomes jsonb) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select from flightbook.pilots p where p.id = owner for update;
+  select from flightbook.pilots p where p.id = owner for no key update;
   -- The flights are locked before the rows that name them, in the order in which a deletion locks them.
   select from flightbook.flights f
   where f.pilot_id = owner and f.id in (select o.flight_id from jsonb_to_recordset(outcomes) as o (flight_id int))
@@ -287,9 +377,11 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   left join flightbook.flights f on f.pilot_id = owner and f.id = o.flight_id
 $$;
 comment on function flightbook_private.note_uploads(int, jsonb) is
-  'Stores the outcomes of the files that a pilot sent last, in the place of those before';
+  'Stores the outcomes of a pilot''s last upload, and deletes the preceding ones';
 
-revoke execute on function flightbook_private.delete_unused_file(), flightbook_private.lock_pilot(), flightbook_private.check_quota(),
+revoke execute on function flightbook_private.delete_unused_file(), flightbook_private.take_place(int), flightbook_private.lock_pilot_of(int),
+  flightbook_private.lock_pilot(), flightbook_private.check_rows(text, int), flightbook_private.check_quota(),
+  flightbook_private.check_quota_so_far(),
   flightbook_private.nearest_site(int, double precision, double precision), flightbook_private.glider_of(int, text),
   flightbook_private.add_track(int, bytea, text, jsonb), flightbook_private.note_uploads(int, jsonb) from public;
 grant execute on function flightbook_private.add_track(int, bytea, text, jsonb), flightbook_private.note_uploads(int, jsonb)

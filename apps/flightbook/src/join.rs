@@ -4,13 +4,14 @@
 //!  /do/register, sign_in, change_password ─ sign_in.rs ─ passwords.rs, attempts.rs, devices.rs ─ accounts.rs: the database's functions
 //!  /do/sign_in_sample ─ click.rs, in the demo alone
 //!  /do/tracks      ─ upload.rs ─ form.rs ─ season.rs, archive.rs: files of a ZIP ─ reading.rs: figures ─ tracks.rs: the database's functions
-//!  /do/export.zip  ─ export.rs ─ the API, as the pilot
+//!  /do/export.zip, /flights.csv ─ export.rs ─ csv.rs: cells ─ the API, as the pilot
 //! ```
 
 mod accounts;
 mod archive;
 mod attempts;
 mod click;
+mod csv;
 mod devices;
 mod export;
 mod form;
@@ -24,6 +25,7 @@ mod turn;
 mod upload;
 
 pub use accounts::{AccountError, reset_password};
+pub use csv::{csv_cell, csv_first_cell};
 pub(crate) use sign_in::Claims;
 
 use accounts::Accounts;
@@ -96,8 +98,11 @@ fn join_with(server: ServerBuilder, config: &Config, samples: Samples) -> Result
         .route("/change_password", post(sign_in::change_password))
         .merge(samples.routes())
         .layer(DefaultBodyLimit::max(ACCOUNT_FORM_BYTES_MAX));
-    let files = Router::new().route("/tracks", post(upload::tracks)).route("/export.zip", get(export::export));
-    Ok(server.routes("/do", forms.merge(files).with_state(Book(Arc::new(shared)))))
+    let files = Router::new().route("/tracks", post(upload::tracks)).route("/export.zip", get(export::archive));
+    let book = Book(Arc::new(shared));
+    // Pages link to this file. It is an export, of which each pilot has a share.
+    let flights = Router::new().route("/", get(export::flights)).with_state(book.clone());
+    Ok(server.routes("/do", forms.merge(files).with_state(book)).routes("/flights.csv", flights))
 }
 
 /// Why the flight book cannot be served.

@@ -154,11 +154,6 @@ impl Budget {
         Self { left: steps }
     }
 
-    /// Returns the number of steps that are left.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
     /// Runs one search with the steps that a single search may take, or with those that are left.
     fn search<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
         let granted = self.left.min(SEARCH_STEPS_MAX);

@@ -14,11 +14,17 @@ pub(super) struct Accounts {
     pool: Pool,
 }
 
-/// Whose a password is.
+/// The account that an address belongs to, if any.
+pub(super) struct Account {
+    /// The address in the form in which the database compares addresses. Two spellings have the
+    /// same key exactly if they name the same account, whether or not it exists.
+    pub(super) key: String,
+    pub(super) credentials: Option<Credentials>,
+}
+
+/// A pilot and the hash of the pilot's password.
 pub(super) struct Credentials {
     pub(super) pilot_id: i32,
-    /// As they have registered with it.
-    pub(super) address: String,
     pub(super) hash: String,
 }
 
@@ -56,22 +62,21 @@ impl Accounts {
         number(&row, 0)
     }
 
-    /// What a password is held against, by the address; `None` of who has not registered.
-    pub(super) async fn credentials(&self, email: &str) -> Result<Option<Credentials>, AccountError> {
-        // PostgreSQL takes no text that has one
+    /// Looks up the account of an address.
+    pub(super) async fn find(&self, email: &str) -> Result<Account, AccountError> {
+        // PostgreSQL stores no text with a NUL, so that nobody has registered with this address.
         if email.contains('\0') {
-            return Ok(None);
+            return Ok(Account { key: email.to_owned(), credentials: None });
         }
-        let text = "select pilot_id, address, hash from flightbook_private.credentials($1)";
-        match self.ask(text, &[email], false).await {
-            Ok(mut row) => Ok(Some(Credentials {
-                pilot_id: number(&row, 0)?,
-                address: text_of(&mut row, 1)?,
-                hash: text_of(&mut row, 2)?,
-            })),
-            Err(AccountError::Missing) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let text = "select lower(btrim(typed)), pilot_id, hash
+            from (select $1::text) address (typed) left join flightbook_private.credentials(typed) on true";
+        let mut row = self.ask(text, &[email], false).await?;
+        let key = text_of(&mut row, 0)?;
+        let credentials = match number(&row, 1) {
+            Ok(pilot_id) => Some(Credentials { pilot_id, hash: text_of(&mut row, 2)? }),
+            Err(_) => None,
+        };
+        Ok(Account { key, credentials })
     }
 
     /// Returns the password hash of a pilot who is signed in.
@@ -89,9 +94,10 @@ impl Accounts {
 
     /// Begins a session of a pilot whose password has this hash, and returns the id of the session.
     /// [`AccountError::Missing`]: the password has been changed meanwhile.
-    pub(super) async fn begin_session(&self, pilot_id: i32, hash: &str) -> Result<String, AccountError> {
+    pub(super) async fn begin_session(&self, credentials: &Credentials) -> Result<String, AccountError> {
+        let Credentials { pilot_id, hash } = credentials;
         let text = "select flightbook_private.begin_session($1::int, $2)";
-        text_of(&mut self.ask(text, &[&pilot_id.to_string(), hash], true).await?, 0)
+        text_of(&mut self.ask(text, &[&pilot_id.to_string(), hash.as_str()], true).await?, 0)
     }
 
     /// The only row of a statement.
@@ -108,7 +114,7 @@ impl Accounts {
 /// [`AccountError::Missing`]: nobody has registered with this address.
 pub async fn reset_password(uri: &str, email: &str) -> Result<String, AccountError> {
     let accounts = Accounts::new(uri)?;
-    let Credentials { pilot_id, .. } = accounts.credentials(email).await?.ok_or(AccountError::Missing)?;
+    let Credentials { pilot_id, .. } = accounts.find(email).await?.credentials.ok_or(AccountError::Missing)?;
     let password = passwords::made();
     let hash = passwords::hash(&password).map_err(|_| AccountError::Password)?;
     accounts.set_password(pilot_id, &hash).await?;

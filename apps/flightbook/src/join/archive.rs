@@ -38,6 +38,10 @@ pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
 /// Type of the extra field with sizes of 64 bits.
 const EXTRA_64: u16 = 1;
 
+/// Methods by which a file is packed: not at all, or by DEFLATE.
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
 /// Flags of an entry: encrypted, sizes that follow the data, patched, strongly encrypted, a name in
 /// UTF-8, masked local header.
 const ENCRYPTED: u16 = 1;
@@ -212,14 +216,19 @@ impl Entry {
         let [crc32, packed, size] = [fields.u32()?, fields.u32()?, fields.u32()?];
         let [name, extra] = [fields.u16()?, fields.u16()?];
         let name = fields.take(name.into())?;
-        fields.skip(extra.into())?;
-        let agrees = |local: u32, here: u64| local == u32::MAX || u64::from(local) == here;
-        let sizes_follow = flags & SIZES_FOLLOW != 0;
-        let are_sizes_known =
-            sizes_follow || (crc32 == self.crc32 && agrees(packed, self.packed_bytes) && agrees(size, self.bytes));
+        let mut wide = Fields(extra_64(fields.take(extra.into())?)?);
+        // The local extra field has both sizes, even if one of them alone needs 64 bits.
+        let is_wide = packed == u32::MAX || size == u32::MAX;
+        let [wide_size, wide_packed] = if is_wide { [wide.u64()?, wide.u64()?] } else { [0, 0] };
+        let local_size = if size == u32::MAX { wide_size } else { size.into() };
+        let local_packed = if packed == u32::MAX { wide_packed } else { packed.into() };
+        let is_streamed = flags & SIZES_FOLLOW != 0;
+        let agrees = |local: u64, here: u64| local == here || is_streamed && local == 0;
         if flags != self.flags
             || method != self.method
-            || !are_sizes_known
+            || !agrees(crc32.into(), self.crc32.into())
+            || !agrees(local_packed, self.packed_bytes)
+            || !agrees(local_size, self.bytes)
             || decoded(name, flags & UTF_8 != 0) != self.name
         {
             return Err(Refusal::Unreadable);
@@ -240,8 +249,8 @@ impl Entry {
         let data = archive.slice(self.data.clone());
         let bytes_max = TRACK_BYTES_MAX as u64 + 1;
         let file = match self.method {
-            0 if self.bytes == self.packed_bytes => data.slice(..data.len().min(bytes_max as usize)),
-            8 => {
+            STORED if self.bytes == self.packed_bytes => data.slice(..data.len().min(bytes_max as usize)),
+            DEFLATED => {
                 let mut file = Vec::new();
                 // One byte more than the directory declares, so that a longer file is detected.
                 let mut inflated = DeflateDecoder::new(&*data).take(bytes_max.min(self.bytes.saturating_add(1)));

@@ -48,11 +48,11 @@ async fn sign_in_sample(
     let gone = || problem("/sign_in", "sample", &[("back", back)]);
     let Some(pilot) = PILOTS.iter().find(|pilot| pilot.email == form.email) else { return Ok(gone()) };
     let later = |failure: Failure| failure.or_later("/sign_in", LATER, &[("back", back)]);
-    let account = match book.accounts.credentials(pilot.email).await {
-        Ok(account) => account,
+    let credentials = match book.accounts.find(pilot.email).await {
+        Ok(account) => account.credentials,
         Err(error) => return later(error.into()),
     };
     // who has a password has registered with the address of one who is gone
-    let Some(account) = account.filter(|account| account.hash == NO_PASSWORD) else { return Ok(gone()) };
-    enter(&book.accounts, &api, (account.pilot_id, NO_PASSWORD), None, back).await.or_else(later)
+    let Some(credentials) = credentials.filter(|found| found.hash == NO_PASSWORD) else { return Ok(gone()) };
+    enter(&book.accounts, &api, &credentials, None, back).await.or_else(later)
 }

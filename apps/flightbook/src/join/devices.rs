@@ -2,10 +2,14 @@
 //! online guessing attacks with device cookies").
 //!
 //! The cookie has an entry for each of the accounts that signed in last: a random number, and a
-//! signature over the number and the account. An entry signs nobody in. It only exempts the browser
-//! from the limit that all networks share at the account.
+//! signature over the number and over the credentials that were proven. An entry signs nobody in. It
+//! only gives the browser attempts of its own at this account.
+//!
+//! The signature covers the id of the pilot and the hash of the password, and not the address. A
+//! pilot can change the address to one that another pilot had or registers, and a new password ends
+//! all devices of the account.
 
-use super::attempts::account_key;
+use super::accounts::Credentials;
 use axum::http::HeaderMap;
 use axum::http::header::{COOKIE, HeaderValue};
 use serde::Serialize;
@@ -31,7 +35,9 @@ pub(super) struct Devices {
 struct Claims<'a> {
     exp: u64,
     device: &'a str,
-    account: &'a str,
+    pilot_id: i32,
+    /// Hash of the password. Only the signature leaves the server.
+    hash: &'a str,
 }
 
 impl Devices {
@@ -43,25 +49,42 @@ impl Devices {
         }
     }
 
-    /// Returns the random number of the browser if it has signed in to this account before.
-    pub(super) fn find(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<Option<String>, ApiFailure> {
+    /// Returns the random number of the browser if it has proven these credentials before.
+    pub(super) fn find(
+        &self,
+        api: &Api,
+        headers: &HeaderMap,
+        credentials: &Credentials,
+    ) -> Result<Option<String>, ApiFailure> {
         for entry in self.entries(headers) {
-            if is_of_account(api, entry, account)? {
+            if is_of(api, entry, credentials)? {
                 return Ok(entry.split_once('.').map(|(device, _)| device.to_owned()));
             }
         }
         Ok(None)
     }
 
-    /// Returns the cookie for a browser that has signed in to this account.
-    pub(super) fn cookie(&self, api: &Api, headers: &HeaderMap, account: &str) -> Result<HeaderValue, ApiFailure> {
-        let device = match self.find(api, headers, account)? {
+    /// Returns whether a browser has sent an entry, which may be forged.
+    pub(super) fn are_sent(&self, headers: &HeaderMap) -> bool {
+        self.entries(headers).next().is_some()
+    }
+
+    /// Returns the cookie for a browser that has proven these credentials. The entry of the
+    /// credentials that were valid before, which may be the same, is replaced.
+    pub(super) fn cookie(
+        &self,
+        api: &Api,
+        headers: &HeaderMap,
+        before: &Credentials,
+        proven: &Credentials,
+    ) -> Result<HeaderValue, ApiFailure> {
+        let device = match self.find(api, headers, before)? {
             Some(device) => device,
             None => format!("{:032x}", rand::random::<u128>()),
         };
-        let mut entries = vec![format!("{device}.{}", signature(api, &device, account)?)];
+        let mut entries = vec![format!("{device}.{}", signature(api, &device, proven)?)];
         for entry in self.entries(headers) {
-            if entries.len() < DEVICE_ACCOUNTS_MAX && !is_of_account(api, entry, account)? {
+            if entries.len() < DEVICE_ACCOUNTS_MAX && !is_of(api, entry, before)? {
                 entries.push(entry.to_owned());
             }
         }
@@ -83,15 +106,16 @@ impl Devices {
     }
 }
 
-fn is_of_account(api: &Api, entry: &str, account: &str) -> Result<bool, ApiFailure> {
+fn is_of(api: &Api, entry: &str, credentials: &Credentials) -> Result<bool, ApiFailure> {
     let Some((device, sent)) = entry.split_once('.') else { return Ok(false) };
-    let right = signature(api, device, account)?;
+    let right = signature(api, device, credentials)?;
     // All bytes are compared, so that the time does not depend on how many are right.
     let unequal = right.bytes().zip(sent.bytes()).fold(0, |unequal, (right, sent)| unequal | (right ^ sent));
     Ok(right.len() == sent.len() && unequal == 0)
 }
 
-fn signature(api: &Api, device: &str, account: &str) -> Result<String, ApiFailure> {
-    let token = api.sign(&Claims { exp: 0, device, account: &account_key(account) })?;
+fn signature(api: &Api, device: &str, credentials: &Credentials) -> Result<String, ApiFailure> {
+    let Credentials { pilot_id, hash } = credentials;
+    let token = api.sign(&Claims { exp: 0, device, pilot_id: *pilot_id, hash })?;
     Ok(token.rsplit('.').next().unwrap_or_default().to_owned())
 }

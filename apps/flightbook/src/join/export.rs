@@ -1,15 +1,16 @@
-//! All that a pilot has, as a ZIP archive that is made while it is taken.
+//! Exports: the flights as a CSV file, and all that a pilot has as a ZIP archive. Both are made while
+//! they are sent.
 
-use super::Book;
+use super::csv::{Cells, Table};
 use super::respond::{Failure, see_other};
 use super::sign_in::pilot;
+use super::{Book, Shared};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
-use memchr::memchr;
 use serde::Deserialize;
 use std::error::Error;
 use std::future::poll_fn;
@@ -21,10 +22,10 @@ use thalweg_server::{Api, ApiBody, Shares};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::spawn_blocking;
-use zip::write::{SimpleFileOptions, StreamWriter};
+use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// Archives that are made at once, in total and for one pilot. Each takes a thread until its client
+/// Exports that are made at once, in total and for one pilot. Each takes a thread until its client
 /// has received it, and at most one track in memory.
 const EXPORTS_MAX: usize = 32;
 const PILOT_EXPORTS_MAX: usize = 2;
@@ -34,20 +35,50 @@ const PIECES_MAX: usize = 4;
 /// How many tracks are listed at a time.
 const LISTED_MAX: usize = 1_000;
 
-/// The tables of an archive: file, relation, order and columns. That of the flights has those that an import reads.
-const TABLES: [(&str, &str, &str, &str); 3] = [
-    (
-        "flights.csv",
-        "flights_exported",
-        "number",
-        "number,date,glider,launch_site,launch_time_utc,landing_site,landing_time_utc,track_distance,hikeandfly,comment,\
-         xcontest_url,xcontest_tracktype,xcontest_scored_distance,video_url",
-    ),
-    ("gliders.csv", "gliders_exported", "manufacturer,model", "manufacturer,model,since,until,comment"),
-    ("sites.csv", "sites_exported", "name", "name,country,elevation_m,latitude,longitude,comment"),
-];
+/// The flights, with the columns that an import reads.
+const FLIGHTS: Table = Table {
+    file: "flights.csv",
+    relation: "flights_exported",
+    order: "number",
+    columns: &[
+        ("number", false),
+        ("date", false),
+        ("glider", true),
+        ("launch_site", true),
+        ("launch_time_utc", false),
+        ("landing_site", true),
+        ("landing_time_utc", false),
+        ("track_distance", false),
+        ("hikeandfly", false),
+        ("comment", true),
+        ("xcontest_url", true),
+        ("xcontest_tracktype", false),
+        ("xcontest_scored_distance", false),
+        ("video_url", true),
+    ],
+};
+const GLIDERS: Table = Table {
+    file: "gliders.csv",
+    relation: "gliders",
+    order: "manufacturer,model",
+    columns: &[("manufacturer", true), ("model", true), ("since", false), ("until", false), ("comment", true)],
+};
+const SITES: Table = Table {
+    file: "sites.csv",
+    relation: "sites",
+    order: "name",
+    columns: &[
+        ("name", true),
+        ("country", false),
+        ("elevation_m", false),
+        ("latitude", false),
+        ("longitude", false),
+        ("comment", true),
+    ],
+};
+const NOT_STORED: &str = "private, no-store";
 
-/// Permits for archives that are being made.
+/// Permits for exports that are being made.
 pub(super) struct Exports(Shares);
 
 impl Default for Exports {
@@ -56,11 +87,41 @@ impl Default for Exports {
     }
 }
 
-/// Gives a pilot all that is theirs.
-pub(super) async fn export(State(Book(book)): State<Book>, api: Api) -> Result<Response, Failure> {
+/// Returns all data of a pilot.
+pub(super) async fn archive(State(Book(book)): State<Book>, api: Api) -> Result<Response, Failure> {
     let Some(pilot) = pilot(&api).await? else {
         return Ok(see_other("/sign_in?back=/account"));
     };
+    let headers = [
+        (CONTENT_TYPE, "application/zip"),
+        (CONTENT_DISPOSITION, "attachment; filename=\"flightbook.zip\""),
+        (CACHE_CONTROL, NOT_STORED),
+    ];
+    Ok((headers, made(&book, pilot, api, write_archive)?).into_response())
+}
+
+/// Returns the flights of a pilot.
+pub(super) async fn flights(State(Book(book)): State<Book>, api: Api) -> Result<Response, Failure> {
+    let Some(pilot) = pilot(&api).await? else {
+        return Ok(see_other("/sign_in?back=/flights.csv"));
+    };
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CACHE_CONTROL, NOT_STORED)];
+    let body = made(&book, pilot, api, |api, runtime, mut pieces| {
+        write_table(api, runtime, &FLIGHTS, &mut pieces)?;
+        Ok(pieces.flush()?)
+    });
+    Ok((headers, body?).into_response())
+}
+
+type Written = Result<(), Box<dyn Error + Send + Sync>>;
+
+/// Starts an export with a permit of the pilot, and returns the body that it writes.
+fn made(
+    book: &Shared,
+    pilot: i32,
+    api: Api,
+    write: impl FnOnce(&Api, &Handle, Pieces) -> Written + Send + 'static,
+) -> Result<Body, Failure> {
     let permit = book.exports.0.try_acquire(&pilot, 1)?;
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     let runtime = Handle::current();
@@ -71,16 +132,11 @@ pub(super) async fn export(State(Book(book)): State<Book>, api: Api) -> Result<R
             if !sender.is_closed() {
                 tracing::error!(error, "an export broke off");
             }
-            // the client is told by a response that breaks off
+            // The response breaks off, so that the client sees that it is not complete.
             _ = sender.blocking_send(Err(io::Error::other(error.to_string())));
         }
     });
-    let headers = [
-        (CONTENT_TYPE, "application/zip"),
-        (CONTENT_DISPOSITION, "attachment; filename=\"flightbook.zip\""),
-        (CACHE_CONTROL, "private, no-store"),
-    ];
-    Ok((headers, Body::new(Taken(receiver))).into_response())
+    Ok(Body::new(Taken(receiver)))
 }
 
 #[derive(Deserialize)]
@@ -91,23 +147,11 @@ struct Listed {
     number: i32,
 }
 
-type Archive = ZipWriter<StreamWriter<Pieces>>;
-
-fn write(api: &Api, runtime: &Handle, pieces: Pieces) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn write_archive(api: &Api, runtime: &Handle, pieces: Pieces) -> Written {
     let mut archive = ZipWriter::new_stream(pieces);
-    for (name, relation, order, columns) in TABLES {
-        archive.start_file(name, options())?;
-        archive.write_all(columns.as_bytes())?;
-        let path = format!("/{relation}?select={columns}&order={order}");
-        let table = runtime.block_on(api.get(&path).header("accept", "text/csv").into_future())?;
-        // of no rows the API names no columns, so that its head is left out
-        let mut is_head = true;
-        let rows = |bytes: &Bytes| {
-            let head = if is_head { memchr(b'\n', bytes).unwrap_or(bytes.len()) } else { 0 };
-            is_head &= head == bytes.len();
-            bytes.slice(head..)
-        };
-        copy(runtime, table.into_http().into_body(), rows, &mut archive)?;
+    for table in [FLIGHTS, GLIDERS, SITES] {
+        archive.start_file(table.file, options())?;
+        write_table(api, runtime, &table, &mut archive)?;
     }
     let mut after = 0;
     loop {
@@ -118,7 +162,7 @@ fn write(api: &Api, runtime: &Handle, pieces: Pieces) -> Result<(), Box<dyn Erro
             archive.start_file(file_name(track), options())?;
             let igc = api.get("/igc_files?select=igc").param("flight_id", format!("eq.{}", track.flight_id));
             let igc = runtime.block_on(igc.header("accept", "application/octet-stream").into_future())?;
-            copy(runtime, igc.into_http().into_body(), Bytes::clone, &mut archive)?;
+            each_chunk(runtime, igc.into_http().into_body(), |chunk| archive.write_all(chunk))?;
             after = track.flight_id;
         }
         if tracks.len() < LISTED_MAX {
@@ -137,15 +181,18 @@ fn file_name(track: &Listed) -> String {
     format!("tracks/{}-{:05}-{}", track.date, track.number, track.igc_name)
 }
 
-fn copy(
-    runtime: &Handle,
-    mut body: ApiBody,
-    mut part: impl FnMut(&Bytes) -> Bytes,
-    archive: &mut Archive,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn write_table(api: &Api, runtime: &Handle, table: &Table, out: &mut impl Write) -> Written {
+    let path = format!("/{}?select={}&order={}", table.relation, table.names(), table.order);
+    let rows = runtime.block_on(api.get(&path).header("accept", "text/csv").into_future())?;
+    let mut cells = Cells::new(table, out)?;
+    each_chunk(runtime, rows.into_http().into_body(), |chunk| cells.write(chunk))?;
+    Ok(cells.finish()?)
+}
+
+fn each_chunk(runtime: &Handle, mut body: ApiBody, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> Written {
     while let Some(frame) = runtime.block_on(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))) {
         if let Ok(bytes) = frame?.into_data() {
-            archive.write_all(&part(&bytes))?;
+            write(&bytes)?;
         }
     }
     Ok(())

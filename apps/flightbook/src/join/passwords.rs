@@ -1,5 +1,6 @@
 //! Passwords and their hashes: Argon2id, a few at a time, and not on a thread that answers others.
 
+use super::accounts::Credentials;
 use super::turn::with_permit;
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -22,21 +23,26 @@ const HASH_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Makes hashes and holds passwords against them.
 pub(super) struct Passwords {
     shares: Shares,
-    /// Nobody's hash, which costs what others do.
-    decoy: String,
+    /// Credentials of no pilot, which take as long to check as those of a pilot.
+    decoy: Credentials,
 }
 
 impl Passwords {
     pub(super) fn new() -> Result<Self, Error> {
         let waiting = (HASHES_WAITING_MAX, NETWORK_HASHES_WAITING_MAX);
         let shares = Shares::with_waiting(HASHES_MAX, NETWORK_HASHES_MAX, HASH_WAIT_MAX, waiting);
-        Ok(Self { shares, decoy: hash(&made())? })
+        Ok(Self { shares, decoy: Credentials { pilot_id: 0, hash: hash(&made())? } })
     }
 
     /// Hashes a password for a client of a network. The result has the PHC string format.
     pub(super) async fn hash(&self, password: String, network: Network) -> Result<String, ShareError> {
         let permit = self.shares.acquire(&network).await?;
         with_permit(permit, move || hash(&password)).await.and_then(Result::ok).ok_or(FAILED)
+    }
+
+    /// Returns credentials that no password matches, for an address that nobody has registered with.
+    pub(super) fn decoy(&self) -> &Credentials {
+        &self.decoy
     }
 
     /// Returns whether a password matches a hash. Without a hash it returns false, after as much
@@ -47,7 +53,7 @@ impl Passwords {
         hash: Option<&str>,
         network: Network,
     ) -> Result<bool, ShareError> {
-        let compared = hash.unwrap_or(&self.decoy).to_owned();
+        let compared = hash.unwrap_or(&self.decoy.hash).to_owned();
         let permit = self.shares.acquire(&network).await?;
         let is_equal = with_permit(permit, move || {
             let hash = PasswordHash::new(&compared);

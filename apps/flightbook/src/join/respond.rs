@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// Converts the error of a pilot who has used the own share (429), or of others who hold all
+/// Converts the error of a pilot who has used their whole share (429), or of others who hold all
 /// permits (503).
 impl From<ShareError> for Failure {
     fn from(error: ShareError) -> Self {

@@ -1,6 +1,6 @@
 //! Who registers, signs in, and changes their password: a token in the server's cookie comes of it.
 
-use super::accounts::AccountError;
+use super::accounts::{AccountError, Credentials};
 use super::attempts::Origin;
 use super::passwords;
 use super::respond::{Failure, problem, see_other};
@@ -81,17 +81,17 @@ pub(super) async fn register(
     let password = form.password;
     let added = async {
         let hash = book.passwords.hash(password, network).await?;
-        Ok::<_, Failure>((book.accounts.register(&form.name, &form.email, &hash).await?, hash))
+        Ok::<_, Failure>(Credentials { pilot_id: book.accounts.register(&form.name, &form.email, &hash).await?, hash })
     };
-    let (pilot_id, hash) = match added.await {
+    let added = match added.await {
         Ok(added) => added,
         Err(Failure::Account(AccountError::Name)) => return refused("name"),
         Err(Failure::Account(AccountError::Email)) => return refused("email"),
         Err(Failure::Account(AccountError::Taken)) => return refused("taken"),
         Err(failure) => return failure.or_later("/register", LATER, &[("name", &form.name), ("email", &form.email)]),
     };
-    let device = book.devices.cookie(&api, &headers, &form.email)?;
-    let entered = enter(&book.accounts, &api, (pilot_id, &hash), Some(device), HOME).await;
+    let device = book.devices.cookie(&api, &headers, &added, &added)?;
+    let entered = enter(&book.accounts, &api, &added, Some(device), HOME).await;
     // The account exists, so that its pilot can sign in later.
     entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &[]))
 }
@@ -119,51 +119,57 @@ async fn sign_in_with(
 ) -> Result<Response, Failure> {
     let back = page_after(&form.back);
     let refused = |word| Ok(problem(SIGN_IN, word, &[("back", back)]));
-    let device = book.devices.find(api, headers, &form.email)?;
-    let origin = device.as_deref().map_or(Origin::Network(network), Origin::Device);
-    if book.attempts.of_origin(&form.email, origin).is_err() {
+    // Only an entry of a device can exempt from the limit of the network, so that without one no
+    // account is looked up beyond that limit.
+    if !book.devices.are_sent(headers) && book.attempts.check_network(network).is_err() {
         return refused("busy");
     }
-    let credentials = book.accounts.credentials(&form.email).await?;
-    // which letters are the same, the database says
-    let account = credentials.as_ref().map_or(&form.email, |credentials| &credentials.address);
-    if book.attempts.at_account(account, origin).is_err() {
+    let account = book.accounts.find(&form.email).await?;
+    let known = account.credentials.as_ref();
+    let credentials = known.unwrap_or(book.passwords.decoy());
+    let device = book.devices.find(api, headers, credentials)?;
+    let origin = Origin { network, device: device.as_deref() };
+    if book.attempts.take(&account.key, origin).is_err() {
         return refused("busy");
     }
-    let hash = credentials.as_ref().map(|credentials| &*credentials.hash);
-    let is_right = book.passwords.is_right(form.password.clone(), hash, network).await?;
-    let Some(credentials) = credentials.as_ref().filter(|_| is_right) else { return refused("password") };
-    book.attempts.succeeded(&form.email, account, origin);
-    let device = book.devices.cookie(api, headers, account)?;
-    match enter(&book.accounts, api, (credentials.pilot_id, &credentials.hash), Some(device), back).await {
+    let hash = known.map(|credentials| &*credentials.hash);
+    if !book.passwords.is_right(form.password.clone(), hash, network).await? {
+        return refused("password");
+    }
+    book.attempts.succeeded(&account.key, origin);
+    let device = book.devices.cookie(api, headers, credentials, credentials)?;
+    match enter(&book.accounts, api, credentials, Some(device), back).await {
         Err(Failure::Account(AccountError::Missing)) => refused("password"),
         entered => entered,
     }
 }
 
-/// Replaces a pilot's password. All sessions of the pilot end, and a new one begins in this
-/// browser.
+/// Replaces a pilot's password. All sessions and devices of the pilot end, and new ones begin in
+/// this browser.
 pub(super) async fn change_password(
     State(Book(book)): State<Book>,
     Extension(network): Extension<Network>,
     api: Api,
+    headers: HeaderMap,
     Form(form): Form<Change>,
 ) -> Result<Response, Failure> {
     api.check_site()?;
     let changed = change_password_with(&book, network, &api, form).await;
-    let (pilot_id, hash) = match changed {
-        Ok(Changed::To { pilot_id, hash }) => (pilot_id, hash),
+    let [before, after] = match changed {
+        Ok(Changed::To(credentials)) => credentials,
         Ok(Changed::Not(response)) => return Ok(response),
         Err(failure) => return failure.or_later(ACCOUNT, LATER, &[]),
     };
-    let entered = enter(&book.accounts, &api, (pilot_id, &hash), None, "/account?changed=1").await;
+    let device = book.devices.cookie(&api, &headers, &before, &after)?;
+    let entered = enter(&book.accounts, &api, &after, Some(device), "/account?changed=1").await;
     // The password has been changed, and with it all sessions have ended.
     entered.or_else(|failure| failure.or_later(SIGN_IN, LATER, &[("back", ACCOUNT)]))
 }
 
 /// The outcome of a request to change a password.
 enum Changed {
-    To { pilot_id: i32, hash: String },
+    /// The credentials before and after the change.
+    To([Credentials; 2]),
     Not(Response),
 }
 
@@ -176,13 +182,13 @@ async fn change_password_with(book: &Shared, network: Network, api: &Api, form: 
     if book.attempts.of_change(pilot_id).is_err() {
         return refused("busy");
     }
-    let hash = book.accounts.hash_of(pilot_id).await?;
-    if !book.passwords.is_right(form.password, Some(&hash), network).await? {
+    let before = Credentials { pilot_id, hash: book.accounts.hash_of(pilot_id).await? };
+    if !book.passwords.is_right(form.password, Some(&before.hash), network).await? {
         return refused("password");
     }
-    let hash = book.passwords.hash(form.new_password, network).await?;
-    book.accounts.set_password(pilot_id, &hash).await?;
-    Ok(Changed::To { pilot_id, hash })
+    let after = Credentials { pilot_id, hash: book.passwords.hash(form.new_password, network).await? };
+    book.accounts.set_password(pilot_id, &after.hash).await?;
+    Ok(Changed::To([before, after]))
 }
 
 /// Where somebody who has signed in goes: back, if they came from a page of this site.
@@ -224,15 +230,15 @@ impl Claims {
     }
 }
 
-/// Begins a session of a pilot whose password has this hash, and redirects the pilot to a page.
+/// Begins a session of the pilot with these credentials, and redirects the pilot to a page.
 pub(super) async fn enter(
     accounts: &super::Accounts,
     api: &Api,
-    (pilot_id, hash): (i32, &str),
+    credentials: &Credentials,
     device: Option<HeaderValue>,
     page: &str,
 ) -> Result<Response, Failure> {
-    let claims = Claims::new(pilot_id, accounts.begin_session(pilot_id, hash).await?);
+    let claims = Claims::new(credentials.pilot_id, accounts.begin_session(credentials).await?);
     let cookie = api.session_cookie(&api.sign(&claims)?).await?;
     let mut response = ([(SET_COOKIE, cookie)], see_other(page)).into_response();
     response.headers_mut().extend(device.map(|device| (SET_COOKIE, device)));

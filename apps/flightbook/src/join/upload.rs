@@ -32,6 +32,8 @@ const UPLOAD_UNPACKED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Number of steps with which all flights of one upload may be scored: enough for five hundred
 /// flights, or some twenty seconds of a core.
 const UPLOAD_STEPS_MAX: u64 = 200_000_000;
+/// Outcomes of one upload that are stored and shown. Further ones are counted.
+const UPLOAD_OUTCOMES_MAX: usize = 2_000;
 /// How long a file's name may be, in characters.
 const FILE_NAME_CHARS_MAX: usize = 255;
 const FORM: &str = "/flights/new";
@@ -74,13 +76,14 @@ async fn add(book: &Shared, api: &Api, request: Request) -> Result<Response, Fai
             match upload.part(part).await {
                 Ok(()) => continue,
                 // Both the files that were added and those that found no room are reported.
-                Err(failure) if failure.is_temporary() && upload.has_added() => is_cut = true,
+                Err(failure) if failure.is_temporary() && upload.outcomes.has_added => is_cut = true,
                 Err(failure) => return Err(failure),
             }
         }
-        upload.refuse(file_name(&name), BUSY);
+        upload.outcomes.refuse(file_name(&name), BUSY);
     }
-    match upload.outcomes.as_slice() {
+    let outcomes = upload.outcomes.finish();
+    match outcomes.as_slice() {
         [] => Ok(problem(FORM, "no-file", &[])),
         [Outcome { problem: Some(word), flight_id: None, .. }] => Ok(problem(FORM, word, &[])),
         [Outcome { flight_id: Some(id), problem: None, .. }] => Ok(see_other(&format!("/flights/{id}"))),
@@ -97,13 +100,48 @@ async fn add(book: &Shared, api: &Api, request: Request) -> Result<Response, Fai
 #[derive(Serialize)]
 struct Outcome {
     place: usize,
-    file: String,
+    /// Name of the file. It is stored once, with the first outcome of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flight_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<i32>,
+}
+
+/// The outcomes of an upload in order, up to a bound, and the number of those beyond it.
+#[derive(Default)]
+struct Outcomes {
+    listed: Vec<Outcome>,
+    further: usize,
+    has_added: bool,
+}
+
+impl Outcomes {
+    fn note(&mut self, outcome: Outcome) {
+        self.has_added |= outcome.flight_id.is_some();
+        if self.listed.len() < UPLOAD_OUTCOMES_MAX {
+            self.listed.push(Outcome { place: self.listed.len() + 1, ..outcome });
+        } else {
+            self.further += 1;
+        }
+    }
+
+    fn refuse(&mut self, file: String, problem: &'static str) {
+        self.note(Outcome { place: 0, file: Some(file), problem: Some(problem), flight_id: None, number: None });
+    }
+
+    /// Returns the outcomes, with a last one that counts those beyond the bound.
+    fn finish(self) -> Vec<Outcome> {
+        let mut outcomes = self.listed;
+        if self.further > 0 {
+            let (place, number) = (outcomes.len() + 1, i32::try_from(self.further).ok());
+            outcomes.push(Outcome { place, file: None, problem: Some("more"), flight_id: None, number });
+        }
+        outcomes
+    }
 }
 
 /// The files of one form while they are added one after the other, and the rest of their common
@@ -115,7 +153,7 @@ struct Upload<'a> {
     allowance: Allowance,
     /// Budget for scoring. The code that scores takes it and returns it.
     budget: Budget,
-    outcomes: Vec<Outcome>,
+    outcomes: Outcomes,
 }
 
 impl<'a> Upload<'a> {
@@ -126,7 +164,7 @@ impl<'a> Upload<'a> {
             readings: &book.uploads.readings,
             allowance: Allowance { files: UPLOAD_FILES_MAX, unpacked_bytes: UPLOAD_UNPACKED_BYTES_MAX },
             budget: Budget::new(UPLOAD_STEPS_MAX),
-            outcomes: Vec::new(),
+            outcomes: Outcomes::default(),
         }
     }
 
@@ -137,7 +175,7 @@ impl<'a> Upload<'a> {
             return self.archive(name, content).await;
         }
         let Some(files) = self.allowance.files.checked_sub(1) else {
-            self.refuse(name, "too-many");
+            self.outcomes.refuse(name, "too-many");
             return Ok(());
         };
         self.allowance.files = files;
@@ -162,12 +200,12 @@ impl<'a> Upload<'a> {
         let mut season = match opened {
             Ok(season) => season,
             Err(refusal) => {
-                self.refuse(name, word(refusal));
+                self.outcomes.refuse(name, word(refusal));
                 return Ok(());
             }
         };
         self.allowance = left;
-        let before = self.outcomes.len();
+        let mut is_empty = true;
         loop {
             let (after, next) = self
                 .scored(move |budget| {
@@ -178,14 +216,15 @@ impl<'a> Upload<'a> {
                 })
                 .await?;
             season = after;
+            is_empty &= next.is_none();
             match next {
                 None => break,
                 Some((name, Ok((flights, file)))) => self.track(file_name(&name), file, flights).await?,
-                Some((name, Err(refusal))) => self.refuse(file_name(&name), word(refusal)),
+                Some((name, Err(refusal))) => self.outcomes.refuse(file_name(&name), word(refusal)),
             }
         }
-        if self.outcomes.len() == before {
-            self.refuse(name, "zip-empty");
+        if is_empty {
+            self.outcomes.refuse(name, "zip-empty");
         }
         Ok(())
     }
@@ -220,12 +259,13 @@ impl<'a> Upload<'a> {
         let flights = match flights {
             Ok(flights) => flights,
             Err(problem) => {
-                self.refuse(name, problem.word());
+                self.outcomes.refuse(name, problem.word());
                 return Ok(());
             }
         };
         match self.tracks.add(self.pilot, file, &name, &flights).await {
             Ok(added) => {
+                let mut file = Some(name);
                 for (Added { flight_id, number, outcome }, flight) in added.into_iter().zip(&flights) {
                     let problem = match outcome {
                         tracks::Outcome::New if flight.is_unproven() => Some("not-proven"),
@@ -234,28 +274,16 @@ impl<'a> Upload<'a> {
                         tracks::Outcome::Scored => Some("scored"),
                     };
                     let (flight_id, number) = (Some(flight_id), Some(number));
-                    self.note(Outcome { place: 0, file: name.clone(), problem, flight_id, number });
+                    self.outcomes.note(Outcome { place: 0, file: file.take(), problem, flight_id, number });
                 }
             }
             // A file that the schema refuses does not prevent the others from being added.
-            Err(TrackError::TracksQuota) => self.refuse(name, "quota-tracks"),
-            Err(TrackError::FlightsQuota) => self.refuse(name, "quota-flights"),
-            Err(TrackError::Refused) => self.refuse(name, "not-kept"),
+            Err(TrackError::TracksQuota) => self.outcomes.refuse(name, "quota-tracks"),
+            Err(TrackError::FlightsQuota) => self.outcomes.refuse(name, "quota-flights"),
+            Err(TrackError::Refused) => self.outcomes.refuse(name, "not-kept"),
             Err(error) => return Err(error.into()),
         }
         Ok(())
-    }
-
-    fn has_added(&self) -> bool {
-        self.outcomes.iter().any(|outcome| outcome.flight_id.is_some())
-    }
-
-    fn refuse(&mut self, file: String, problem: &'static str) {
-        self.note(Outcome { place: 0, file, problem: Some(problem), flight_id: None, number: None });
-    }
-
-    fn note(&mut self, outcome: Outcome) {
-        self.outcomes.push(Outcome { place: self.outcomes.len() + 1, ..outcome });
     }
 }
 

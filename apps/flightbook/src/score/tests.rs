@@ -138,17 +138,17 @@ fn flights_share_a_budget_and_what_is_beyond_it_is_not_proven() {
     let fixes = crate::igc::read(flight.igc.as_bytes()).unwrap().fixes;
     let mut all = Budget::new(u64::MAX);
     let best = score_within(&fixes, &mut all).unwrap();
-    let steps = u64::MAX - all.left();
+    let steps = u64::MAX - all.left;
     assert!(best.are_proven && steps > 0);
     // One step more than two flights take, since a search that has spent its last step does not know that it has ended.
     let mut budget = Budget::new(2 * steps + 1);
     for left in [steps + 1, 1] {
         let same = score_within(&fixes, &mut budget).unwrap();
-        assert!(same.are_proven && budget.left() == left, "{left}");
+        assert!(same.are_proven && budget.left == left, "{left}");
         assert!((same.best().points - best.best().points).abs() < 1e-9);
     }
     let third = score_within(&fixes, &mut budget).unwrap();
-    assert_eq!(budget.left(), 0);
+    assert_eq!(budget.left, 0);
     assert!(!third.are_proven && !third.free_flight.is_proven);
     assert!(third.free_flight.distance_m > best.free_flight.distance_m / 2.0, "{third:?}");
     assert!(!score_within(&fixes[..1], &mut budget).unwrap().are_proven, "nothing is proven without a step");

@@ -83,6 +83,118 @@ fn a_device_cookie_is_valid_for_its_account_only_and_for_few_guesses() {
     assert_eq!((&guesses[..10], &guesses[19]), (&["password"; 10].map(str::to_owned)[..], &"busy".to_owned()));
 }
 
+/// Returns how many of 40 guesses at Ida's password, each from another network, are not refused to
+/// the visitor with these devices.
+fn guesses_with(book: &Book, devices: &[Option<String>]) -> usize {
+    let tries = (0..40).map(|at| {
+        let mut visitor = Visitor { device: devices[at % devices.len()].clone(), ..book.visitor() };
+        problem(&try_from(&mut visitor, &format!("198.51.100.{at}"), EMAIL, "guess")).to_owned()
+    });
+    count(&tries.collect::<Vec<_>>(), "password")
+}
+
+/// Uses up the attempts that all networks without a device of the account share.
+fn use_up(book: &Book) {
+    let tried = words(&mut book.visitor(), (0..70).map(|at| (format!("203.0.113.{at}"), EMAIL.to_owned())));
+    assert!(count(&tried, "busy") > 0, "{tried:?}");
+}
+
+/// Signs in anew in a browser for each device.
+fn devices(book: &Book, email: &str, count: usize) -> Vec<Option<String>> {
+    let enter = |_| {
+        let mut visitor = book.visitor();
+        assert_eq!(problem(&try_from(&mut visitor, "192.0.2.1", email, PASSWORD)), "");
+        visitor.device
+    };
+    (0..count).map(enter).collect()
+}
+
+/// The program removed a no-break space at the end of an address, and the database did not: the
+/// devices of one address counted for the other, so that guesses had no limit.
+#[test]
+fn devices_of_an_address_that_differs_by_a_space_do_not_count_for_the_account() {
+    let book = Book::start();
+    book.pilot("Ida");
+    let mut thief = book.visitor();
+    for typed in ["ida@club.example\u{a0}", "\u{a0}ida@club.example", "ida@club.example\u{2003}"] {
+        thief.submit("/do/register", &[("name", "Eve"), ("email", typed), ("password", PASSWORD)]);
+    }
+    let others = "select count(*) from flightbook.pilots where id > 1";
+    let emails = "select string_agg(email, '|') from flightbook.pilots where id > 1";
+    assert_ne!(book.database.value(others), "0", "the database refuses such addresses");
+    let mut collected = Vec::new();
+    for email in book.database.value(emails).split('|') {
+        collected.extend(devices(&book, &email.replace('\u{a0}', "%C2%A0").replace('\u{2003}', "%E2%80%83"), 5));
+    }
+    use_up(&book);
+    assert_eq!(guesses_with(&book, &collected), 0);
+}
+
+/// Devices were signed for the address. Whoever registered an address first had devices for the
+/// pilot to whom the address belonged later.
+#[test]
+fn devices_of_a_former_owner_of_an_address_do_not_count() {
+    let book = Book::start();
+    let mut thief = book.pilot("Ida");
+    let collected = devices(&book, EMAIL, 5);
+    let json = [("content-type", "application/json"), ("origin", "http://test")];
+    let moved = thief.ask("PATCH", "/api/pilots?id=eq.1", &json, br#"{"email": "eve@club.example"}"#);
+    assert_eq!(moved.status, 204, "{}", moved.text());
+    let owner = book.pilot("Ida");
+    use_up(&book);
+    assert_eq!(guesses_with(&book, &collected), 0);
+    assert_eq!(guesses_with(&book, &[owner.device]), 10);
+}
+
+#[test]
+fn a_new_password_ends_all_devices_but_the_one_that_has_set_it() {
+    let book = Book::start();
+    let mut owner = book.pilot("Ida");
+    let (before, others) = (owner.device.clone(), devices(&book, EMAIL, 2));
+    let fields = [("password", PASSWORD), ("new_password", "under the ridge at dusk")];
+    assert_eq!(owner.submit("/do/change_password", &fields).header("location"), Some("/account?changed=1"));
+    use_up(&book);
+    assert_ne!(owner.device, before);
+    assert_eq!(guesses_with(&book, &[before]), 0);
+    assert_eq!(guesses_with(&book, &others), 0);
+    assert_eq!(guesses_with(&book, &[owner.device]), 10);
+}
+
+/// Each device had attempts of its own, and a pilot gets as many devices as they want. The devices
+/// of one network are limited together, and apart from the browsers that have none.
+#[test]
+fn devices_do_not_exempt_a_network_from_its_limits() {
+    let book = Book::start();
+    let pilots = ["Ida", "Ann", "Bob", "Carl", "Dora"];
+    let all: Vec<(String, Vec<Option<String>>)> = pilots
+        .iter()
+        .map(|name| {
+            book.pilot(name);
+            let email = format!("{}@club.example", name.to_lowercase());
+            (email.clone(), devices(&book, &email, 2))
+        })
+        .collect();
+    let guess = |client: &str, email: &str, device: &Option<String>| {
+        let mut visitor = Visitor { device: device.clone(), ..book.visitor() };
+        problem(&try_from(&mut visitor, client, email, "guess")).to_owned()
+    };
+    // Two devices of one pilot have 10 attempts together from one network.
+    let (email, own) = &all[0];
+    let tried: Vec<String> = (0..14).map(|at| guess("192.0.2.7", email, &own[at % 2])).collect();
+    assert_eq!((count(&tried, "password"), count(&tried, "busy")), (10, 4), "{tried:?}");
+    // The devices of five pilots have 30 attempts together, and those that are restored meanwhile.
+    let tries = (0..45).map(|at| (&all[at % 5], at / 5 % 2));
+    let tried: Vec<String> = tries.map(|((email, of), at)| guess("192.0.2.8", email, &of[at])).collect();
+    assert!(tried[..30].iter().all(|word| word == "password"), "{tried:?}");
+    assert_eq!(tried[44], "busy", "{tried:?}");
+    // Neither do guesses without a device lock the devices of their network out.
+    words(&mut book.visitor(), (0..60).map(|at| ("192.0.2.9".to_owned(), format!("n{at}@x.example"))));
+    let mut stranger = book.visitor();
+    assert_eq!(problem(&try_from(&mut stranger, "192.0.2.9", &all[4].0, PASSWORD)), "busy");
+    let mut known = Visitor { device: all[4].1[0].clone(), ..book.visitor() };
+    assert_eq!(problem(&try_from(&mut known, "192.0.2.9", &all[4].0, PASSWORD)), "");
+}
+
 #[test]
 fn a_browser_of_several_pilots_keeps_an_entry_for_each() {
     let book = Book::start();

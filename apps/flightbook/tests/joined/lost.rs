@@ -31,11 +31,13 @@ fn interfered(
     send: fn(&mut Visitor) -> Response,
     interfere: impl FnOnce(&dyn Fn()),
 ) -> Response {
+    // The holder reads a row. A table that is created meanwhile may stay invisible to `to_regclass`,
+    // which takes no lock and so does not update its cache.
     let hold = format!(
         "do $$ begin
            lock table flightbook.{table} in share mode;
            for _ in 1..10000 loop
-             exit when to_regclass('public.released') is not null;
+             exit when exists (select from public.released);
              perform pg_sleep(0.01);
            end loop;
          end $$"
@@ -46,16 +48,16 @@ fn interfered(
     let waiting =
         "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     let database = &book.database;
+    database.execute("create table public.released ()");
+    let release = || database.execute("insert into public.released default values");
     std::thread::scope(|scope| {
         let holding = scope.spawn(|| database.execute(&hold));
         eventually("the table is locked", || database.value(&held) == "1");
         let answering = spawn(move || send(&mut visitor));
         eventually("the request waits for the table", || database.value(waiting) == "1");
-        interfere(&|| database.execute("create table public.released ()"));
+        interfere(&release);
         let answer = answering.join().unwrap();
-        if database.value("select to_regclass('public.released') is null") == "t" {
-            database.execute("create table public.released ()");
-        }
+        release();
         holding.join().unwrap();
         database.execute("drop table public.released");
         answer

@@ -129,7 +129,10 @@ fn a_quota_holds_for_concurrent_additions() {
             .map(|at| {
                 let mut visitor: Visitor = book.again(&ann);
                 scope.spawn(move || {
-                    visitor.submit("/flights/new", &[("date", "2024-07-01"), ("number", &(at + 1).to_string())]).status
+                    let fields = [("date", "2024-07-01"), ("number", &*(at + 1).to_string())];
+                    // Three requests of a pilot wait for the one that runs, and others are sent again.
+                    let mut statuses = (0..1000).map(|_| visitor.submit("/flights/new", &fields).status);
+                    statuses.find(|status| *status != 503).unwrap()
                 })
             })
             .collect();
@@ -138,4 +141,46 @@ fn a_quota_holds_for_concurrent_additions() {
     assert_eq!(statuses.iter().filter(|status| **status == 303).count(), 5, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|status| **status == 422).count(), 3, "{statuses:?}");
     assert_eq!(flights(&book), "5 0");
+}
+
+/// 300,000 rows were added, checked and removed again, while all other writes of the pilot waited.
+#[test]
+fn a_request_ends_soon_after_it_has_reached_a_quota() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    book.database.execute("update flightbook_private.quotas set flights = 1000, gliders = 1000, sites = 1000");
+    let rows = |row: &dyn Fn(usize) -> String, count: usize| {
+        let rows: Vec<String> = (1..=count).map(row).collect();
+        format!("[{}]", rows.join(","))
+    };
+    let kinds: [(&str, &dyn Fn(usize) -> String); 3] = [
+        ("gliders", &|at| format!("{{\"manufacturer\": \"M{at}\"}}")),
+        ("sites", &|at| format!("{{\"name\": \"S{at}\"}}")),
+        ("flights", &|at| format!("{{\"number\": {at}, \"date\": \"2024-07-01\"}}")),
+    ];
+    let json = [("content-type", "application/json"), ("origin", "http://test")];
+    let csv = [("content-type", "text/csv"), ("origin", "http://test")];
+    for (kind, row) in kinds {
+        let mut send = |headers: &[(&str, &str)], body: &str| {
+            let answer = ann.ask("POST", &format!("/api/{kind}"), headers, body.as_bytes());
+            let is_quota = answer.text().contains(&format!("A pilot has at most 1000 {kind}."));
+            (answer.status, is_quota, answer.text().to_owned())
+        };
+        let refused = send(&json, &rows(row, 20_000));
+        assert!(refused.0 == 400 && refused.1, "{kind}: {refused:?}");
+        let reached = format!("select last_value from pg_sequences where sequencename = '{kind}_id_seq'");
+        let tried: usize = book.database.value(&reached).parse().unwrap();
+        assert!((1001..=2000).contains(&tried), "{kind}: {tried} rows");
+        if kind == "sites" {
+            let lines: String = (0..20_000).map(|at| format!("C{at}\n")).collect();
+            let refused = send(&csv, &format!("name\n{lines}"));
+            assert!(refused.0 == 400 && refused.1, "{kind}: {refused:?}");
+            let more: usize = book.database.value(&reached).parse().unwrap();
+            assert!(more - tried <= 2000, "{kind}: {more} rows");
+        }
+        // The quota itself is exact.
+        let refused = send(&json, &rows(row, 1001));
+        assert!(refused.0 == 400 && refused.1, "{kind}: {refused:?}");
+        assert_eq!(send(&json, &rows(row, 1000)).0, 201, "{kind}");
+    }
 }

@@ -102,3 +102,31 @@ fn a_pilot_has_a_hundred_sessions_at_most() {
         assert_eq!(ann.get("/flights").status, oldest_status);
     }
 }
+
+/// A statement of a pilot could run, and hold a connection, for as long as it took.
+#[test]
+fn the_time_of_a_statement_is_bounded() {
+    let book = Book::start();
+    book.database.execute(
+        "create function flightbook.bound() returns text language sql as $$ select current_setting('statement_timeout') $$;
+         create function flightbook.slow() returns void language sql as $$ select pg_sleep(30) $$;
+         notify pgrst;",
+    );
+    let mut ann = book.pilot("Ann");
+    let started = std::time::Instant::now();
+    let bound = |visitor: &mut Visitor| loop {
+        let bound = visitor.get("/api/rpc/bound");
+        if bound.status != 404 {
+            break bound.text().to_owned();
+        }
+        assert!(started.elapsed().as_secs() < 60, "the function is not served");
+    };
+    assert_eq!(bound(&mut ann), "\"1min\"");
+    assert_eq!(bound(&mut book.visitor()), "\"1min\"");
+    // The bound ends the statement that follows.
+    let check = "select replace(pg_get_functiondef('flightbook_private.check_session'::regproc), '60s', '100ms')";
+    book.database.execute(&book.database.value(check));
+    let ended = ann.get("/api/rpc/slow");
+    assert!(ended.status >= 500 && ended.text().contains("57014"), "{} {}", ended.status, ended.text());
+    assert_eq!(ann.get("/flights").status, 200);
+}

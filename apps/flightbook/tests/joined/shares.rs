@@ -3,7 +3,7 @@
 use crate::book::{Book, PASSWORD, Visitor};
 use crate::uploads::{flight_on, flights, location};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thalweg_server::Config;
 use thalweg_testkit::Database;
 
@@ -21,13 +21,18 @@ impl Book {
             ));
         });
         self.until(
-            "select exists (select from pg_locks where locktype = 'advisory' and granted
+            "select exists (select from pg_locks where locktype = 'advisory' and granted and classid = 0
             and database = (select oid from pg_database where datname = current_database()))",
         );
     }
 
     fn release(&self) {
         self.database.execute("insert into public.released values (1)");
+        self.until(
+            "select not exists (select from pg_locks where locktype = 'advisory' and granted and classid = 0
+            and database = (select oid from pg_database where datname = current_database()))",
+        );
+        self.database.execute("drop table public.released");
     }
 
     fn until_waiting(&self, count: usize) {
@@ -37,7 +42,9 @@ impl Book {
     }
 
     fn until(&self, sql: &str) {
+        let started = Instant::now();
         while self.database.value(sql) != "t" {
+            assert!(started.elapsed() < Duration::from_secs(60), "this does not become true: {sql}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -122,29 +129,38 @@ fn nine_uploads_of_a_pilot_are_added_in_turn_and_the_tenth_is_refused() {
     assert_eq!(flights(&book), "10 10");
 }
 
-/// The exports of one pilot took all permits for exports.
+/// The exports of one pilot took all permits for exports, and as CSV files all connections.
 #[test]
 fn two_exports_of_a_pilot_run_and_the_third_is_refused() {
     let book = Book::start();
     let (ann, bob) = (book.pilot("Ann"), book.pilot("Bob"));
-    let export = |visitor: &mut Visitor| visitor.get("/do/export.zip");
+    for path in ["/do/export.zip", "/flights.csv"] {
+        exports_are_shared(&book, &ann, &bob, path);
+    }
+}
+
+fn exports_are_shared(book: &Book, ann: &Visitor, bob: &Visitor, path: &str) {
+    let export = |visitor: &mut Visitor| visitor.get(path);
     std::thread::scope(|scope| {
         book.hold(scope, "lock table flightbook.gliders in access exclusive mode");
         let spawn = |pilot: &Visitor| {
             let mut visitor = book.again(pilot);
             scope.spawn(move || export(&mut visitor).status)
         };
-        let both = [spawn(&ann), spawn(&ann)];
+        let both = [spawn(ann), spawn(ann)];
         book.until_waiting(2);
-        let third = export(&mut book.again(&ann));
-        let other = spawn(&bob);
+        let third = export(&mut book.again(ann));
+        // The share is one for both kinds of exports.
+        let zip = book.again(ann).get("/do/export.zip").status;
+        let other = spawn(bob);
         book.until_waiting(3);
         book.release();
+        assert_eq!(zip, 429);
         assert!(third.status == 429 && third.text().contains("TWG34"), "{} {}", third.status, third.text());
         assert_eq!(both.map(|export| export.join().unwrap()), [200; 2]);
         assert_eq!(other.join().unwrap(), 200);
     });
-    assert_eq!(export(&mut book.again(&ann)).status, 200);
+    assert_eq!(export(&mut book.again(ann)).status, 200);
 }
 
 /// Each import that waited for another one of its pilot held a connection: ten of them held all
@@ -169,4 +185,49 @@ fn three_imports_of_a_pilot_wait_and_the_fourth_is_refused() {
         assert_eq!(waiting.map(|sent| sent.join().unwrap()), [303; 3]);
     });
     assert_eq!(location(&import(&mut book.again(&ann))), "/import/preview");
+}
+
+/// A request of a pilot that wrote many rows made all other writes of the pilot wait for it. Each of
+/// them held a connection, and twelve held all.
+#[test]
+fn three_writes_of_a_pilot_wait_for_a_short_time_and_the_fourth_is_refused() {
+    let book = Book::start_as(Database::new(""), |config| Config { db_pool: 4, ..config });
+    let (mut ann, mut bob) = (book.pilot("Ann"), book.pilot("Bob"));
+    assert_eq!(ann.submit("/flights/new", &[("date", "2024-07-01")]).status, 303);
+    // Time to start three requests, however slow this machine is.
+    book.database.execute("alter function flightbook_private.lock_pilot_of set lock_timeout = '8s'");
+    let json = [("content-type", "application/json"), ("origin", "http://test")];
+    let writes = [
+        ("POST", "/api/gliders", r#"{"manufacturer": "M"}"#),
+        ("POST", "/api/shares", r#"{"flight_id": 1}"#),
+        ("PATCH", "/api/flights?id=eq.1", r#"{"comment": "mine"}"#),
+        ("PATCH", "/api/pilots?id=eq.1", r#"{"name": "Anna"}"#),
+        ("DELETE", "/api/flights?id=eq.1", ""),
+        ("POST", "/api/rpc/delete_account", r#"{"email": "ann@club.example"}"#),
+    ];
+    let write = |visitor: &mut Visitor, (method, path, body): (&str, &str, &str)| {
+        let answer = visitor.ask(method, path, &json, body.as_bytes());
+        (answer.status, answer.text().contains("PT503"))
+    };
+    std::thread::scope(|scope| {
+        book.hold(scope, ANN);
+        for three in writes.chunks(3) {
+            let waiting = [0, 1, 2].map(|at| {
+                let (mut visitor, sent) = (book.again(&ann), three[at]);
+                let waiting = scope.spawn(move || write(&mut visitor, sent));
+                book.until_waiting(at + 1);
+                waiting
+            });
+            let refused = write(&mut book.again(&ann), writes[0]);
+            let served = bob.get("/flights").status;
+            // All of them end while the lock is still held.
+            let ended = waiting.map(|waiting| waiting.join().unwrap());
+            assert_eq!((refused, served, ended), ((503, true), 200, [(503, true); 3]), "{three:?}");
+        }
+        book.release();
+    });
+    for sent in writes {
+        let (status, _) = write(&mut book.again(&ann), sent);
+        assert!((200..300).contains(&status), "{sent:?}: {status}");
+    }
 }

@@ -118,3 +118,73 @@ fn an_import_passes_all_checks_however_it_is_called() {
     let refused = ann.send_files("/api/rpc/start_import", "file", &[("a.csv", large.as_bytes())]);
     assert!(refused.status == 400 && refused.text().contains("at most 2 MiB"), "{}", refused.text());
 }
+
+/// The first line was parsed before an import took its place, so that twelve imports of one long
+/// line took all connections.
+#[test]
+fn the_first_line_of_an_import_is_bounded_and_read_in_its_turn() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let head = |columns: usize, bytes: usize| {
+        let line = format!("date{}", ",a".repeat(columns - 1));
+        format!("{line}{}", "b".repeat(bytes.saturating_sub(line.len())))
+    };
+    let mut send = |file: &str| {
+        let answer = ann.send_files("/api/rpc/start_import", "file", &[("a.csv", file.as_bytes())]);
+        (answer.status, answer.text().contains("at most 16 KiB and 100 columns"), answer.text().to_owned())
+    };
+    for (columns, bytes, is_read) in [
+        (100, 0, true),
+        (101, 0, false),
+        (2, 16_384, true),
+        (2, 16_385, false),
+        (390_000, 0, false),
+        (2, 700_000, false),
+    ] {
+        let head = head(columns, bytes);
+        for end in ["\n", "\r\n"] {
+            let answer = send(&format!("{head}{end}2024-07-01{end}"));
+            assert_eq!(
+                (answer.0, answer.1),
+                (if is_read { 200 } else { 400 }, !is_read),
+                "{columns} {bytes}: {}",
+                answer.2
+            );
+        }
+        let answer = send(&format!("{}\n2024-07-01\n", head.replace(',', ";")));
+        assert_eq!(
+            (answer.0, answer.1),
+            (if is_read { 200 } else { 400 }, !is_read),
+            "{columns} {bytes}: {}",
+            answer.2
+        );
+    }
+    // Characters of several bytes count with all their bytes.
+    assert!(send(&format!("date,{}\n2024-07-01\n", "ü".repeat(8_190))).1);
+    assert_eq!(send(&format!("date,{}\n2024-07-01\n", "ü".repeat(8_189))).0, 200);
+    for (language, words) in [("en", "at most 16 KiB and 100 columns"), ("de", "höchstens 16 KiB und 100 Spalten")] {
+        ann.language = language;
+        let shown = ann.send_files("/import", "file", &[("a.csv", head(101, 0).as_bytes())]);
+        assert!(shown.status == 422 && shown.text().contains(words), "{} {}", shown.status, shown.text());
+    }
+    // Nothing of a file is read before the import has a place, as the file's own errors show.
+    book.database.execute(
+        "create function public.busy() returns int language sql as $$
+        select count(pg_advisory_lock(place, 1))::int from generate_series(1, 3) place $$",
+    );
+    let all = "do $$ begin perform public.busy();
+        while not exists (select from pg_class where relname = 'released') loop perform pg_sleep(0.01); end loop; end $$";
+    std::thread::scope(|scope| {
+        scope.spawn(|| book.database.execute(all));
+        let held = "select count(*) from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database())";
+        let started = std::time::Instant::now();
+        while book.database.value(held) != "3" {
+            assert!(started.elapsed().as_secs() < 60, "the places are not taken");
+        }
+        ann.language = "en";
+        let refused = ann.send_files("/api/rpc/start_import", "file", &[("a.csv", head(390_000, 0).as_bytes())]);
+        book.database.execute("create table public.released ()");
+        assert!(refused.status == 503 && refused.text().contains("PT503"), "{} {}", refused.status, refused.text());
+    });
+}

@@ -29,7 +29,8 @@ pub(crate) fn location(response: &Response) -> &str {
     response.header("location").unwrap()
 }
 
-/// What the page says of the files that were sent last.
+/// What the page says of the files that were sent last. The name of a file stands with the first of
+/// its outcomes.
 pub(crate) fn outcomes(book: &Book) -> String {
     book.database.value(
         "select string_agg(concat_ws(' ', file, problem, 'flight ' || number), ', ' order by place) from flightbook.uploads",
@@ -160,10 +161,7 @@ fn two_flights_in_one_file_are_two_flights() {
     let (first, second) = (flight_at(46.5, 8.0), flight_on("240724", 46.6, 8.1));
     let both = format!("{first}{second}");
     assert_eq!(location(&ann.upload(&[("both.igc", both.as_bytes())])), "/flights/uploaded");
-    assert_eq!(
-        (outcomes(&book), flights(&book)),
-        ("both.igc flight 1, both.igc flight 2".to_owned(), "2 2".to_owned())
-    );
+    assert_eq!((outcomes(&book), flights(&book)), ("both.igc flight 1, flight 2".to_owned(), "2 2".to_owned()));
     assert_eq!(
         book.database.value("select string_agg(date::text, ' ' order by id) from flightbook.flights"),
         "2024-07-23 2024-07-24"
@@ -272,14 +270,47 @@ fn overlapping(archive: &[u8], times: u16) -> Vec<u8> {
 fn an_upload_has_two_thousand_files_at_most() {
     let book = Book::start();
     let mut ann = book.pilot("Ann");
-    let names: Vec<String> = (0..2_001).map(|at| format!("{at}.igc")).collect();
+    let names: Vec<String> = (0..2_001).map(|at| format!("{at}.{}", if at < 1_998 { "txt" } else { "igc" })).collect();
     let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     assert_eq!(refused(&mut ann, &zipped(&files)), "zip-too-much");
     let season = zipped(&files[..1_999]);
     let sent = ann.upload(&[("a.zip", &season), ("last.igc", b""), ("more.igc", b""), ("b.zip", &zipped(&files[..1]))]);
     assert_eq!(location(&sent), "/flights/uploaded");
-    let shown = outcomes(&book);
-    assert!(shown.ends_with("1998.igc empty, last.igc empty, more.igc too-many, b.zip zip-too-much"), "{shown}");
+    assert_eq!(outcomes(&book), "1998.igc empty, last.igc empty, more.igc too-many, b.zip zip-too-much");
+}
+
+/// A ZIP archive with copies of a file of 100 flights had 30,000 outcomes, which took 35 MB, and so
+/// did their page.
+#[test]
+fn an_upload_has_two_thousand_outcomes_at_most_on_pages_of_a_hundred() {
+    let book = Book::start();
+    let mut ann = book.pilot("Ann");
+    let names: Vec<String> = (0..1_999).map(|at| format!("{at}.igc")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    let season = zipped(&files);
+    let stored = "select count(*) || ' ' || max(place) || ' ' || count(file) from flightbook.uploads";
+    assert_eq!(location(&ann.upload(&[("a.zip", &season), ("last.igc", b"")])), "/flights/uploaded");
+    assert_eq!(book.database.value(stored), "2000 2000 2000");
+    // Flights beyond the bound are added, and counted with the last outcome.
+    let days = format!("{}{}", flight_at(46.5, 8.0), flight_on("240724", 46.6, 8.1));
+    let season = zipped(&files[..1_998]);
+    let sent = [("days.igc", days.as_bytes()), ("a.zip", &season), ("last.igc", b""), ("more.igc", b"")];
+    assert_eq!(location(&ann.upload(&sent)), "/flights/uploaded");
+    assert_eq!(book.database.value(stored), "2001 2001 1999");
+    assert_eq!(flights(&book), "2 2");
+    assert!(outcomes(&book).starts_with("days.igc flight 1, flight 2, 0.igc empty"), "{}", &outcomes(&book)[..99]);
+    assert!(outcomes(&book).ends_with("1997.igc empty, more flight 2"), "{}", outcomes(&book));
+    let (first, last) = (ann.page("/flights/uploaded"), ann.page("/flights/uploaded?page=21"));
+    assert_eq!((first.matches("<tr>").count(), last.matches("<tr>").count()), (101, 2));
+    assert!(first.contains("the same file") && first.contains("page=21"), "{first}");
+    assert!(last.contains("2 further results are not listed here."), "{last}");
+    ann.language = "de";
+    assert!(ann.page("/flights/uploaded?page=21").contains("2 weitere Ergebnisse"));
+    // All flights of an upload beyond the bound are reported as added.
+    let season = zipped(&files[..1_997]);
+    let sent = [("a.zip", &season[..]), ("b.igc", b""), ("c.igc", b""), ("days.igc", days.as_bytes())];
+    assert_eq!(location(&ann.upload(&sent)), "/flights/uploaded");
+    assert!(outcomes(&book).ends_with("b.igc empty, c.igc empty, days.igc known flight 1, more flight 1"));
 }
 
 /// A flight whose scores were not proven is scored again when its file is sent again.

@@ -25,6 +25,9 @@ struct Forged {
     /// Offset of the local header that the directory declares, if it is not the true one.
     offset: Option<u32>,
     extra: Vec<u8>,
+    /// Checksum and extra field of the local header.
+    local_crc32: u32,
+    local_extra: Vec<u8>,
     /// True if a record with the checksum and the sizes follows the data.
     has_descriptor: bool,
 }
@@ -33,12 +36,15 @@ fn stored(name: &'static str, content: &[u8]) -> Forged {
     let mut crc = Crc::new();
     crc.update(content);
     let sizes = [content.len() as u32; 2];
+    let crc32 = crc.sum();
     Forged {
         name,
         data: content.to_vec(),
         flags: 0,
-        method: 0,
-        crc32: crc.sum(),
+        method: STORED,
+        crc32,
+        local_crc32: crc32,
+        local_extra: Vec::new(),
         sizes,
         local_sizes: sizes,
         offset: None,
@@ -52,7 +58,7 @@ fn deflated(name: &'static str, content: &[u8]) -> Forged {
     packed.write_all(content).unwrap();
     let data = packed.finish().unwrap();
     let sizes = [data.len() as u32, content.len() as u32];
-    Forged { data, method: 8, sizes, local_sizes: sizes, ..stored(name, content) }
+    Forged { data, method: DEFLATED, sizes, local_sizes: sizes, ..stored(name, content) }
 }
 
 /// Builds an archive of these files, with a comment. The declared number of entries differs from
@@ -62,9 +68,10 @@ fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
     for file in files {
         let offset = file.offset.unwrap_or(archive.len() as u32);
         archive.extend(LOCAL);
-        archive.extend(header(file, file.local_sizes));
-        archive.extend([(file.name.len() as u16).to_le_bytes(), [0; 2]].concat());
+        archive.extend(header(file, file.local_crc32, file.local_sizes));
+        archive.extend([file.name.len() as u16, file.local_extra.len() as u16].map(u16::to_le_bytes).concat());
         archive.extend(file.name.as_bytes());
+        archive.extend(&file.local_extra);
         archive.extend(&file.data);
         if file.has_descriptor {
             archive.extend(
@@ -79,7 +86,7 @@ fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
         }
         directory.extend(ENTRY);
         directory.extend([20, 0]);
-        directory.extend(header(file, file.sizes));
+        directory.extend(header(file, file.crc32, file.sizes));
         directory.extend((file.name.len() as u16).to_le_bytes());
         directory.extend((file.extra.len() as u16).to_le_bytes());
         directory.extend([0; 10]);
@@ -100,10 +107,15 @@ fn archive(files: &[Forged], comment: &[u8], more_entries: i32) -> Vec<u8> {
 }
 
 /// Returns the version, the flags, the method, no time, the checksum and the sizes.
-fn header(file: &Forged, sizes: [u32; 2]) -> Vec<u8> {
+fn header(file: &Forged, crc32: u32, sizes: [u32; 2]) -> Vec<u8> {
     let numbers = [20, file.flags, file.method, 0, 0].map(u16::to_le_bytes).concat();
-    let crc32 = if file.flags & SIZES_FOLLOW != 0 && sizes == [0, 0] { 0 } else { file.crc32 };
     [numbers, [crc32, sizes[0], sizes[1]].map(u32::to_le_bytes).concat()].concat()
+}
+
+/// Returns an extra field with these sizes of 64 bits.
+fn extra_of(sizes: &[u64]) -> Vec<u8> {
+    let values: Vec<u8> = sizes.iter().flat_map(|size| size.to_le_bytes()).collect();
+    [&EXTRA_64.to_le_bytes()[..], &(values.len() as u16).to_le_bytes(), &values].concat()
 }
 
 /// Returns the files with their names, or the reason why the archive or a file of it is refused.
@@ -120,7 +132,13 @@ fn refused(archive: Vec<u8>) -> Refusal {
 #[test]
 fn files_are_unpacked_however_they_are_packed() {
     let text = b"a track\n".repeat(1000);
-    let followed = |file: Forged| Forged { flags: SIZES_FOLLOW, local_sizes: [0, 0], has_descriptor: true, ..file };
+    let followed = |file: Forged| Forged {
+        flags: SIZES_FOLLOW,
+        local_crc32: 0,
+        local_sizes: [0, 0],
+        has_descriptor: true,
+        ..file
+    };
     let plain = [stored("a.igc", b"first"), deflated("b.igc", &text), stored("empty/", b"")];
     let expected = [("a.igc", &b"first"[..]), ("b.igc", &text), ("empty/", b"")];
     let expected: Vec<_> = expected.map(|(name, content)| (name.to_owned(), content.to_vec())).into();
@@ -194,12 +212,51 @@ fn wrong_sizes_are_refused() {
         let lie = Forged { local_sizes: local, ..file.clone() };
         assert_eq!(refused(archive(&[lie], b"", 0)), Refusal::Unreadable, "{local:?}");
     }
-    assert_eq!(refused(archive(&[Forged { crc32: 1, ..file.clone() }], b"", 0)), Refusal::Unreadable);
+    assert_eq!(refused(archive(&[Forged { crc32: 1, local_crc32: 1, ..file.clone() }], b"", 0)), Refusal::Unreadable);
     for more_entries in [-1, 1] {
         assert_eq!(refused(archive(std::slice::from_ref(&file), b"", more_entries)), Refusal::Unreadable);
     }
     let stored_otherwise = Forged { sizes: [5, 6], local_sizes: [5, 6], ..stored("a.igc", b"12345") };
     assert_eq!(refused(archive(&[stored_otherwise], b"", 0)), Refusal::Unreadable);
+}
+
+/// A local size of 32 ones was accepted, whatever the extra field contained.
+#[test]
+fn local_sizes_of_64_bits_agree_with_the_directory() {
+    let file = deflated("a.igc", &b"a track\n".repeat(1000));
+    let [packed, size] = file.sizes;
+    let read = |local_sizes: [u32; 2], local_extra: Vec<u8>| {
+        unpacked(archive(&[Forged { local_sizes, local_extra, ..file.clone() }], b"", 0)).is_ok()
+    };
+    let (all, wide) = (u32::MAX, extra_of(&[size.into(), packed.into()]));
+    for sizes in [[all, all], [packed, all], [all, size], [packed, size]] {
+        assert!(read(sizes, wide.clone()), "{sizes:?}");
+    }
+    for sizes in [[all, all], [packed, all], [all, size]] {
+        assert!(!read(sizes, Vec::new()) && !read(sizes, extra_of(&[size.into()])), "{sizes:?}");
+    }
+    for lie in [[u64::from(size) + 1, packed.into()], [size.into(), u64::from(packed) - 1], [0, 0], [u64::MAX; 2]] {
+        assert!(!read([all, all], extra_of(&lie)), "{lie:?}");
+    }
+    assert!(!read([all, all], [wide.clone(), wide].concat()));
+}
+
+/// If the sizes follow the data, a reader that reads the stream may use those of the local header.
+#[test]
+fn local_sizes_of_a_streamed_file_are_zero_or_right() {
+    let file = Forged { flags: SIZES_FOLLOW, has_descriptor: true, ..deflated("a.igc", &b"a track\n".repeat(1000)) };
+    let [packed, size] = file.sizes;
+    let read = |local_crc32: u32, local_sizes: [u32; 2], local_extra: Vec<u8>| {
+        unpacked(archive(&[Forged { local_crc32, local_sizes, local_extra, ..file.clone() }], b"", 0)).is_ok()
+    };
+    for (crc32, sizes) in [(0, [0, 0]), (file.crc32, [packed, size]), (0, [0, size]), (file.crc32, [0, 0])] {
+        assert!(read(crc32, sizes, Vec::new()), "{crc32} {sizes:?}");
+    }
+    for (crc32, sizes) in [(file.crc32 ^ 1, [0, 0]), (0, [packed + 1, size]), (0, [0, size - 1]), (0, [1, 1])] {
+        assert!(!read(crc32, sizes, Vec::new()), "{crc32} {sizes:?}");
+    }
+    assert!(read(0, [u32::MAX; 2], extra_of(&[0, 0])));
+    assert!(!read(0, [u32::MAX; 2], extra_of(&[1, 0])) && !read(0, [u32::MAX; 2], Vec::new()));
 }
 
 #[test]
@@ -211,9 +268,15 @@ fn places_outside_of_the_archive_are_refused() {
     }
     // Sizes of 64 bits that no file has.
     for wide in [[u64::MAX, u64::MAX, 0], [1, u64::MAX, 0], [1, 1, u64::MAX]] {
-        let extra = [vec![1, 0, 24, 0], wide.map(u64::to_le_bytes).concat()].concat();
-        let wide_file =
-            Forged { sizes: [u32::MAX; 2], local_sizes: [u32::MAX; 2], offset: Some(u32::MAX), extra, ..file.clone() };
+        let (extra, local_extra) = (extra_of(&wide), extra_of(&wide[..2]));
+        let wide_file = Forged {
+            sizes: [u32::MAX; 2],
+            local_sizes: [u32::MAX; 2],
+            offset: Some(u32::MAX),
+            extra,
+            local_extra,
+            ..file.clone()
+        };
         assert_eq!(refused(archive(&[wide_file], b"", 0)), Refusal::Unreadable, "{wide:?}");
     }
     let whole = archive(std::slice::from_ref(&file), b"", 0);
