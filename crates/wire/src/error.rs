@@ -139,7 +139,14 @@ impl DbError {
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
         let is_of_a_name = matches!(&kind, ErrorKind::Database(error) if is_of_a_name(error));
-        Self { kind, cause: None, nothing_was_written: false, may_have_committed: false, is_of_a_name, is_of_known_statement: false }
+        Self {
+            kind,
+            cause: None,
+            nothing_was_written: false,
+            may_have_committed: false,
+            is_of_a_name,
+            is_of_known_statement: false,
+        }
     }
 
     pub(crate) fn caused(kind: ErrorKind, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
