@@ -40,8 +40,8 @@ pub(crate) fn root<'a>(
     };
     let (said, deprecated) = Said::of(context, query)?;
     let mut read = level(context, from, &query.select, (&said, 0), &mut Limits::default())?;
+    // The rows that are written decide which rows are returned.
     if request.action.is_write() {
-        read.forget_windows();
         return Ok((read, form, deprecated));
     }
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
@@ -301,14 +301,6 @@ fn embed<'a>(
         }
     }
     Ok(below)
-}
-
-impl Read<'_> {
-    /// Leaves out what says which rows a write would return: that is decided by which it writes.
-    fn forget_windows(&mut self) {
-        (self.offset_rows, self.limit_rows) = (None, None);
-        self.embeds.iter_mut().for_each(|embed| embed.read.forget_windows());
-    }
 }
 
 impl EmbedRead<'_> {

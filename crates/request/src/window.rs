@@ -1,6 +1,7 @@
 //! Which rows of a level are asked for (url-grammar §7).
 
-use crate::error::{ErrorKind, RequestError};
+use crate::error::{ErrorKind, RequestError, WindowSource};
+use crate::payload::Action;
 
 /// The rows of the root level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,14 +21,24 @@ pub struct EmbedWindow {
     pub limit_rows: Option<i64>,
 }
 
-impl EmbedWindow {
-    /// Refuses a window of the root where there must be none (url-grammar §8).
-    pub fn of_put(&self) -> Result<(), RequestError> {
-        if self.limit_rows.is_some() || self.offset_rows.is_some_and(|offset| offset != 0) {
-            return Err(ErrorKind::WindowOfPut.into());
-        }
-        Ok(())
+/// Refuses a window of the root for a request whose rows it would not restrict (url-grammar §8): a
+/// client that limits a DELETE must not lose the other rows.
+pub(crate) fn check_unrestricted(action: Action, asked: EmbedWindow, range: Option<&str>) -> Result<(), RequestError> {
+    let method = match action {
+        Action::Replace => "PUT",
+        Action::Update => "PATCH",
+        Action::Delete => "DELETE",
+        Action::Read | Action::Insert | Action::Call => return Ok(()),
+    };
+    if asked.limit_rows.is_some() || asked.offset_rows.is_some_and(|offset| offset != 0) {
+        return Err(ErrorKind::WindowOfWrite { source: WindowSource::Parameters, method }.into());
     }
+    // A PUT has one row, which its URL names.
+    let restricts = |range: &str| parse_range(range).is_some_and(|range| range != (0, None));
+    if action != Action::Replace && range.is_some_and(restricts) {
+        return Err(ErrorKind::WindowOfWrite { source: WindowSource::Header, method }.into());
+    }
+    Ok(())
 }
 
 const LIMIT_NEGATIVE: &str = "Limit should be greater than or equal to zero.";
@@ -83,6 +94,31 @@ mod tests {
         Window::intersect(EmbedWindow { offset_rows: offset, limit_rows: limit }, range)
             .map(|w| (w.offset_rows, w.limit_rows))
             .map_err(|_| ())
+    }
+
+    #[test]
+    fn a_window_of_a_write_is_refused() {
+        let is_refused = |action, offset_rows, limit_rows, range| {
+            check_unrestricted(action, EmbedWindow { offset_rows, limit_rows }, range).is_err()
+        };
+        for action in [Action::Update, Action::Delete, Action::Replace] {
+            for (offset, limit) in [(None, Some(1)), (None, Some(0)), (None, Some(-1)), (Some(1), None)] {
+                assert!(is_refused(action, offset, limit, None), "{action:?} {offset:?} {limit:?}");
+            }
+            assert!(!is_refused(action, Some(0), None, None), "{action:?}");
+            assert!(!is_refused(action, None, None, Some("0-")), "{action:?}");
+            assert!(!is_refused(action, None, None, Some("bytes=0-9")), "{action:?}");
+            for range in ["0-0", "1-", "4-2"] {
+                assert_eq!(
+                    is_refused(action, None, None, Some(range)),
+                    action != Action::Replace,
+                    "{action:?} {range}"
+                );
+            }
+        }
+        for action in [Action::Read, Action::Insert, Action::Call] {
+            assert!(!is_refused(action, Some(1), Some(1), Some("0-0")), "{action:?}");
+        }
     }
 
     #[test]

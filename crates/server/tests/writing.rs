@@ -507,3 +507,55 @@ fn defaults_are_those_of_the_columns() {
     assert_eq!(rows[0], rows[1]);
     assert_eq!(database.value("select string_agg(id::text, ',' order by id) from api.t"), "100,101");
 }
+
+#[test]
+fn a_limit_of_an_update_or_a_delete_is_refused() {
+    let database = database();
+    database.execute("insert into api.rows (id, name) select n, 'x' from generate_series(1, 3) n");
+    let served = Served::database(&database.uri());
+    for method in ["PATCH", "DELETE"] {
+        let body = if method == "PATCH" { r#"{"name":"y"}"# } else { "" };
+        for (target, headers) in [
+            ("/rows?limit=1&order=id", &[][..]),
+            ("/rows?offset=2", &[]),
+            ("/rows?id=gt.0&limit=0", &[]),
+            ("/rows?limit=-1", &[]),
+            ("/rows", &[("range", "0-0")]),
+            ("/rows", &[("range", "1-"), ("range-unit", "items")]),
+        ] {
+            let refused = served.send(method, target, headers, body);
+            assert_eq!(code(&refused), (400, "PGRST114".into()), "{method} {target} {headers:?}");
+            assert!(refused.json()["hint"].as_str().unwrap().contains("max-affected"), "{}", refused.text());
+        }
+    }
+    assert_eq!(database.value("select string_agg(name, ',') from api.rows"), "x,x,x");
+    // These restrict nothing.
+    let headers = [("range", "0-"), ("prefer", "return=representation")];
+    assert_eq!(served.send("PATCH", "/rows?offset=0", &headers, r#"{"name":"y"}"#).json().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn windows_of_embeds_hold_in_what_a_write_returns() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.pilots (id int primary key, name text);
+         create table api.flights (id int primary key, pilot_id int references api.pilots);
+         insert into api.pilots values (1, 'a');
+         insert into api.flights select n, 1 from generate_series(1, 5) n; {GRANTS}{WRITES}"
+    ));
+    // A write returns all rows that it has written, and all that belong to them.
+    let served = Served::start(Config { db_max_rows: Some(2), ..config(&database.uri()) });
+    let headers = [("prefer", "return=representation")];
+    let ids = |target: &str| {
+        let response = served.send("PATCH", target, &headers, r#"{"name":"b"}"#);
+        response.json()[0]["flights"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["id"].as_i64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let select = "/pilots?id=eq.1&select=name,flights(id)&flights.order=id.desc";
+    assert_eq!(ids(&format!("{select}&flights.limit=2&flights.offset=1")), [4, 3]);
+    assert_eq!(ids(select), [5, 4, 3, 2, 1]);
+}
