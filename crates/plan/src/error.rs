@@ -2,7 +2,7 @@
 
 use crate::call::Brings;
 use std::fmt;
-use thalweg_request::VALUES_MAX;
+use thalweg_request::{Action, VALUES_MAX};
 
 /// Why no plan can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub enum ErrorKind {
         /// The relation.
         relation: String,
     },
+    /// Several rows in the body of a request that uses one (`PGRST102`): what takes one row.
+    SeveralRows(Action),
     /// A PUT whose filters are not those of the primary key (`PGRST105`).
     KeyOfPut,
     /// `max-affected` for a function that returns no set (`PGRST128`).
@@ -162,6 +164,14 @@ impl fmt::Display for PlanError {
             }
             ErrorKind::PayloadColumn { column, relation } => {
                 write!(f, "Could not find the '{column}' column of '{relation}' in the schema cache")
+            }
+            ErrorKind::SeveralRows(action) => {
+                let taker = match action {
+                    Action::Update => "PATCH",
+                    Action::Replace => "PUT",
+                    Action::Read | Action::Insert | Action::Delete | Action::Call => "A function call",
+                };
+                write!(f, "{taker} takes one row, and the body has several")
             }
             ErrorKind::KeyOfPut => {
                 f.write_str("Filters must include all and only primary key columns with 'eq' operators")

@@ -559,3 +559,48 @@ fn windows_of_embeds_hold_in_what_a_write_returns() {
     assert_eq!(ids(&format!("{select}&flights.limit=2&flights.offset=1")), [4, 3]);
     assert_eq!(ids(select), [5, 4, 3, 2, 1]);
 }
+
+#[test]
+fn several_rows_are_refused_where_one_is_used() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, name text);
+         insert into api.t values (1, 'a'), (2, 'b');
+         create function api.add_them(a int, b int) returns int language sql as 'select a + b';
+         create function api.nothing() returns int language sql as 'select 1';
+         create function api.whole(jsonb) returns int language sql as 'select jsonb_array_length($1)';
+         {GRANTS}{WRITES} grant execute on all functions in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let (json, csv, lines) = ("application/json", "text/csv", "application/x-ndjson");
+    for (method, target, content_type, body) in [
+        ("PATCH", "/t?id=eq.1", json, r#"[{"name":"x"},{"name":"y"}]"#),
+        ("PATCH", "/t?id=eq.1&columns=name", json, r#"[{"name":"x"},{"id":7}]"#),
+        ("PATCH", "/t?id=eq.1", csv, "name\nx\ny\n"),
+        ("PATCH", "/t?id=eq.1", lines, "{\"name\":\"x\"}\n{\"name\":\"y\"}\n"),
+        ("PUT", "/t?id=eq.1", json, r#"[{"id":1,"name":"x"},{"id":2,"name":"y"}]"#),
+        ("PUT", "/t?id=eq.1", csv, "id,name\n1,x\n2,y\n"),
+        ("POST", "/rpc/add_them", json, r#"[{"a":1,"b":2},{"a":3,"b":4}]"#),
+        ("POST", "/rpc/add_them?columns=a,b", json, r#"[{"a":1,"b":2},{"a":3}]"#),
+        ("POST", "/rpc/add_them", csv, "a,b\n1,2\n3,4\n"),
+        ("POST", "/rpc/nothing", json, "[{},{}]"),
+    ] {
+        let refused = served.send(method, target, &[("content-type", content_type)], body);
+        assert_eq!(code(&refused), (400, "PGRST102".into()), "{method} {target} {body}: {}", refused.text());
+        assert!(refused.json()["hint"].is_string(), "{}", refused.text());
+    }
+    assert_eq!(database.value("select string_agg(name, ',' order by id) from api.t"), "a,b");
+    for (method, target, content_type, body, expected) in [
+        ("PATCH", "/t?id=eq.1&select=name", json, r#"[{"name":"x"}]"#, r#"[{"name":"x"}]"#),
+        ("PATCH", "/t?id=eq.1&select=name", csv, "name\ny\n", r#"[{"name":"y"}]"#),
+        ("PUT", "/t?id=eq.1&select=name", json, r#"[{"id":1,"name":"z"}]"#, r#"[{"name":"z"}]"#),
+        ("POST", "/rpc/add_them", json, r#"[{"a":1,"b":2}]"#, "3"),
+        ("POST", "/rpc/add_them", csv, "a,b\n1,2\n", "3"),
+        // The array is the argument.
+        ("POST", "/rpc/whole", json, r#"[{"a":1},{"a":2}]"#, "2"),
+    ] {
+        let headers = [("content-type", content_type), ("prefer", "return=representation")];
+        let response = served.send(method, target, &headers, body);
+        assert_eq!(response.text(), expected, "{method} {target} {body}");
+    }
+}

@@ -6,7 +6,7 @@ use thalweg_auth::{Refusal, www_authenticate};
 use thalweg_decode::{DecodeError, Problem};
 use thalweg_json::write_string;
 use thalweg_plan::{Brings, PlanError};
-use thalweg_request::{EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
+use thalweg_request::{Action, EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
 
 impl From<DecodeError> for ApiError {
     /// Texts that clients know stand alone; of others the row and column are told.
@@ -154,6 +154,12 @@ impl From<PlanError> for ApiError {
                  resolved",
             ),
             Kind::PayloadColumn { .. } => Self::new(400, "PGRST204", message),
+            Kind::SeveralRows(Action::Call) => Self::new(400, "PGRST102", message)
+                .details("The rows after the first would be ignored.")
+                .hint("Send one object. A function with one unnamed parameter of type json receives the whole array."),
+            Kind::SeveralRows(_) => Self::new(400, "PGRST102", message)
+                .details("The rows after the first would be ignored.")
+                .hint("Send one object. POST with Prefer: resolution=merge-duplicates updates many rows by their keys."),
             Kind::KeyOfPut => Self::new(405, "PGRST105", message),
             Kind::NoSet => Self::new(400, "PGRST128", message),
             Kind::Relationship { origin, target, hint, schema, suggestion } => {
