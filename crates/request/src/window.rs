@@ -78,12 +78,19 @@ impl Window {
 /// `first-last` or `first-`; any other form is ignored.
 fn parse_range(header: &str) -> Option<(i64, Option<i64>)> {
     let (first, last) = header.trim().split_once('-')?;
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i64>().ok()).flatten();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = |text: &str| is_number(text).then(|| saturated(text));
     let first = number(first)?;
     match last {
         "" => Some((first, None)),
         last => Some((first, Some(number(last)?))),
     }
+}
+
+/// Reads an integer of any length: digits, and a sign in front of them or none. No table has more
+/// rows than 64 bits can count, so that a larger number has the same meaning as the largest one.
+pub(crate) fn saturated(text: &str) -> i64 {
+    text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX })
 }
 
 #[cfg(test)]
@@ -134,7 +141,9 @@ mod tests {
         assert_eq!(window(None, None, Some("5-")), Ok((5, None)));
         assert_eq!(window(None, None, Some("0-0")), Ok((0, Some(1))));
         assert_eq!(window(None, None, Some("4-2")), Err(()));
-        for ignored in ["bytes=0-9", "items=0-9", "-5", "x", "1-x", ""] {
+        assert_eq!(window(None, None, Some("0-99999999999999999999")), Ok((0, Some(1 << 63))));
+        assert_eq!(window(None, None, Some("99999999999999999999-")), Ok((i64::MAX as u64, None)));
+        for ignored in ["bytes=0-9", "items=0-9", "-5", "x", "1-x", "", "-", "+1-2", "1-+2"] {
             assert_eq!(window(None, None, Some(ignored)), Ok((0, None)), "{ignored}");
         }
         assert_eq!(window(Some(i64::MAX), Some(i64::MAX), None), Ok((i64::MAX as u64, Some(1))));

@@ -278,3 +278,36 @@ fn foreign_tables_without_a_handler_are_no_obstacle() {
     assert_eq!(served.get("/t").json(), serde_json::json!([{"id": 1}]));
     assert_eq!(served.get("/far").json()["code"], "55000");
 }
+
+#[test]
+fn a_limit_that_is_no_integer_is_refused_at_every_level() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.pilots (id int primary key);
+         create table api.flights (id int primary key, pilot_id int references api.pilots);
+         insert into api.pilots values (1), (2);
+         insert into api.flights select n, 1 from generate_series(1, 5) n;
+         create function api.all_flights() returns setof api.flights stable language sql as 'table api.flights';
+         {GRANTS} grant execute on all functions in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    for target in
+        ["/pilots?limit=", "/pilots?offset=", "/rpc/all_flights?limit=", "/pilots?select=id,flights(id)&flights.limit="]
+    {
+        for value in ["", "abc", "1.5", "1e2", "5%20", "%2B5"] {
+            let refused = served.get(&format!("{target}{value}"));
+            assert_eq!((refused.status, &refused.json()["code"]), (400, &"PGRST100".into()), "{target}{value}");
+            assert!(refused.json()["message"].as_str().unwrap().contains("failed to parse"), "{}", refused.text());
+        }
+        // No table has that many rows.
+        let huge = served.get(&format!("{target}99999999999999999999"));
+        assert_eq!((huge.status, huge.text() == "[]"), (200, target.contains("offset")), "{target}");
+    }
+    let embedded = served.get("/pilots?select=id,flights(id)&flights.offset=99999999999999999999&id=eq.1");
+    assert_eq!(embedded.text(), r#"[{"id":1,"flights":[]}]"#);
+    assert_eq!(served.request("GET", "/pilots", &[("range", "99999999999999999999-")]).text(), "[]");
+    assert_eq!(
+        served.request("GET", "/pilots?order=id", &[("range", "1-99999999999999999999")]).text(),
+        r#"[{"id":2}]"#
+    );
+}
