@@ -604,3 +604,37 @@ fn several_rows_are_refused_where_one_is_used() {
         assert_eq!(response.text(), expected, "{method} {target} {body}");
     }
 }
+
+#[test]
+fn a_byte_order_mark_is_ignored() {
+    let function = "create function api.length_of(text) returns int language sql as 'select length($1)';";
+    let database = Database::new(&format!("{SCHEMA}{function}{GRANTS}{WRITES}"));
+    let served = Served::database(&database.uri());
+    let rows = many(30_000);
+    let csv: String = (1..=30_000).map(|id| format!("{id},row {id}\r\n")).collect();
+    for (content_type, body) in [
+        ("text/csv", "id,name\n1,a\n".to_owned()),
+        ("text/csv", "\"id\",name\n1,a\n".to_owned()),
+        ("text/csv", format!("id,name\r\n{csv}")),
+        ("application/json", r#"{"id":1,"name":"a"}"#.to_owned()),
+        ("application/json", r#"[{"id":1,"name":"a"},{"id":2,"name":"b"}]"#.to_owned()),
+        ("application/json", array(&rows)),
+        ("application/x-ndjson", "{\"id\":1}\n{\"id\":2}\n".to_owned()),
+    ] {
+        let written = |body: &str| {
+            database.execute("truncate api.rows");
+            let response = served.send("POST", "/rows", &[("content-type", content_type)], body);
+            let rows =
+                database.value("select coalesce(md5(string_agg((id, name)::text, ',' order by id)), '') from api.rows");
+            (response.status, rows)
+        };
+        let expected = written(&body);
+        assert_eq!(expected.0, 201, "{content_type}");
+        assert_eq!(written(&format!("\u{feff}{body}")), expected, "{content_type}");
+        // One mark is ignored, and not two.
+        assert_eq!(written(&format!("\u{feff}\u{feff}{body}")).0, 400, "{content_type}");
+    }
+    // Text that a function takes as it is keeps the mark.
+    let length = served.send("POST", "/rpc/length_of", &[("content-type", "text/plain")], "\u{feff}ab");
+    assert_eq!(length.text(), "3");
+}
