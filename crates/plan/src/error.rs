@@ -61,7 +61,14 @@ pub enum ErrorKind {
         alias: String,
     },
     /// Two embeds of one level have the same key (42712).
-    DuplicateEmbed(String),
+    DuplicateEmbed {
+        /// The outer relation.
+        origin: String,
+        /// The key.
+        name: String,
+        /// Whether the second one is a spread, which has no alias.
+        is_spread: bool,
+    },
     /// More values are selected than [`VALUES_MAX`] (`TWG02`): an asterisk stands for all columns of a relation, and each
     /// level that is lifted repeats what is below it.
     Values,
@@ -145,7 +152,9 @@ impl fmt::Display for PlanError {
                 write!(f, "Could not embed because more than one relationship was found for '{origin}' and '{target}'")
             }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
-            ErrorKind::DuplicateEmbed(name) => write!(f, "table name \"{name}\" specified more than once"),
+            ErrorKind::DuplicateEmbed { origin, name, .. } => {
+                write!(f, "'{name}' is embedded more than once in '{origin}'")
+            }
             ErrorKind::Values => write!(f, "The request selects more than {VALUES_MAX} values"),
             ErrorKind::AskedConditions(most) => {
                 write!(f, "The request asks for the rows of embeds under more than {most} conditions")

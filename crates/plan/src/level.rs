@@ -157,8 +157,8 @@ fn select<'a>(
                 let said = &said.below[embeds.len()].said;
                 let below = self::embed(context, from, embed, (said, depth + 1), limits)?;
                 if keys.insert(embed.key(), embeds.len()).is_some() {
-                    let name = format!("{}_{}_{}", from.name(), embed.key(), depth + 1);
-                    return Err(ErrorKind::DuplicateEmbed(name).into());
+                    let (origin, name) = (from.name().to_owned(), embed.key().to_owned());
+                    return Err(ErrorKind::DuplicateEmbed { origin, name, is_spread: embed.spread }.into());
                 }
                 limits.take_values(if embed.spread { below.read.outputs.len() } else { 1 })?;
                 embeds.push(below);

@@ -122,7 +122,13 @@ impl From<PlanError> for ApiError {
             Kind::TargetName { name, alias } => Self::new(400, "PGRST108", message)
                 .details("Target names are not allowed in filters if they have an alias")
                 .hint(format!("Change '{name}' to '{alias}' in filters, orders or limits.")),
-            Kind::DuplicateEmbed(_) => Self::new(400, "42712", message),
+            Kind::DuplicateEmbed { name, is_spread, .. } => Self::new(400, "42712", message)
+                .details("The embeds of one level need different names.")
+                .hint(if *is_spread {
+                    format!("Select all columns within one spread: ...{name}(column,other_column).")
+                } else {
+                    format!("Use an alias, such as other:{name}(…), or select all columns within one embed.")
+                }),
             Kind::Values => Self::values(message),
             Kind::AskedConditions(most) => Self::new(400, "TWG03", message)
                 .details(format!(
