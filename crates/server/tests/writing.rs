@@ -672,3 +672,37 @@ fn an_upsert_does_not_update_its_key() {
     database.execute("grant update on api.t to test_reader");
     assert_eq!(upsert("POST", "/t?select=name", r#"{"id":1}"#), (200, r#"[{"name":"e"}]"#.to_owned()));
 }
+
+#[test]
+fn a_key_that_a_body_has_twice_is_the_clients_error() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, email text unique, name text);
+         create table api.log (id int primary key, n int);
+         create function api.log_it() returns trigger language plpgsql as
+           $$ begin insert into api.log values (1, 1), (1, 2) on conflict (id) do update set n = excluded.n; return new; end $$;
+         create table api.logged (id int primary key);
+         create trigger log_it after insert on api.logged for each row execute function api.log_it();
+         {GRANTS}{WRITES}"
+    ));
+    let served = Served::database(&database.uri());
+    let merge = [("prefer", "resolution=merge-duplicates")];
+    for (target, body) in [
+        ("/t", r#"[{"id":1,"name":"a"},{"id":1,"name":"b"}]"#),
+        ("/t?on_conflict=email", r#"[{"id":1,"email":"x"},{"id":2,"email":"x"}]"#),
+    ] {
+        let refused = served.send("POST", target, &merge, body);
+        assert_eq!(code(&refused), (400, "21000".into()), "{}", refused.text());
+        assert_eq!(refused.json()["message"], "Several rows of the body have the same key");
+        assert!(refused.json()["details"].is_string() && refused.json()["hint"].is_string(), "{}", refused.text());
+    }
+    let csv = [("prefer", "resolution=merge-duplicates"), ("content-type", "text/csv")];
+    assert_eq!(code(&served.send("POST", "/t", &csv, "id,name\n1,a\n1,b\n")), (400, "21000".into()));
+    assert_eq!(database.value("select count(*) from api.t"), "0");
+    // The body of an upsert within a trigger is not the client's.
+    assert_eq!(code(&served.send("POST", "/logged", &[], r#"{"id":1}"#)), (500, "21000".into()));
+    // Rows that are skipped are no error.
+    let ignore = [("prefer", "resolution=ignore-duplicates")];
+    let skipped = served.send("POST", "/t", &ignore, r#"[{"id":1,"name":"a"},{"id":1,"name":"b"}]"#);
+    assert_eq!((skipped.status, database.value("select name from api.t")), (201, "a".to_owned()));
+}
