@@ -1,6 +1,7 @@
 //! What a signed token claims: its payload as JSON, and whether its times and its audience hold.
 
 use crate::audience::Audience;
+use crate::number::Number;
 use crate::refusal::{ClaimError, ClaimErrorKind};
 use crate::tree::Value;
 use std::fmt;
@@ -36,7 +37,9 @@ pub(crate) struct Registered {
 #[derive(Debug, Clone, Copy)]
 enum Time {
     Absent,
-    /// Seconds since 1970. What is fractional or beyond 64 bits counts as 0.
+    /// Seconds since 1970, rounded so that a comparison with whole seconds has the result that the
+    /// fraction would have: `exp` down, `nbf` and `iat` up. A number beyond 64 bits is the nearest
+    /// integer of 64 bits.
     At(i64),
     NotANumber,
 }
@@ -137,17 +140,17 @@ impl Registered {
     }
 
     fn of(claims: &Value) -> Self {
-        let time = |name: &str| match claims.present(name) {
+        let time = |name: &str, rounded: fn(&Number) -> i64| match claims.present(name) {
             None => Time::Absent,
-            Some(Value::Number(number)) => Time::At(number.integer().unwrap_or(0)),
+            Some(Value::Number(number)) => Time::At(rounded(number)),
             Some(Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
                 Time::NotANumber
             }
         };
         Self {
-            expiry: time("exp"),
-            not_before: time("nbf"),
-            issued: time("iat"),
+            expiry: time("exp", Number::floor),
+            not_before: time("nbf", Number::ceiling),
+            issued: time("iat", Number::ceiling),
             audience: Addressees::of(claims.present("aud")),
         }
     }
@@ -226,18 +229,25 @@ mod tests {
             assert_eq!(check(&format!("{{\"{name}\":{late}}}"), None), "ok");
             assert_eq!(check(&format!("{{\"{name}\":{early}}}"), None), wrong);
             assert_eq!(check(&format!("{{\"{name}\":null}}"), None), "ok");
-            // fractions, and what is beyond 64 bits, count as 0
-            for zero in ["1700000000.5", "99999999999999999999", "1e999999999999", "-1e-400", "0"] {
+            for future in ["1700003600.5", "99999999999999999999", "1.8e9", "1e999999999999"] {
+                let expected = if fails_below { "ok" } else { wrong };
+                assert_eq!(check(&format!("{{\"{name}\":{future}}}"), None), expected, "{name} {future}");
+            }
+            for past in ["1600000000.5", "-99999999999999999999", "-1e999999999999", "-1e-400", "0"] {
                 let expected = if fails_below { wrong } else { "ok" };
-                assert_eq!(check(&format!("{{\"{name}\":{zero}}}"), None), expected, "{name} {zero}");
+                assert_eq!(check(&format!("{{\"{name}\":{past}}}"), None), expected, "{name} {past}");
             }
             for text in ["\"1\"", "true", "[]", "{}"] {
                 let expected = format!("The JWT '{name}' claim must be a number");
                 assert_eq!(check(&format!("{{\"{name}\":{text}}}"), None), expected);
             }
         }
-        assert_eq!(check(r#"{"exp":1.8e9}"#, None), "ok");
-        assert_eq!(check(r#"{"nbf":1.8e9}"#, None), "JWT not yet valid");
+        // The skew is exact for fractions too: NOW - 30 and NOW + 30 are the bounds.
+        assert_eq!(check(r#"{"exp":1699999970.000000000000000001}"#, None), "ok");
+        assert_eq!(check(r#"{"exp":1699999969.999999999999999999}"#, None), "JWT expired");
+        assert_eq!(check(r#"{"nbf":1700000029.999999999999999999}"#, None), "ok");
+        assert_eq!(check(r#"{"nbf":1700000030.000000000000000001}"#, None), "JWT not yet valid");
+        assert_eq!(check(r#"{"iat":1700000030.000000000000000001}"#, None), "JWT issued at future");
         assert_eq!(check(r#"{"exp":9223372036854775807,"iat":-9223372036854775808}"#, None), "ok");
     }
 

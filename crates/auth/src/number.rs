@@ -32,20 +32,14 @@ impl Number {
         &self.text
     }
 
-    /// The number, if it is whole and has 64 bits: `1.0e9` is, `1.5` and `1e19` are not.
-    pub(crate) fn integer(&self) -> Option<i64> {
-        let Decimal { is_negative, digits, before_point } = self.decimal();
-        let zeros = before_point.checked_sub(i64::try_from(digits.len()).ok()?)?;
-        // i64::MAX has 19 digits
-        if digits.is_empty() {
-            return Some(0);
-        }
-        if zeros < 0 || before_point > 19 {
-            return None;
-        }
-        let magnitude = digits.iter().copied().chain(std::iter::repeat_n(b'0', usize::try_from(zeros).ok()?));
-        let magnitude = magnitude.fold(0_i128, |sum, digit| sum * 10 + i128::from(digit - b'0'));
-        i64::try_from(if is_negative { -magnitude } else { magnitude }).ok()
+    /// Returns the largest integer that is not above the number, or the nearest integer of 64 bits.
+    pub(crate) fn floor(&self) -> i64 {
+        self.decimal().rounded(false)
+    }
+
+    /// Returns the smallest integer that is not below the number, or the nearest integer of 64 bits.
+    pub(crate) fn ceiling(&self) -> i64 {
+        self.decimal().rounded(true)
     }
 
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
@@ -79,6 +73,19 @@ impl Number {
 }
 
 impl Decimal {
+    /// Returns the nearest integer that is not below the value (`up`) or not above it, saturated
+    /// to 64 bits.
+    fn rounded(&self, up: bool) -> i64 {
+        // `i64::MAX` has 19 digits, so that 20 digits saturate.
+        let whole_digits = self.before_point.clamp(0, 20) as usize;
+        let whole = self.digits.iter().copied().chain(std::iter::repeat(b'0')).take(whole_digits);
+        let whole = whole.fold(0_i128, |sum, digit| sum * 10 + i128::from(digit - b'0'));
+        let moves_away = i128::from(self.digits.len() > whole_digits && up != self.is_negative);
+        let magnitude = if self.digits.is_empty() { 0 } else { whole + moves_away };
+        let value = if self.is_negative { -magnitude } else { magnitude };
+        value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+
     fn sign(&self) -> i8 {
         match (self.digits.is_empty(), self.is_negative) {
             (true, _) => 0,
@@ -102,12 +109,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn integer(text: &str) -> Option<i64> {
-        Number::of_json(text.into()).integer()
+    fn rounded(text: &str) -> (i64, i64) {
+        let number = Number::of_json(text.into());
+        (number.floor(), number.ceiling())
     }
 
     #[test]
-    fn integers_are_read_exactly() {
+    fn numbers_are_rounded_exactly_and_saturate() {
         for (text, expected) in [
             ("0", 0),
             ("-0", 0),
@@ -119,22 +127,28 @@ mod tests {
             ("9223372036854775807", i64::MAX),
             ("-9223372036854775808", i64::MIN),
             ("0.0001E+4", 1),
+            ("9223372036854775808", i64::MAX),
+            ("9223372036854775807.5", i64::MAX),
+            ("-9223372036854775809", i64::MIN),
+            ("-9223372036854775808.5", i64::MIN),
+            ("1e19", i64::MAX),
+            ("-1e20", i64::MIN),
+            ("1e999999999999999999", i64::MAX),
         ] {
-            assert_eq!(integer(text), Some(expected), "{text}");
+            assert_eq!(rounded(text), (expected, expected), "{text}");
         }
-        for text in [
-            "1.5",
-            "1e-1",
-            "9223372036854775808",
-            "-9223372036854775809",
-            "1e19",
-            "1e999999999999999999",
-            "1e-99999999999",
+        for (text, below, above) in [
+            ("1.5", 1, 2),
+            ("-1.5", -2, -1),
+            ("1e-1", 0, 1),
+            ("-1e-99999999999", -1, 0),
+            ("9007199254740993.000001", 9_007_199_254_740_993, 9_007_199_254_740_994),
+            ("0.99999999999999999999999", 0, 1),
         ] {
-            assert_eq!(integer(text), None, "{text}");
+            assert_eq!(rounded(text), (below, above), "{text}");
         }
         let long = format!("1{}e-12000", "0".repeat(12_000));
-        assert_eq!(integer(&long), Some(1));
+        assert_eq!(rounded(&long), (1, 1));
     }
 
     #[test]
@@ -155,8 +169,8 @@ mod tests {
     proptest! {
         #[test]
         fn an_integer_is_itself_however_it_is_written(value: i64, zeros in 0_usize..30) {
-            prop_assert_eq!(integer(&value.to_string()), Some(value));
-            prop_assert_eq!(integer(&format!("{value}{}e-{zeros}", "0".repeat(zeros))), Some(value));
+            prop_assert_eq!(rounded(&value.to_string()), (value, value));
+            prop_assert_eq!(rounded(&format!("{value}{}e-{zeros}", "0".repeat(zeros))), (value, value));
         }
     }
 }

@@ -246,6 +246,10 @@ pub(crate) fn call<'a>(
         let (type_schema, type_name) = type_name(context, parameter.type_oid).unwrap_or(("pg_catalog", "text"));
         arguments.push(Argument { name: &parameter.name, type_schema, type_name, variadic: parameter.variadic, given });
     }
+    let takes_document = arguments.iter().any(|argument| matches!(argument.given, Given::Body | Given::BytesOfBody));
+    if !takes_document && payload.is_some_and(|payload| payload.has_several_rows) {
+        return Err(ErrorKind::SeveralRows(request.action).into());
+    }
     Ok(Call { function, arguments, relation: relation_of(context, function) })
 }
 

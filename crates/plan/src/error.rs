@@ -2,7 +2,7 @@
 
 use crate::call::Brings;
 use std::fmt;
-use thalweg_request::VALUES_MAX;
+use thalweg_request::{Action, VALUES_MAX};
 
 /// Why no plan can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,14 @@ pub enum ErrorKind {
         alias: String,
     },
     /// Two embeds of one level have the same key (42712).
-    DuplicateEmbed(String),
+    DuplicateEmbed {
+        /// The outer relation.
+        origin: String,
+        /// The key.
+        name: String,
+        /// Whether the second one is a spread, which has no alias.
+        is_spread: bool,
+    },
     /// More values are selected than [`VALUES_MAX`] (`TWG02`): an asterisk stands for all columns of a relation, and each
     /// level that is lifted repeats what is below it.
     Values,
@@ -89,6 +96,8 @@ pub enum ErrorKind {
         /// The relation.
         relation: String,
     },
+    /// Several rows in the body of a request that uses one (`PGRST102`): what takes one row.
+    SeveralRows(Action),
     /// A PUT whose filters are not those of the primary key (`PGRST105`).
     KeyOfPut,
     /// `max-affected` for a function that returns no set (`PGRST128`).
@@ -143,7 +152,9 @@ impl fmt::Display for PlanError {
                 write!(f, "Could not embed because more than one relationship was found for '{origin}' and '{target}'")
             }
             ErrorKind::RelatedOrder { target, .. } => write!(f, "A related order on '{target}' is not possible"),
-            ErrorKind::DuplicateEmbed(name) => write!(f, "table name \"{name}\" specified more than once"),
+            ErrorKind::DuplicateEmbed { origin, name, .. } => {
+                write!(f, "'{name}' is embedded more than once in '{origin}'")
+            }
             ErrorKind::Values => write!(f, "The request selects more than {VALUES_MAX} values"),
             ErrorKind::AskedConditions(most) => {
                 write!(f, "The request asks for the rows of embeds under more than {most} conditions")
@@ -162,6 +173,14 @@ impl fmt::Display for PlanError {
             }
             ErrorKind::PayloadColumn { column, relation } => {
                 write!(f, "Could not find the '{column}' column of '{relation}' in the schema cache")
+            }
+            ErrorKind::SeveralRows(action) => {
+                let taker = match action {
+                    Action::Update => "PATCH",
+                    Action::Replace => "PUT",
+                    Action::Read | Action::Insert | Action::Delete | Action::Call => "A function call",
+                };
+                write!(f, "{taker} takes one row, and the body has several")
             }
             ErrorKind::KeyOfPut => {
                 f.write_str("Filters must include all and only primary key columns with 'eq' operators")

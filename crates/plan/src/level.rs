@@ -40,8 +40,8 @@ pub(crate) fn root<'a>(
     };
     let (said, deprecated) = Said::of(context, query)?;
     let mut read = level(context, from, &query.select, (&said, 0), &mut Limits::default())?;
+    // The rows that are written decide which rows are returned.
     if request.action.is_write() {
-        read.forget_windows();
         return Ok((read, form, deprecated));
     }
     read.offset_rows = Some(request.window.offset_rows).filter(|&offset| offset > 0).map(as_sql);
@@ -157,8 +157,8 @@ fn select<'a>(
                 let said = &said.below[embeds.len()].said;
                 let below = self::embed(context, from, embed, (said, depth + 1), limits)?;
                 if keys.insert(embed.key(), embeds.len()).is_some() {
-                    let name = format!("{}_{}_{}", from.name(), embed.key(), depth + 1);
-                    return Err(ErrorKind::DuplicateEmbed(name).into());
+                    let (origin, name) = (from.name().to_owned(), embed.key().to_owned());
+                    return Err(ErrorKind::DuplicateEmbed { origin, name, is_spread: embed.spread }.into());
                 }
                 limits.take_values(if embed.spread { below.read.outputs.len() } else { 1 })?;
                 embeds.push(below);
@@ -301,14 +301,6 @@ fn embed<'a>(
         }
     }
     Ok(below)
-}
-
-impl Read<'_> {
-    /// Leaves out what says which rows a write would return: that is decided by which it writes.
-    fn forget_windows(&mut self) {
-        (self.offset_rows, self.limit_rows) = (None, None);
-        self.embeds.iter_mut().for_each(|embed| embed.read.forget_windows());
-    }
 }
 
 impl EmbedRead<'_> {

@@ -86,6 +86,9 @@ pub fn plan<'a>(
     payload: Option<&'a Payload<'a>>,
     context: Context<'a>,
 ) -> Result<Plan<'a>, PlanError> {
+    // `db-max-rows` bounds what is read, and a write returns all that it has written.
+    let rows_max = context.rows_max.filter(|_| !request.action.is_write());
+    let context = Context { rows_max, ..context };
     let (mut read, form, deprecated_names) = level::root(&context, request, payload)?;
     weight::check(&read)?;
     if let Some(wanted) = context.narrowing {
@@ -129,7 +132,6 @@ pub fn plan<'a>(
         (Media::Object { .. }, _) | (_, Form::Nothing | Form::Row | Form::Value) => Delivery::Buffered,
         _ => Delivery::Streamed,
     };
-    let rows_max = context.rows_max.filter(|_| write.is_none());
     let rows_cut = rows_max.filter(|most| request.window.limit_rows.is_none_or(|limit| limit > *most));
     let rows_cut = rows_cut.filter(|_| matches!(form, Form::Rows | Form::Values) && !media.is_one_value());
     if let (Some(most), Some(limit)) = (rows_cut, &mut read.limit_rows) {

@@ -135,6 +135,10 @@ pub(crate) fn write<'a>(
     conditions: Vec<Condition<'a>>,
 ) -> Result<Write<'a>, PlanError> {
     let action = request.action;
+    let takes_one = matches!(action, Action::Update | Action::Replace);
+    if takes_one && payload.is_some_and(|payload| payload.has_several_rows) {
+        return Err(ErrorKind::SeveralRows(action).into());
+    }
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
     let mut keys = request.keys(payload);
     keys.retain(|key| !key.is_optional || relation.column(key.name).is_some());

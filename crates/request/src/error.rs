@@ -41,10 +41,24 @@ pub enum ErrorKind {
     Nul(String),
     /// A body of a form that nobody reads (`PGRST102`).
     ContentType(String),
-    /// A window for PUT (`PGRST114`).
-    WindowOfPut,
+    /// A window of the root for a PUT, PATCH or DELETE, whose rows it would not restrict (`PGRST114`).
+    WindowOfWrite {
+        /// The window's source in the request.
+        source: WindowSource,
+        /// The method.
+        method: &'static str,
+    },
     /// Unknown preferences under `handling=strict` (`PGRST122`).
     Preferences(String),
+}
+
+/// The part of a request that asks for a window of the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowSource {
+    /// `limit` and `offset`.
+    Parameters,
+    /// The `Range` header.
+    Header,
 }
 
 impl RequestError {
@@ -80,7 +94,12 @@ impl fmt::Display for RequestError {
             ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),
             ErrorKind::Nul(_) => f.write_str("A request cannot hold the character NUL"),
             ErrorKind::ContentType(name) => write!(f, "Content-Type not acceptable: {name}"),
-            ErrorKind::WindowOfPut => f.write_str("limit/offset querystring parameters are not allowed for PUT"),
+            ErrorKind::WindowOfWrite { source: WindowSource::Parameters, method } => {
+                write!(f, "limit/offset querystring parameters are not allowed for {method}")
+            }
+            ErrorKind::WindowOfWrite { source: WindowSource::Header, method } => {
+                write!(f, "A Range header is not allowed for {method}")
+            }
             ErrorKind::Preferences(_) => f.write_str("Invalid preferences given with handling=strict"),
         }
     }

@@ -50,8 +50,8 @@ pub enum Operation<'a> {
     In(Vec<Cow<'a, str>>),
     /// `is.…`
     Is(IsWord),
-    /// `isdistinct.…`
-    Distinct(Cow<'a, str>),
+    /// `isdistinct.…`; `None` is NULL, which is the word `null` without quotes.
+    Distinct(Option<Cow<'a, str>>),
     /// Full-text search.
     Fts {
         /// Which query function reads the value.
@@ -189,7 +189,8 @@ pub(crate) fn operand_start(text: &str) -> Option<usize> {
     let is_opaque = match Comparison::named(name) {
         Some(Comparison::Like | Comparison::Ilike) => !operand.contains('*'),
         Some(_) => true,
-        None => matches!(name, "isdistinct" | "fts" | "plfts" | "phfts" | "wfts"),
+        None if name == "isdistinct" => operand != "null",
+        None => matches!(name, "fts" | "plfts" | "phfts" | "wfts"),
     };
     is_opaque.then_some(text.len() - operand.len())
 }
@@ -263,7 +264,11 @@ fn operation<'a>(scanner: &mut Scanner<'a>, place: Place) -> Result<(bool, Opera
     let operation = match name {
         "in" if ahead.eat(".") => Operation::In(list(&mut ahead)?),
         "is" if ahead.eat(".") => Operation::Is(is_word(&mut ahead)?),
-        "isdistinct" if ahead.eat(".") => Operation::Distinct(value(&mut ahead, place)?),
+        "isdistinct" if ahead.eat(".") => {
+            let is_quoted = ahead.peek() == Some('"');
+            let value = value(&mut ahead, place)?;
+            Operation::Distinct(Some(value).filter(|value| is_quoted || value != "null"))
+        }
         "fts" | "plfts" | "phfts" | "wfts" => {
             let operator = match name {
                 "fts" => FtsOperator::Fts,
@@ -331,6 +336,7 @@ fn list<'a>(scanner: &mut Scanner<'a>) -> Result<Vec<Cow<'a, str>>, RequestError
     scanner.blanks();
     scanner.expect("(")?;
     scanner.blanks();
+    let is_empty = scanner.peek() == Some(')');
     let mut elements = Vec::new();
     loop {
         let mut ahead = scanner.clone();
@@ -353,8 +359,8 @@ fn list<'a>(scanner: &mut Scanner<'a>) -> Result<Vec<Cow<'a, str>>, RequestError
         }
     }
     scanner.blanks();
-    // `in.()` and `in.("")` are both the empty list
-    if matches!(elements.as_slice(), [only] if only.is_empty()) {
+    // `in.()` is the empty list, and `in.("")` holds an empty string.
+    if is_empty {
         elements.clear();
     }
     Ok(elements)

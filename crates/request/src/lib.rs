@@ -33,7 +33,7 @@ mod window;
 
 pub use accept::{MediaType, accepted};
 pub use content::{Content, Raw};
-pub use error::{ErrorKind, RequestError};
+pub use error::{ErrorKind, RequestError, WindowSource};
 pub use filter::{Comparison, Field, Filter, FtsOperator, IsWord, JsonStep, Operand, Operation, Quantifier, Tree};
 pub use order::{Direction, Nulls, OrderBy, OrderTerm};
 pub use outline::Outline;
@@ -126,9 +126,7 @@ impl<'a> ApiRequest<'a> {
             Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
         };
         let query = Query::parse_given(params, unreserved, arguments)?;
-        if action == Action::Replace {
-            query.root_window.of_put()?;
-        }
+        window::check_unrestricted(action, query.root_window, headers.range)?;
         let range = headers.range.filter(|_| action == Action::Read && !head_only);
         Ok(Self {
             action,

@@ -63,7 +63,16 @@ mod tests {
         let values = |query: &str| outline(query).1;
         assert_eq!(values("a=eq.1&b.c=not.gte.x.y&limit=3&d->>e=fts.cat"), ["1", "x.y", "cat"]);
         assert_eq!(values("a=like.x%25&a=ilike.*x&b=isdistinct.&c=wfts.z"), ["x%", "", "z"]);
-        for whole in ["a=in.(1,2)", "a=is.null", "a=eq(any).{1}", "a=fts(english).x", "and=(a.eq.1)", "a=1", "a=eq"] {
+        for whole in [
+            "a=in.(1,2)",
+            "a=is.null",
+            "a=eq(any).{1}",
+            "a=isdistinct.null",
+            "a=fts(english).x",
+            "and=(a.eq.1)",
+            "a=1",
+            "a=eq",
+        ] {
             assert_eq!(values(whole), [""; 0], "{whole}");
         }
         // what is no filter is what it is, whatever its value looks like
@@ -95,9 +104,10 @@ mod tests {
                 for filter in &mut query.filters {
                     match &mut filter.what.operation {
                         Operation::Compare { quantifier: None, value, .. }
-                        | Operation::Distinct(value)
+                        | Operation::Distinct(Some(value))
                         | Operation::Fts { config: None, value, .. } => *value = "".into(),
                         Operation::Compare { .. } | Operation::Fts { .. } | Operation::In(_) | Operation::Is(_) => {}
+                        Operation::Distinct(None) => {}
                     }
                 }
                 Ok(format!("{query:?}"))
@@ -111,8 +121,8 @@ mod tests {
         fn what_has_the_same_outline_is_read_the_same_way(
             keys in proptest::collection::vec("([ab.]{1,3}|select|order|limit|and|a\\.or|\\(a|a->>b)", 1..4),
             operators in proptest::collection::vec("(not\\.)?(eq|like|in|is|fts|isdistinct|cs|eq\\(any\\)|or|x)\\.", 1..4),
-            one in proptest::collection::vec("[a1.,(){}*\" ]{0,4}", 4),
-            other in proptest::collection::vec("[a1.,(){}*\" ]{0,4}", 4),
+            one in proptest::collection::vec("null|[a1.,(){}*\" ]{0,4}", 4),
+            other in proptest::collection::vec("null|[a1.,(){}*\" ]{0,4}", 4),
         ) {
             let query = |values: &[String]| {
                 let pairs = keys.iter().zip(operators.iter().cycle()).zip(values);

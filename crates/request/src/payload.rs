@@ -47,6 +47,8 @@ pub struct Payload<'a> {
     pub keys: Vec<Key<'a>>,
     /// How many rows it has.
     pub rows: Rows,
+    /// Whether it has more than one row.
+    pub has_several_rows: bool,
     /// Whether its document is an array.
     pub is_array: bool,
     /// Whether it is one value, which an argument without a name may take.
@@ -60,7 +62,15 @@ pub struct Payload<'a> {
 impl Payload<'_> {
     /// A body of which nothing is known but that it is there.
     pub fn unknown() -> Self {
-        Self { keys: Vec::new(), rows: Rows::None, is_array: false, raw: None, is_json: false, arguments: Vec::new() }
+        Self {
+            keys: Vec::new(),
+            rows: Rows::None,
+            has_several_rows: false,
+            is_array: false,
+            raw: None,
+            is_json: false,
+            arguments: Vec::new(),
+        }
     }
 }
 

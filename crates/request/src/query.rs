@@ -7,7 +7,7 @@ use crate::order::{self, OrderTerm};
 use crate::params::Params;
 use crate::scanner::Scanner;
 use crate::select::{self, Item};
-use crate::window::EmbedWindow;
+use crate::window::{EmbedWindow, saturated};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -78,10 +78,12 @@ impl<'a> Query<'a> {
                 Parameter::OnConflict => on_conflict = on_conflict.or(Some(value)),
                 Parameter::Order => orders.push((level, value)),
                 Parameter::Limit => {
-                    windows.set(&mut query, level, |window, rows| window.limit_rows = Some(rows), value)?;
+                    let rows = rows("limit", value)?;
+                    windows.of(&mut query, level)?.limit_rows = Some(rows);
                 }
                 Parameter::Offset => {
-                    windows.set(&mut query, level, |window, rows| window.offset_rows = Some(rows), value)?;
+                    let rows = rows("offset", value)?;
+                    windows.of(&mut query, level)?.offset_rows = Some(rows);
                 }
                 Parameter::Tree { all } => trees.push((level, all, value)),
                 Parameter::Unreserved => filters.push((key, value)),
@@ -163,26 +165,40 @@ impl Parameter {
 struct Windows<'a>(HashMap<Vec<Cow<'a, str>>, usize>);
 
 impl<'a> Windows<'a> {
-    fn set(
+    /// Returns the window of a level.
+    fn of<'q>(
         &mut self,
-        query: &mut Query<'a>,
+        query: &'q mut Query<'a>,
         level: Option<&'a str>,
-        set: impl Fn(&mut EmbedWindow, i64),
-        value: &str,
-    ) -> Result<(), RequestError> {
-        let Ok(rows) = value.parse::<i64>() else { return Ok(()) };
-        let Some(_) = level else {
-            set(&mut query.root_window, rows);
-            return Ok(());
-        };
+    ) -> Result<&'q mut EmbedWindow, RequestError> {
+        if level.is_none() {
+            return Ok(&mut query.root_window);
+        }
         let path = level_path("tree path", level)?;
         let at = *self.0.entry(path).or_insert_with_key(|path| {
             query.windows.push(At { path: path.clone(), what: EmbedWindow::default() });
             query.windows.len() - 1
         });
-        set(&mut query.windows[at].what, rows);
-        Ok(())
+        Ok(&mut query.windows[at].what)
     }
+}
+
+/// Parses the value of `limit` or `offset`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) for what is no integer: without its limit, a
+/// request would return all rows.
+fn rows(parameter: &'static str, text: &str) -> Result<i64, RequestError> {
+    let mut scanner = Scanner::new(parameter, text);
+    scanner.eat("-");
+    if scanner.take_while(|c| c.is_ascii_digit()).is_empty() {
+        return Err(scanner.expected("integer"));
+    }
+    if !scanner.at_end() {
+        return Err(scanner.expected("digit or end of input"));
+    }
+    Ok(saturated(text))
 }
 
 fn level_path<'a>(parameter: &'static str, level: Option<&'a str>) -> Result<Vec<Cow<'a, str>>, RequestError> {
@@ -243,7 +259,7 @@ mod tests {
     fn parameters_find_their_levels() {
         let params = Params::decode(
             "select=id,t:tags(label)&t.label=eq.a.b,(c)&t.order=label&t.limit=2&t.limit=3&order=id&order=x&not.or=(a.eq.1)\
-             &t.not.and=(b.is.NULL)&limit=abc&offset=4;id=neq.1&flag",
+             &t.not.and=(b.is.NULL)&offset=4;id=neq.1&flag",
         )
         .unwrap();
         let query = Query::parse(&params, Unreserved::Filters).unwrap();
@@ -325,6 +341,40 @@ mod tests {
         assert_eq!(error("id->>--1=eq.1").0, "tree path (id->>--1) 7");
         // orders are looked at before filters, whatever their place
         assert_eq!(error("id=50&order=").0, "order () 1");
+    }
+
+    #[test]
+    fn limits_and_offsets_are_integers() {
+        for name in ["limit", "offset", "a.b.limit", "a.offset"] {
+            let last = name.rsplit('.').next().unwrap();
+            for (value, column) in [
+                ("", 1),
+                ("abc", 1),
+                ("-", 2),
+                ("1.5", 2),
+                ("1e2", 2),
+                ("5 ", 2),
+                (" 5", 1),
+                ("+5", 1),
+                ("--5", 2),
+                ("0x10", 2),
+                ("1,000", 2),
+                ("٣", 1),
+            ] {
+                let expected = format!("{last} ({value}) {column}");
+                assert_eq!(error(&format!("{name}={}", value.replace('+', "%2B"))).0, expected, "{name}");
+            }
+            for value in ["0", "007", "-1", "9223372036854775808", "-99999999999999999999"] {
+                let text = format!("{name}={value}");
+                assert!(Query::parse(&Params::decode(&text).unwrap(), Unreserved::Filters).is_ok(), "{text}");
+            }
+        }
+        let details = "unexpected \"a\" expecting integer";
+        assert_eq!(error("limit=abc").1, details);
+        // No table has more rows than the largest integer of 64 bits.
+        let params = Params::decode("limit=99999999999999999999&offset=-99999999999999999999").unwrap();
+        let window = Query::parse(&params, Unreserved::Filters).unwrap().root_window;
+        assert_eq!(window, EmbedWindow { limit_rows: Some(i64::MAX), offset_rows: Some(i64::MIN) });
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which rows of a level are asked for (url-grammar §7).
 
-use crate::error::{ErrorKind, RequestError};
+use crate::error::{ErrorKind, RequestError, WindowSource};
+use crate::payload::Action;
 
 /// The rows of the root level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,14 +21,24 @@ pub struct EmbedWindow {
     pub limit_rows: Option<i64>,
 }
 
-impl EmbedWindow {
-    /// Refuses a window of the root where there must be none (url-grammar §8).
-    pub fn of_put(&self) -> Result<(), RequestError> {
-        if self.limit_rows.is_some() || self.offset_rows.is_some_and(|offset| offset != 0) {
-            return Err(ErrorKind::WindowOfPut.into());
-        }
-        Ok(())
+/// Refuses a window of the root for a request whose rows it would not restrict (url-grammar §8): a
+/// client that limits a DELETE must not lose the other rows.
+pub(crate) fn check_unrestricted(action: Action, asked: EmbedWindow, range: Option<&str>) -> Result<(), RequestError> {
+    let method = match action {
+        Action::Replace => "PUT",
+        Action::Update => "PATCH",
+        Action::Delete => "DELETE",
+        Action::Read | Action::Insert | Action::Call => return Ok(()),
+    };
+    if asked.limit_rows.is_some() || asked.offset_rows.is_some_and(|offset| offset != 0) {
+        return Err(ErrorKind::WindowOfWrite { source: WindowSource::Parameters, method }.into());
     }
+    // A PUT has one row, which its URL names.
+    let restricts = |range: &str| parse_range(range).is_some_and(|range| range != (0, None));
+    if action != Action::Replace && range.is_some_and(restricts) {
+        return Err(ErrorKind::WindowOfWrite { source: WindowSource::Header, method }.into());
+    }
+    Ok(())
 }
 
 const LIMIT_NEGATIVE: &str = "Limit should be greater than or equal to zero.";
@@ -67,12 +78,19 @@ impl Window {
 /// `first-last` or `first-`; any other form is ignored.
 fn parse_range(header: &str) -> Option<(i64, Option<i64>)> {
     let (first, last) = header.trim().split_once('-')?;
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i64>().ok()).flatten();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = |text: &str| is_number(text).then(|| saturated(text));
     let first = number(first)?;
     match last {
         "" => Some((first, None)),
         last => Some((first, Some(number(last)?))),
     }
+}
+
+/// Reads an integer of any length: digits, and a sign in front of them or none. No table has more
+/// rows than 64 bits can count, so that a larger number has the same meaning as the largest one.
+pub(crate) fn saturated(text: &str) -> i64 {
+    text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX })
 }
 
 #[cfg(test)]
@@ -83,6 +101,31 @@ mod tests {
         Window::intersect(EmbedWindow { offset_rows: offset, limit_rows: limit }, range)
             .map(|w| (w.offset_rows, w.limit_rows))
             .map_err(|_| ())
+    }
+
+    #[test]
+    fn a_window_of_a_write_is_refused() {
+        let is_refused = |action, offset_rows, limit_rows, range| {
+            check_unrestricted(action, EmbedWindow { offset_rows, limit_rows }, range).is_err()
+        };
+        for action in [Action::Update, Action::Delete, Action::Replace] {
+            for (offset, limit) in [(None, Some(1)), (None, Some(0)), (None, Some(-1)), (Some(1), None)] {
+                assert!(is_refused(action, offset, limit, None), "{action:?} {offset:?} {limit:?}");
+            }
+            assert!(!is_refused(action, Some(0), None, None), "{action:?}");
+            assert!(!is_refused(action, None, None, Some("0-")), "{action:?}");
+            assert!(!is_refused(action, None, None, Some("bytes=0-9")), "{action:?}");
+            for range in ["0-0", "1-", "4-2"] {
+                assert_eq!(
+                    is_refused(action, None, None, Some(range)),
+                    action != Action::Replace,
+                    "{action:?} {range}"
+                );
+            }
+        }
+        for action in [Action::Read, Action::Insert, Action::Call] {
+            assert!(!is_refused(action, Some(1), Some(1), Some("0-0")), "{action:?}");
+        }
     }
 
     #[test]
@@ -98,7 +141,9 @@ mod tests {
         assert_eq!(window(None, None, Some("5-")), Ok((5, None)));
         assert_eq!(window(None, None, Some("0-0")), Ok((0, Some(1))));
         assert_eq!(window(None, None, Some("4-2")), Err(()));
-        for ignored in ["bytes=0-9", "items=0-9", "-5", "x", "1-x", ""] {
+        assert_eq!(window(None, None, Some("0-99999999999999999999")), Ok((0, Some(1 << 63))));
+        assert_eq!(window(None, None, Some("99999999999999999999-")), Ok((i64::MAX as u64, None)));
+        for ignored in ["bytes=0-9", "items=0-9", "-5", "x", "1-x", "", "-", "+1-2", "1-+2"] {
             assert_eq!(window(None, None, Some(ignored)), Ok((0, None)), "{ignored}");
         }
         assert_eq!(window(Some(i64::MAX), Some(i64::MAX), None), Ok((i64::MAX as u64, Some(1))));

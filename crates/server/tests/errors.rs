@@ -99,6 +99,18 @@ fn hints_name_what_was_meant() {
     assert_eq!(hint("/flights?select=sitess(id)"), "Perhaps you meant 'sites' instead of 'sitess'.");
     assert_eq!(hint("/lonely?select=sites(id)"), "");
     assert_eq!(hint("/one_site?select=flights(id)"), "Perhaps you meant 'sites' instead of 'one_site'.");
+    assert_eq!(
+        hint("/flights?select=takeoff(id),takeoff(name)"),
+        "Use an alias, such as other:takeoff(…), or select all columns within one embed."
+    );
+    assert_eq!(
+        hint("/flights?select=...takeoff(id),...takeoff(name)"),
+        "Select all columns within one spread: ...takeoff(column,other_column)."
+    );
+    let twice = served.get("/flights?select=takeoff(id),takeoff(name)").json();
+    assert_eq!(twice["message"], "'takeoff' is embedded more than once in 'flights'");
+    let apart = served.get("/flights?select=takeoff(id),other:takeoff(name)&limit=0");
+    assert_eq!((apart.status, apart.text()), (200, "[]"));
     // what a junction out of sight relates is not strange to each other
     assert_eq!(hint("/end_1?select=end_2(id)"), "");
     assert_eq!(hint("/end_3?select=end_2(id)"), "Perhaps you meant 'end_1' instead of 'end_3'.");

@@ -31,7 +31,14 @@ pub(crate) fn payload(body: &serde_json::Value) -> Option<Payload<'_>> {
         1 => Rows::One,
         _ => Rows::Many,
     };
-    Some(Payload { keys, rows: count, is_array: body.is_array(), is_json: true, ..Payload::unknown() })
+    Some(Payload {
+        keys,
+        rows: count,
+        is_array: body.is_array(),
+        has_several_rows: count == Rows::Many,
+        is_json: true,
+        ..Payload::unknown()
+    })
 }
 
 /// A request of the library for a request of the wire.

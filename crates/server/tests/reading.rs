@@ -278,3 +278,79 @@ fn foreign_tables_without_a_handler_are_no_obstacle() {
     assert_eq!(served.get("/t").json(), serde_json::json!([{"id": 1}]));
     assert_eq!(served.get("/far").json()["code"], "55000");
 }
+
+#[test]
+fn a_limit_that_is_no_integer_is_refused_at_every_level() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.pilots (id int primary key);
+         create table api.flights (id int primary key, pilot_id int references api.pilots);
+         insert into api.pilots values (1), (2);
+         insert into api.flights select n, 1 from generate_series(1, 5) n;
+         create function api.all_flights() returns setof api.flights stable language sql as 'table api.flights';
+         {GRANTS} grant execute on all functions in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    for target in
+        ["/pilots?limit=", "/pilots?offset=", "/rpc/all_flights?limit=", "/pilots?select=id,flights(id)&flights.limit="]
+    {
+        for value in ["", "abc", "1.5", "1e2", "5%20", "%2B5"] {
+            let refused = served.get(&format!("{target}{value}"));
+            assert_eq!((refused.status, &refused.json()["code"]), (400, &"PGRST100".into()), "{target}{value}");
+            assert!(refused.json()["message"].as_str().unwrap().contains("failed to parse"), "{}", refused.text());
+        }
+        // No table has that many rows.
+        let huge = served.get(&format!("{target}99999999999999999999"));
+        assert_eq!((huge.status, huge.text() == "[]"), (200, target.contains("offset")), "{target}");
+    }
+    let embedded = served.get("/pilots?select=id,flights(id)&flights.offset=99999999999999999999&id=eq.1");
+    assert_eq!(embedded.text(), r#"[{"id":1,"flights":[]}]"#);
+    assert_eq!(served.request("GET", "/pilots", &[("range", "99999999999999999999-")]).text(), "[]");
+    assert_eq!(
+        served.request("GET", "/pilots?order=id", &[("range", "1-99999999999999999999")]).text(),
+        r#"[{"id":2}]"#
+    );
+}
+
+#[test]
+fn null_the_empty_string_and_an_asterisk_can_be_looked_for() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, name text, n int);
+         insert into api.t values (1, 'a*b', 1), (2, 'axb', null), (3, '', 3), (4, null, 4), (5, 'null', 5), (6, 'a%b', 6), (7, 'a\\b', 7);
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let ids = |filter: &str| {
+        let response = served.get(&format!("/t?select=id&order=id&{filter}"));
+        let rows = response.json();
+        let Some(rows) = rows.as_array() else { panic!("{filter}: {}", response.text()) };
+        rows.iter().map(|row| row["id"].to_string()).collect::<String>()
+    };
+    for (filter, expected) in [
+        ("n=isdistinct.null", "134567"),
+        ("n=not.isdistinct.null", "2"),
+        ("n=isdistinct.1", "234567"),
+        ("name=isdistinct.null", "123567"),
+        ("and=(name.isdistinct.\"null\")", "123467"),
+        ("or=(name.not.isdistinct.null,id.eq.1)", "14"),
+        ("name=in.(\"\")", "3"),
+        ("name=not.in.(\"\")", "12567"),
+        ("name=in.(\"\",null)", "35"),
+        ("name=in.()", ""),
+        ("name=in.(%20)", ""),
+        ("name=not.in.()", "1234567"),
+        ("or=(name.in.(\"\"),id.eq.1)", "13"),
+        ("name=like.a*b", "1267"),
+        ("name=like.a%5C*b", "1"),
+        ("name=ilike.A%5C*B", "1"),
+        ("name=like.a%5C%5C*b", "7"),
+        ("name=like.a%5C%25b", "6"),
+        ("name=like(any).{a%5C*b,n*}", "15"),
+        ("name=like(any).{a%5C%5C*b}", "1"),
+        ("or=(name.like.\"a%5C%5C*b\",id.eq.4)", "14"),
+    ] {
+        // A second request may use what the first has prepared.
+        assert_eq!((ids(filter), ids(filter)), (expected.to_owned(), expected.to_owned()), "{filter}");
+    }
+}

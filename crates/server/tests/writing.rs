@@ -507,3 +507,202 @@ fn defaults_are_those_of_the_columns() {
     assert_eq!(rows[0], rows[1]);
     assert_eq!(database.value("select string_agg(id::text, ',' order by id) from api.t"), "100,101");
 }
+
+#[test]
+fn a_limit_of_an_update_or_a_delete_is_refused() {
+    let database = database();
+    database.execute("insert into api.rows (id, name) select n, 'x' from generate_series(1, 3) n");
+    let served = Served::database(&database.uri());
+    for method in ["PATCH", "DELETE"] {
+        let body = if method == "PATCH" { r#"{"name":"y"}"# } else { "" };
+        for (target, headers) in [
+            ("/rows?limit=1&order=id", &[][..]),
+            ("/rows?offset=2", &[]),
+            ("/rows?id=gt.0&limit=0", &[]),
+            ("/rows?limit=-1", &[]),
+            ("/rows", &[("range", "0-0")]),
+            ("/rows", &[("range", "1-"), ("range-unit", "items")]),
+        ] {
+            let refused = served.send(method, target, headers, body);
+            assert_eq!(code(&refused), (400, "PGRST114".into()), "{method} {target} {headers:?}");
+            assert!(refused.json()["hint"].as_str().unwrap().contains("max-affected"), "{}", refused.text());
+        }
+    }
+    assert_eq!(database.value("select string_agg(name, ',') from api.rows"), "x,x,x");
+    // These restrict nothing.
+    let headers = [("range", "0-"), ("prefer", "return=representation")];
+    assert_eq!(served.send("PATCH", "/rows?offset=0", &headers, r#"{"name":"y"}"#).json().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn windows_of_embeds_hold_in_what_a_write_returns() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.pilots (id int primary key, name text);
+         create table api.flights (id int primary key, pilot_id int references api.pilots);
+         insert into api.pilots values (1, 'a');
+         insert into api.flights select n, 1 from generate_series(1, 5) n; {GRANTS}{WRITES}"
+    ));
+    // A write returns all rows that it has written, and all that belong to them.
+    let served = Served::start(Config { db_max_rows: Some(2), ..config(&database.uri()) });
+    let headers = [("prefer", "return=representation")];
+    let ids = |target: &str| {
+        let response = served.send("PATCH", target, &headers, r#"{"name":"b"}"#);
+        response.json()[0]["flights"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["id"].as_i64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let select = "/pilots?id=eq.1&select=name,flights(id)&flights.order=id.desc";
+    assert_eq!(ids(&format!("{select}&flights.limit=2&flights.offset=1")), [4, 3]);
+    assert_eq!(ids(select), [5, 4, 3, 2, 1]);
+}
+
+#[test]
+fn several_rows_are_refused_where_one_is_used() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, name text);
+         insert into api.t values (1, 'a'), (2, 'b');
+         create function api.add_them(a int, b int) returns int language sql as 'select a + b';
+         create function api.nothing() returns int language sql as 'select 1';
+         create function api.whole(jsonb) returns int language sql as 'select jsonb_array_length($1)';
+         {GRANTS}{WRITES} grant execute on all functions in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let (json, csv, lines) = ("application/json", "text/csv", "application/x-ndjson");
+    for (method, target, content_type, body) in [
+        ("PATCH", "/t?id=eq.1", json, r#"[{"name":"x"},{"name":"y"}]"#),
+        ("PATCH", "/t?id=eq.1&columns=name", json, r#"[{"name":"x"},{"id":7}]"#),
+        ("PATCH", "/t?id=eq.1", csv, "name\nx\ny\n"),
+        ("PATCH", "/t?id=eq.1", lines, "{\"name\":\"x\"}\n{\"name\":\"y\"}\n"),
+        ("PUT", "/t?id=eq.1", json, r#"[{"id":1,"name":"x"},{"id":2,"name":"y"}]"#),
+        ("PUT", "/t?id=eq.1", csv, "id,name\n1,x\n2,y\n"),
+        ("POST", "/rpc/add_them", json, r#"[{"a":1,"b":2},{"a":3,"b":4}]"#),
+        ("POST", "/rpc/add_them?columns=a,b", json, r#"[{"a":1,"b":2},{"a":3}]"#),
+        ("POST", "/rpc/add_them", csv, "a,b\n1,2\n3,4\n"),
+        ("POST", "/rpc/nothing", json, "[{},{}]"),
+    ] {
+        let refused = served.send(method, target, &[("content-type", content_type)], body);
+        assert_eq!(code(&refused), (400, "PGRST102".into()), "{method} {target} {body}: {}", refused.text());
+        assert!(refused.json()["hint"].is_string(), "{}", refused.text());
+    }
+    assert_eq!(database.value("select string_agg(name, ',' order by id) from api.t"), "a,b");
+    for (method, target, content_type, body, expected) in [
+        ("PATCH", "/t?id=eq.1&select=name", json, r#"[{"name":"x"}]"#, r#"[{"name":"x"}]"#),
+        ("PATCH", "/t?id=eq.1&select=name", csv, "name\ny\n", r#"[{"name":"y"}]"#),
+        ("PUT", "/t?id=eq.1&select=name", json, r#"[{"id":1,"name":"z"}]"#, r#"[{"name":"z"}]"#),
+        ("POST", "/rpc/add_them", json, r#"[{"a":1,"b":2}]"#, "3"),
+        ("POST", "/rpc/add_them", csv, "a,b\n1,2\n", "3"),
+        // The array is the argument.
+        ("POST", "/rpc/whole", json, r#"[{"a":1},{"a":2}]"#, "2"),
+    ] {
+        let headers = [("content-type", content_type), ("prefer", "return=representation")];
+        let response = served.send(method, target, &headers, body);
+        assert_eq!(response.text(), expected, "{method} {target} {body}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_ignored() {
+    let function = "create function api.length_of(text) returns int language sql as 'select length($1)';";
+    let database = Database::new(&format!("{SCHEMA}{function}{GRANTS}{WRITES}"));
+    let served = Served::database(&database.uri());
+    let rows = many(30_000);
+    let csv: String = (1..=30_000).map(|id| format!("{id},row {id}\r\n")).collect();
+    for (content_type, body) in [
+        ("text/csv", "id,name\n1,a\n".to_owned()),
+        ("text/csv", "\"id\",name\n1,a\n".to_owned()),
+        ("text/csv", format!("id,name\r\n{csv}")),
+        ("application/json", r#"{"id":1,"name":"a"}"#.to_owned()),
+        ("application/json", r#"[{"id":1,"name":"a"},{"id":2,"name":"b"}]"#.to_owned()),
+        ("application/json", array(&rows)),
+        ("application/x-ndjson", "{\"id\":1}\n{\"id\":2}\n".to_owned()),
+    ] {
+        let written = |body: &str| {
+            database.execute("truncate api.rows");
+            let response = served.send("POST", "/rows", &[("content-type", content_type)], body);
+            let rows =
+                database.value("select coalesce(md5(string_agg((id, name)::text, ',' order by id)), '') from api.rows");
+            (response.status, rows)
+        };
+        let expected = written(&body);
+        assert_eq!(expected.0, 201, "{content_type}");
+        assert_eq!(written(&format!("\u{feff}{body}")), expected, "{content_type}");
+        // One mark is ignored, and not two.
+        assert_eq!(written(&format!("\u{feff}\u{feff}{body}")).0, 400, "{content_type}");
+    }
+    // Text that a function takes as it is keeps the mark.
+    let length = served.send("POST", "/rpc/length_of", &[("content-type", "text/plain")], "\u{feff}ab");
+    assert_eq!(length.text(), "3");
+}
+
+#[test]
+fn an_upsert_does_not_update_its_key() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int generated by default as identity primary key, email text unique, name text, updates int default 0);
+         insert into api.t (id, email, name) values (1, 'a@x', 'a');
+         create function api.count_update() returns trigger language plpgsql as
+           $$ begin new.updates = old.updates + 1; return new; end $$;
+         create trigger of_id before update of id on api.t for each row execute function api.count_update();
+         {GRANTS} grant insert, update (name, email) on api.t to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let upsert = |method: &str, target: &str, body: &str| {
+        let headers = [("prefer", "resolution=merge-duplicates, return=representation")];
+        let response = served.send(method, target, &headers, body);
+        (response.status, response.text().to_owned())
+    };
+    for (method, target, body, expected) in [
+        ("POST", "/t?select=name", r#"{"id":1,"name":"b"}"#, r#"[{"name":"b"}]"#),
+        ("POST", "/t?select=name&columns=id,name", r#"[{"id":1,"name":"c"}]"#, r#"[{"name":"c"}]"#),
+        ("POST", "/t?select=name&on_conflict=email", r#"{"email":"a@x","name":"d"}"#, r#"[{"name":"d"}]"#),
+        ("PUT", "/t?select=name&id=eq.1", r#"{"id":1,"name":"e"}"#, r#"[{"name":"e"}]"#),
+    ] {
+        assert_eq!(upsert(method, target, body), (200, expected.to_owned()), "{method} {target}");
+    }
+    let row = "select id || ' ' || email || ' ' || name || ' ' || updates from api.t";
+    assert_eq!(database.value(row), "1 a@x e 0");
+    // Columns that are no key are updated, and need the privilege.
+    assert_eq!(upsert("POST", "/t?on_conflict=email", r#"{"id":2,"email":"a@x"}"#).0, 401);
+    // A body with the key alone returns the row.
+    database.execute("grant update on api.t to test_reader");
+    assert_eq!(upsert("POST", "/t?select=name", r#"{"id":1}"#), (200, r#"[{"name":"e"}]"#.to_owned()));
+}
+
+#[test]
+fn a_key_that_a_body_has_twice_is_the_clients_error() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, email text unique, name text);
+         create table api.log (id int primary key, n int);
+         create function api.log_it() returns trigger language plpgsql as
+           $$ begin insert into api.log values (1, 1), (1, 2) on conflict (id) do update set n = excluded.n; return new; end $$;
+         create table api.logged (id int primary key);
+         create trigger log_it after insert on api.logged for each row execute function api.log_it();
+         {GRANTS}{WRITES}"
+    ));
+    let served = Served::database(&database.uri());
+    let merge = [("prefer", "resolution=merge-duplicates")];
+    for (target, body) in [
+        ("/t", r#"[{"id":1,"name":"a"},{"id":1,"name":"b"}]"#),
+        ("/t?on_conflict=email", r#"[{"id":1,"email":"x"},{"id":2,"email":"x"}]"#),
+    ] {
+        let refused = served.send("POST", target, &merge, body);
+        assert_eq!(code(&refused), (400, "21000".into()), "{}", refused.text());
+        assert_eq!(refused.json()["message"], "Several rows of the body have the same key");
+        assert!(refused.json()["details"].is_string() && refused.json()["hint"].is_string(), "{}", refused.text());
+    }
+    let csv = [("prefer", "resolution=merge-duplicates"), ("content-type", "text/csv")];
+    assert_eq!(code(&served.send("POST", "/t", &csv, "id,name\n1,a\n1,b\n")), (400, "21000".into()));
+    assert_eq!(database.value("select count(*) from api.t"), "0");
+    // The body of an upsert within a trigger is not the client's.
+    assert_eq!(code(&served.send("POST", "/logged", &[], r#"{"id":1}"#)), (500, "21000".into()));
+    // Rows that are skipped are no error.
+    let ignore = [("prefer", "resolution=ignore-duplicates")];
+    let skipped = served.send("POST", "/t", &ignore, r#"[{"id":1,"name":"a"},{"id":1,"name":"b"}]"#);
+    assert_eq!((skipped.status, database.value("select name from api.t")), (201, "a".to_owned()));
+}

@@ -148,7 +148,10 @@ impl<'a> Writer<'a> {
             Operation::Distinct(value) => {
                 self.compared(scope, column, is_hidden);
                 self.text.push_str(" IS DISTINCT FROM ");
-                self.param(Cow::Borrowed(value));
+                match value {
+                    Some(value) => self.param(Cow::Borrowed(value)),
+                    None => self.text.push_str("NULL"),
+                }
             }
             Operation::Fts { operator, config, value } => {
                 if to_tsvector {
@@ -180,7 +183,7 @@ impl<'a> Writer<'a> {
                     self.text.push('(');
                 }
                 self.param(match operator {
-                    Comparison::Like | Comparison::Ilike if value.contains('*') => Cow::Owned(value.replace('*', "%")),
+                    Comparison::Like | Comparison::Ilike => like_pattern(value, quantifier.is_some()),
                     _ => Cow::Borrowed(value),
                 });
                 if read_by.is_some() {
@@ -296,5 +299,42 @@ fn sql_operator(operator: Comparison) -> &'static str {
         Comparison::Nxr => " &< ",
         Comparison::Nxl => " &> ",
         Comparison::Adj => " -|- ",
+    }
+}
+
+/// Translates the pattern of a filter into one of PostgreSQL's: an asterisk becomes a percent sign,
+/// unless a backslash escapes it. Within an array literal each backslash of an element is written
+/// twice, and a single one before an asterisk escapes it as well.
+fn like_pattern(pattern: &str, is_array: bool) -> Cow<'_, str> {
+    if !pattern.contains('*') {
+        return Cow::Borrowed(pattern);
+    }
+    let mut backslashes = 0_usize;
+    let translate = |c| {
+        let is_escaped = if is_array { backslashes == 1 || backslashes / 2 % 2 == 1 } else { backslashes % 2 == 1 };
+        backslashes = if c == '\\' { backslashes + 1 } else { 0 };
+        if c == '*' && !is_escaped { '%' } else { c }
+    };
+    Cow::Owned(pattern.chars().map(translate).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escaped_asterisk_stays() {
+        for (pattern, value, of_array) in [
+            ("a*b", "a%b", "a%b"),
+            (r"a\*b", r"a\*b", r"a\*b"),
+            (r"a\\*b", r"a\\%b", r"a\\*b"),
+            (r"a\\\\*b", r"a\\\\%b", r"a\\\\%b"),
+            (r"\**\%_*", r"\*%\%_%", r"\*%\%_%"),
+            (r"\a*", r"\a%", r"\a%"),
+            (r"a\", r"a\", r"a\"),
+        ] {
+            assert_eq!(like_pattern(pattern, false), value, "{pattern}");
+            assert_eq!(like_pattern(pattern, true), of_array, "{pattern} in an array");
+        }
     }
 }

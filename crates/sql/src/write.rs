@@ -163,7 +163,12 @@ impl<'a> Writer<'a> {
             return;
         }
         self.text.push_str(") DO UPDATE SET ");
-        self.separated(columns, |writer, written| {
+        // The key of the two rows is equal, and updating it would need a privilege. Where the body
+        // has nothing else, it is updated so that the row is returned.
+        let is_key = |written: &WrittenColumn<'_>| conflict.target.contains(&&*written.column.name);
+        let are_all_key = columns.iter().all(is_key);
+        let updated = columns.iter().filter(|written| are_all_key || !is_key(written));
+        self.separated(updated, |writer, written| {
             quote(&mut writer.text, &written.column.name);
             writer.text.push_str(" = EXCLUDED.");
             quote(&mut writer.text, &written.column.name);

@@ -35,12 +35,18 @@ impl ApiError {
             // Another process of PostgreSQL has crashed, or the session was unused for too long.
             // Neither is a fault of the request.
             "57P02" | "57P05" if ends_session => 503,
+            "21000" if is_repeated_key(error) => 400,
             code => status_of(code, &error.message, anonymous),
         };
         let mut api = Self::new(status, "", error.message.clone());
         api.code = Cow::Owned(error.code.clone());
         api.details = error.detail.clone().map_or(Details::Null, Details::Text);
         api.hint = error.hint.clone();
+        if is_repeated_key(error) {
+            api.message = "Several rows of the body have the same key".to_owned();
+            api.details = Details::Text(error.message.clone());
+            api.hint = Some("Send one row for each key: those of the primary key, or of on_conflict.".to_owned());
+        }
         if let Some(message) = machine_error_message(error) {
             let words = [Some(&error.message), error.detail.as_ref(), error.hint.as_ref()];
             let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
@@ -155,6 +161,12 @@ impl From<PoolError> for ApiError {
             PoolError::Connect(error) => Self::connecting(&error),
         }
     }
+}
+
+/// Returns whether an upsert of the server has met one key twice. An upsert within a function or a
+/// trigger has a context, and its body is not the client's.
+fn is_repeated_key(error: &DbError) -> bool {
+    error.code == "21000" && error.routine.as_deref() == Some("ExecOnConflictUpdate") && error.context.is_none()
 }
 
 /// Returns whether an outdated schema cache can have caused an error. Errors within functions,

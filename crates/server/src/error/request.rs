@@ -6,7 +6,7 @@ use thalweg_auth::{Refusal, www_authenticate};
 use thalweg_decode::{DecodeError, Problem};
 use thalweg_json::write_string;
 use thalweg_plan::{Brings, PlanError};
-use thalweg_request::{EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
+use thalweg_request::{Action, EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
 
 impl From<DecodeError> for ApiError {
     /// Texts that clients know stand alone; of others the row and column are told.
@@ -83,7 +83,10 @@ impl From<RequestError> for ApiError {
             Kind::Range(details) => Self::new(416, "PGRST103", message).details(*details),
             Kind::Path => Self::new(404, "PGRST125", message),
             Kind::ContentType(_) => Self::new(400, "PGRST102", message),
-            Kind::WindowOfPut => Self::new(400, "PGRST114", message),
+            Kind::WindowOfWrite { method: "PUT", .. } => Self::new(400, "PGRST114", message),
+            Kind::WindowOfWrite { .. } => Self::new(400, "PGRST114", message)
+                .details("The request would apply to all rows that its filters match.")
+                .hint("Select the rows by filters, such as id=in.(1,2). Prefer: handling=strict, max-affected=N bounds their number."),
             Kind::Preferences(invalid) => {
                 Self::new(400, "PGRST122", message).details(format!("Invalid preferences: {invalid}"))
             }
@@ -119,7 +122,13 @@ impl From<PlanError> for ApiError {
             Kind::TargetName { name, alias } => Self::new(400, "PGRST108", message)
                 .details("Target names are not allowed in filters if they have an alias")
                 .hint(format!("Change '{name}' to '{alias}' in filters, orders or limits.")),
-            Kind::DuplicateEmbed(_) => Self::new(400, "42712", message),
+            Kind::DuplicateEmbed { name, is_spread, .. } => Self::new(400, "42712", message)
+                .details("The embeds of one level need different names.")
+                .hint(if *is_spread {
+                    format!("Select all columns within one spread: ...{name}(column,other_column).")
+                } else {
+                    format!("Use an alias, such as other:{name}(…), or select all columns within one embed.")
+                }),
             Kind::Values => Self::values(message),
             Kind::AskedConditions(most) => Self::new(400, "TWG03", message)
                 .details(format!(
@@ -151,6 +160,12 @@ impl From<PlanError> for ApiError {
                  resolved",
             ),
             Kind::PayloadColumn { .. } => Self::new(400, "PGRST204", message),
+            Kind::SeveralRows(Action::Call) => Self::new(400, "PGRST102", message)
+                .details("The rows after the first would be ignored.")
+                .hint("Send one object. A function with one unnamed parameter of type json receives the whole array."),
+            Kind::SeveralRows(_) => Self::new(400, "PGRST102", message)
+                .details("The rows after the first would be ignored.")
+                .hint("Send one object. POST with Prefer: resolution=merge-duplicates updates many rows by their keys."),
             Kind::KeyOfPut => Self::new(405, "PGRST105", message),
             Kind::NoSet => Self::new(400, "PGRST128", message),
             Kind::Relationship { origin, target, hint, schema, suggestion } => {

@@ -11,6 +11,7 @@
 //!
 //! A body's chunks are kept as they came from the HTTP connection. What passes through to PostgreSQL goes on in them.
 
+mod mark;
 mod payload;
 mod understood;
 mod values;
@@ -23,6 +24,7 @@ use crate::upload::held::{HeldBytes, Hold, Holds, Keeper};
 use crate::upload::{BodyLimits, Incoming};
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap};
+use mark::MarkRemover;
 use std::sync::Arc;
 use thalweg_decode::DecodeError;
 use thalweg_files::PartsReader;
@@ -41,6 +43,7 @@ pub(crate) struct Received {
     kept: Keeper,
     /// What has been found in it, and is kept beside it.
     found: Hold,
+    mark: MarkRemover,
     understood: Understood,
     /// What could not be understood.
     failure: Option<DecodeError>,
@@ -59,6 +62,7 @@ impl RequestBody {
             action: None,
             found: holds.nothing(),
             kept: Keeper::new(holds),
+            mark: MarkRemover::default(),
             understood: Understood::default(),
             failure: None,
             first_byte: None,

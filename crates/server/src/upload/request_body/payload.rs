@@ -28,7 +28,8 @@ impl Received {
                     (false, 0) => Rows::None,
                     (false, _) => Rows::Many,
                 };
-                Payload { keys: header.map(key_of_many).collect(), rows, is_array: true, ..unknown }
+                let has_several_rows = reader.rows() > 1;
+                Payload { keys: header.map(key_of_many).collect(), rows, has_several_rows, is_array: true, ..unknown }
             }
             Understood::Json(scan) => self.json(scan, request.names_keys())?,
         };
@@ -68,12 +69,13 @@ impl Received {
         let rows = match (scan.root(), scan.rows()) {
             _ if self.flows() => Rows::Flowing,
             (None | Some(Root::Other), _) | (_, 0) => Rows::None,
-            // of several, a call takes the first
             (Some(Root::Object | Root::Array | Root::Sequence), 1) => Rows::One,
+            // A call takes several rows only as one document.
             (Some(_), _) if self.action == Some(Action::Call) => Rows::One,
             (Some(Root::Object | Root::Array | Root::Sequence), _) => Rows::Many,
         };
-        Ok(Payload { keys: members.collect(), rows, is_array, is_json: true, ..Payload::unknown() })
+        let has_several_rows = scan.rows() > 1;
+        Ok(Payload { keys: members.collect(), rows, has_several_rows, is_array, is_json: true, ..Payload::unknown() })
     }
 
     /// The fields of a form that have become arguments.

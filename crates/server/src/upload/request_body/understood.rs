@@ -54,6 +54,17 @@ impl Understood {
 impl Received {
     /// Looks at what has come, and keeps what may be wanted of it.
     pub(super) async fn take(&mut self, chunk: Bytes) -> Result<(), ApiError> {
+        if !matches!(self.understood, Understood::Json(_) | Understood::Csv(_)) {
+            return self.take_text(chunk).await;
+        }
+        for part in self.mark.feed(chunk).into_iter().filter(|part| !part.is_empty()) {
+            self.take_text(part).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at bytes that are no byte order mark, and keeps what may be wanted of them.
+    async fn take_text(&mut self, chunk: Bytes) -> Result<(), ApiError> {
         if self.first_byte.is_none() {
             self.first_byte = chunk.iter().copied().find(|byte| !byte.is_ascii_whitespace());
         }
@@ -106,6 +117,10 @@ impl Received {
     }
 
     pub(super) async fn ended(&mut self) -> Result<(), ApiError> {
+        let rest = self.mark.finish();
+        if !rest.is_empty() {
+            self.take_text(rest).await?;
+        }
         self.kept.settle()?;
         match std::mem::take(&mut self.understood) {
             Understood::Json(mut scan) => {
