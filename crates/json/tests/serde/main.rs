@@ -1,5 +1,6 @@
 //! All types of serde's, beside `serde_json`: the same value or the same refusal, and the same text.
 
+mod arriving;
 mod documents;
 mod edges;
 mod types;
