@@ -8,7 +8,7 @@ use crate::de::{NUMBER, VALUE, reads_digits};
 use crate::error::{Code, Error, Result};
 #[cfg(feature = "arbitrary_precision")]
 use crate::number::is_exact;
-use crate::number::{Number as Read, is_written_as};
+use crate::number::{Number as Read, is_written_as, single};
 use crate::read::Parser;
 use crate::ser::is_own;
 use serde::de::{self, Unexpected, Visitor};
@@ -146,8 +146,7 @@ impl Number {
         let value = match &self.kind {
             Kind::Unsigned(value) => *value as f32,
             Kind::Signed(value) => *value as f32,
-            // Through its digits: to round a number to a double and then to a single may be wrong.
-            Kind::Float(value) => zmij::Buffer::new().format_finite(*value).parse().ok()?,
+            Kind::Float(value) => single(*value, || zmij::Buffer::new().format_finite(*value).parse().ok()),
             Kind::Text(text) => text.parse().ok()?,
         };
         value.is_finite().then_some(value)
