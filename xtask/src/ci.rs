@@ -2,11 +2,13 @@
 
 use crate::{Outcome, cargo};
 
-const STEPS: [(&str, &[&str]); 5] = [
+const STEPS: [(&str, &[&str]); 6] = [
     ("format", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]),
     ("tidy", &["xtask", "tidy"]),
     ("test", &["test", "--workspace"]),
+    // The feature changes what serde's buffers hold, so that no other test is compiled with it.
+    ("buffered digits", &["test", "-p", "thalweg-json", "--features", "arbitrary_precision", "--test", "buffered"]),
     ("docs", &["doc", "--workspace", "--no-deps"]),
 ];
 

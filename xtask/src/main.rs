@@ -9,6 +9,7 @@ mod flightbook;
 mod gauge;
 mod gloss;
 mod json;
+mod json_suites;
 mod limits;
 mod measure;
 mod pages;
@@ -48,6 +49,8 @@ enum Chore {
     BenchGloss(gloss::Options),
     /// Measure JSON of all kinds by all libraries, and what derived types take to compile, and write the run to bench/runs
     BenchJson(json::Options),
+    /// Run the tests of serde_json, and of published crates that use it, with thalweg-json in its place
+    JsonSuites(json_suites::Options),
     /// The tests that find most mistakes, in well under a minute once everything is built
     Fast,
     /// Everything that must be green before a change is handed over
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Chore::BenchGauge(options) => gauge::run(&options),
         Chore::BenchGloss(options) => gloss::run(&options),
         Chore::BenchJson(options) => json::run(&options),
+        Chore::JsonSuites(options) => json_suites::run(&options),
         Chore::Fast => fast::run(),
         Chore::Ci => ci::run(),
     };

@@ -139,9 +139,10 @@ impl Error {
         Self { inner: Box::new(Inner { code, line, column }) }
     }
 
-    #[cfg(feature = "serde")]
+    /// An error of input or output. Formatters and serializers of other crates make them.
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn io(error: io::Error) -> Self {
+    pub fn io(error: io::Error) -> Self {
         Self::new(Code::Io(error), 0, 0)
     }
 

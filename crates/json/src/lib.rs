@@ -15,6 +15,9 @@
 //!
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "serde")]
+extern crate serde_core as serde;
+
 mod append;
 #[cfg(feature = "serde")]
 pub mod de;

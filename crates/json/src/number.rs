@@ -22,6 +22,37 @@ pub(crate) fn is_written_as(value: f64, text: &str) -> bool {
     value.is_finite() && zmij::Buffer::new().format_finite(value) == text
 }
 
+/// The single that is nearest to a number, of which `value` is the nearest double.
+///
+/// A double that lies halfway between two singles may have been rounded to be there, and among the
+/// smallest singles the middles are elsewhere: there the digits decide.
+#[inline]
+pub(crate) fn single(value: f64, of_digits: impl FnOnce() -> Option<f32>) -> f32 {
+    let single = value as f32;
+    let is_halfway = value.to_bits() & 0x1fff_ffff == 0x1000_0000;
+    let is_small = single.abs() <= f32::MIN_POSITIVE && value != 0.0;
+    if is_halfway || is_small { of_digits().unwrap_or(single) } else { single }
+}
+
+/// Whether a double has all digits of a number's text, which may have other zeros and another exponent.
+#[cfg(feature = "arbitrary_precision")]
+pub(crate) fn is_exact(value: f64, text: &str) -> bool {
+    value.is_finite() && significant(zmij::Buffer::new().format_finite(value)) == significant(text)
+}
+
+/// The digits of a number's text without zeros at either end, and the power of ten of the last one.
+#[cfg(feature = "arbitrary_precision")]
+fn significant(text: &str) -> (String, i64) {
+    let (mantissa, exponent) = text.trim_start_matches('-').split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let kept = digits.trim_end_matches('0');
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX);
+    let last = exponent.saturating_sub(fraction.len() as i64).saturating_add((digits.len() - kept.len()) as i64);
+    let kept = kept.trim_start_matches('0');
+    (kept.to_owned(), if kept.is_empty() { 0 } else { last })
+}
+
 /// What is wrong with a number, and how far it had been looked at.
 pub(crate) type Wrong = (Code, usize);
 

@@ -63,3 +63,12 @@ const CHUNK_BYTES: usize = 16 << 10;
 /// By these names a number and a text of JSON ask to be written as they are. They are `serde_json`'s, so that its own types are understood.
 pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 pub(crate) const RAW: &str = "$serde_json::private::RawValue";
+
+/// Whether an error type is that of this crate's serializers, also of another version of it, or of
+/// one that wraps them and passes their errors on (`serde_path_to_error`, serde's own buffers).
+///
+/// Only these serializers recognise the names above: another format would write a map with a
+/// private key. A type is compared by its name because `TypeId` requires a type without lifetimes.
+pub(crate) fn is_own<E>() -> bool {
+    std::any::type_name::<E>() == std::any::type_name::<Error>()
+}

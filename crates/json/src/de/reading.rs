@@ -1,6 +1,7 @@
 //! The deserializer of a text that is there whole.
 
 use super::key::Key;
+use super::reads_digits;
 use crate::error::{Code, Error, Result};
 use crate::number::{Number, is_written_as};
 use crate::read::{Parser, Text};
@@ -103,10 +104,24 @@ impl<'p, 't, L> Reading<'p, 't, L> {
             Some(b'0'..=b'9' | b'-') => {}
             _ => return Err(self.unexpected(&visitor)),
         }
+        if reads_digits::<V>() {
+            return self.digits(visitor);
+        }
         let value = match self.parser.number()? {
             Number::Unsigned(value) => visitor.visit_u64(value),
             Number::Signed(value) => visitor.visit_i64(value),
             Number::Float(value) => visitor.visit_f64(value),
+        };
+        value.map_err(|error| self.parser.found_here(error))
+    }
+
+    /// Reads a number whose digits a visitor reads from a string.
+    fn digits<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let (number, text) = self.parser.number_with_text()?;
+        let value = match number {
+            Number::Unsigned(value) => visitor.visit_u64(value),
+            Number::Signed(value) => visitor.visit_i64(value),
+            Number::Float(_) => visitor.visit_str(text),
         };
         value.map_err(|error| self.parser.found_here(error))
     }
@@ -252,6 +267,9 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for Reading<'_, 't, L> {
             Some(b'0'..=b'9' | b'-') => {}
             _ => return Err(self.unexpected(&visitor)),
         }
+        if reads_digits::<V>() {
+            return self.digits(visitor);
+        }
         let start = self.parser.position();
         let value = match self.parser.number()? {
             Number::Unsigned(value) => visitor.visit_u64(value),
@@ -266,6 +284,10 @@ impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for Reading<'_, 't, L> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.parser.peek() {
             Some(b'"') => self.str(visitor),
+            #[cfg(feature = "arbitrary_precision")]
+            Some(b'0'..=b'9' | b'-') if super::is_buffer::<V>() => {
+                WithNumbers(self).number(visitor, crate::number::is_exact)
+            }
             Some(b'0'..=b'9' | b'-') => self.number(visitor),
             Some(b'{') => self.map(visitor),
             Some(b'[') => self.seq(visitor),
@@ -535,22 +557,32 @@ impl<'de> de::VariantAccess<'de> for Nothing {
 /// Reads numbers with their text, where that is not what they would be written as.
 struct WithNumbers<'p, 't, L>(Reading<'p, 't, L>);
 
-impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for WithNumbers<'_, 't, L> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+impl<'t, L> WithNumbers<'_, 't, L> {
+    /// Reads a number; with its text if no double is enough.
+    fn number<'de, V: Visitor<'de>>(self, visitor: V, is_enough: impl Fn(f64, &str) -> bool) -> Result<V::Value>
+    where
+        L: Lend<'de, 't>,
+    {
         let parser = self.0.parser;
-        if !matches!(parser.peek(), Some(b'0'..=b'9' | b'-')) {
-            return Reading::<L>::of(parser).deserialize_any(visitor);
-        }
         let (number, text) = parser.number_with_text()?;
         let value = match number {
             Number::Unsigned(value) => visitor.visit_u64(value),
             Number::Signed(value) => visitor.visit_i64(value),
-            Number::Float(value) if is_written_as(value, text) => visitor.visit_f64(value),
+            Number::Float(value) if is_enough(value, text) => visitor.visit_f64(value),
             Number::Float(_) => visitor.visit_map(AsIs::<L> { name: OWN_NUMBER, text: Some(text), lend: PhantomData }),
         };
         value.map_err(|error| parser.found_here(error))
+    }
+}
+
+impl<'de, 't, L: Lend<'de, 't>> de::Deserializer<'de> for WithNumbers<'_, 't, L> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.0.parser.peek() {
+            Some(b'0'..=b'9' | b'-') => self.number(visitor, is_written_as),
+            _ => self.0.deserialize_any(visitor),
+        }
     }
 
     forward_to_deserialize_any! {

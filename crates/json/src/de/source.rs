@@ -27,7 +27,9 @@ pub struct StrRead<'a> {
     parser: Parser<'a>,
 }
 
-/// A file or a socket. A value is read up to its end, and nothing of what follows it, byte by byte: it should be buffered.
+/// A file or a socket. A value is read up to its last byte and no further, byte by byte: the reader
+/// should be buffered. Only of a number the byte after it is read too, because nothing else shows its
+/// end; that byte stays here for the next value.
 pub struct IoRead<R> {
     reader: R,
     /// The value at hand, and up to one byte that follows it.
@@ -58,6 +60,8 @@ pub(super) mod sealed {
         fn peek(&mut self) -> Result<Option<u8>>;
         /// The next byte.
         fn byte(&mut self) -> Result<Option<u8>>;
+        /// Whether the next byte is there without reading from a file or a socket.
+        fn is_ahead(&self) -> bool;
         /// The error of the byte that follows a value.
         fn trailing(&self) -> Error;
         /// How many bytes have been read.
@@ -88,6 +92,10 @@ macro_rules! of_slices {
 
             fn byte(&mut self) -> Result<Option<u8>> {
                 Ok(self.parser.byte())
+            }
+
+            fn is_ahead(&self) -> bool {
+                true
             }
 
             fn trailing(&self) -> Error {
@@ -139,6 +147,10 @@ impl<'de, R: io::Read> Source<'de> for IoRead<R> {
         Ok(self.text.get(self.at).copied())
     }
 
+    fn is_ahead(&self) -> bool {
+        self.at < self.text.len()
+    }
+
     fn trailing(&self) -> Error {
         self.before.place(Error::in_text(Code::TrailingCharacters, &self.text, self.at + 1))
     }
@@ -185,49 +197,82 @@ impl<R: io::Read> IoRead<R> {
         }
     }
 
-    /// Reads up to where the next value ends, or up to what makes it none: that is seen when it is read.
+    /// The byte at a distance from the next one, which is read if it is not there yet.
+    fn byte_at(&mut self, distance: usize) -> Result<Option<u8>> {
+        while self.text.len() <= self.at + distance {
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.text[self.at + distance]))
+    }
+
+    /// Reads up to the end of the next value, or up to the byte that makes it invalid, which is
+    /// reported when the value is read. Bytes of a value whose reading failed before are still there.
     fn fill(&mut self) -> Result<()> {
-        let Some(first) = Source::peek(self)? else { return Ok(()) };
-        match first {
-            b'"' | b'{' | b'[' => self.fill_watched(),
-            // the byte behind a number or a word says that it has ended
-            _ => loop {
-                let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-                if !self.text[self.text.len() - 1..].iter().all(is_part) || !self.more()? {
-                    return Ok(());
-                }
-            },
+        match Source::peek(self)? {
+            None => Ok(()),
+            Some(b'"' | b'{' | b'[') => self.fill_enclosed(),
+            Some(b't') => self.fill_word(b"true"),
+            Some(b'f') => self.fill_word(b"false"),
+            Some(b'n') => self.fill_word(b"null"),
+            Some(_) => self.fill_number(),
         }
     }
 
-    /// As [`Self::fill`], of what a bracket or a quote, which is the last byte that is there, opens.
-    fn fill_watched(&mut self) -> Result<()> {
-        let mut grammar = Some(crate::Reader::document());
-        let (mut levels, mut is_string, mut is_escaped) = (0_usize, false, false);
-        loop {
-            let last = self.text[self.text.len() - 1];
-            // what is in a string is looked at when it is read, which may be as bytes
-            let is_within = is_string && (is_escaped || last != b'"');
-            is_escaped = is_within && !is_escaped && last == b'\\';
-            if !is_within {
-                match last {
-                    b'"' => is_string = !is_string,
-                    b'{' | b'[' => levels += 1,
-                    b'}' | b']' => levels = levels.saturating_sub(1),
-                    _ => {}
-                }
-                match grammar.as_mut().map(|grammar| grammar.feed(&[last], &mut Unseen)) {
-                    // nothing is read on behind what is wrong
-                    Some(Err(ReadError::Syntax(_))) => return Ok(()),
-                    // deeper than it is watched, if that is allowed
-                    Some(Err(_)) => grammar = None,
-                    Some(Ok(())) | None => {}
-                }
-            }
-            if (levels == 0 && !is_string) || !self.more()? {
-                return Ok(());
+    /// As [`Self::fill`], for a word. The byte after it is not read.
+    fn fill_word(&mut self, word: &[u8]) -> Result<()> {
+        for (distance, expected) in word.iter().enumerate() {
+            if self.byte_at(distance)? != Some(*expected) {
+                break;
             }
         }
+        Ok(())
+    }
+
+    /// As [`Self::fill`], for a number. Only the byte after it shows that it has ended.
+    fn fill_number(&mut self) -> Result<()> {
+        let mut grammar = crate::Reader::document();
+        for distance in 0.. {
+            match self.byte_at(distance)? {
+                Some(byte @ (b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+                    if grammar.feed(&[byte], &mut Unseen).is_ok() => {}
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::fill`], for a value that begins with a bracket or a quote and ends with another.
+    fn fill_enclosed(&mut self) -> Result<()> {
+        let mut grammar = Some(crate::Reader::document());
+        let (mut levels, mut is_string, mut is_escaped) = (0_usize, false, false);
+        for distance in 0.. {
+            let Some(byte) = self.byte_at(distance)? else { break };
+            // The content of a string is checked when it is read, which may be as bytes.
+            let is_within = is_string && (is_escaped || byte != b'"');
+            is_escaped = is_within && !is_escaped && byte == b'\\';
+            if is_within {
+                continue;
+            }
+            match byte {
+                b'"' => is_string = !is_string,
+                b'{' | b'[' => levels += 1,
+                b'}' | b']' => levels = levels.saturating_sub(1),
+                _ => {}
+            }
+            match grammar.as_mut().map(|grammar| grammar.feed(&[byte], &mut Unseen)) {
+                // Nothing is read after an invalid byte.
+                Some(Err(ReadError::Syntax(_))) => break,
+                // The value is nested deeper than the grammar is checked, if that is allowed.
+                Some(Err(_)) => grammar = None,
+                Some(Ok(())) | None => {}
+            }
+            if levels == 0 && !is_string {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -272,7 +317,8 @@ impl<'de> Deserializer<StrRead<'de>> {
 }
 
 impl<R: io::Read> Deserializer<IoRead<R>> {
-    /// Of a file or a socket, from which no byte is taken that is not looked at. A value is read whole before it is taken apart.
+    /// Of a file or a socket. No byte after a value is read, except for one after a number. A value
+    /// is read whole before it is taken apart.
     pub fn from_reader(reader: R) -> Self {
         Deserializer { read: IoRead::new(reader) }
     }

@@ -323,15 +323,8 @@ impl<'de> Parser<'de> {
 
     /// The single that is nearest to the number that began at `start`, of which this is the nearest double.
     pub(crate) fn single(&self, value: f64, start: usize) -> Result<f32> {
-        let mut single = value as f32;
-        // a double that lies halfway between two singles may have been rounded to be there
-        let is_halfway = value.to_bits() & 0x1fff_ffff == 0x1000_0000;
-        // and of the smallest ones, nothing among them, the middles are elsewhere
-        let is_small = single.abs() <= f32::MIN_POSITIVE && value != 0.0;
-        if is_halfway || is_small {
-            let text = std::str::from_utf8(&self.text[start..self.at]);
-            single = text.ok().and_then(|text| text.parse().ok()).unwrap_or(single);
-        }
+        let digits = || std::str::from_utf8(&self.text[start..self.at]).ok()?.parse().ok();
+        let single = number::single(value, digits);
         if single.is_infinite() { Err(self.wrong(Code::NumberRange)) } else { Ok(single) }
     }
 

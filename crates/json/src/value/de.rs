@@ -1,6 +1,6 @@
 //! Values that serde makes, and what it reads from one, owned or borrowed.
 
-use super::number::Digits;
+use super::number::{Digits, Kind};
 use super::{Map, Number, Value};
 use crate::de::{OWN_NUMBER, RAW, VALUE};
 use crate::error::{Code, Error, Result};
@@ -48,6 +48,10 @@ impl<'de> Visitor<'de> for Values {
 
     fn visit_u128<E: de::Error>(self, value: u128) -> Result<Value, E> {
         Number::from_u128(value).map(Value::Number).ok_or_else(|| de::Error::custom(Code::NumberRange))
+    }
+
+    fn visit_f32<E>(self, value: f32) -> Result<Value, E> {
+        Ok(value.into())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
@@ -215,7 +219,10 @@ macro_rules! deserializer {
             }
 
             fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-                self.deserialize_f64(visitor)
+                match self {
+                    Value::Number(number) => number.visit_single(visitor),
+                    other => Err(other.invalid_type(&visitor)),
+                }
             }
 
             fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -247,8 +254,8 @@ macro_rules! deserializer {
                 match (name, self) {
                     (RAW, value) => visitor.visit_map(AsIs { name: RAW, text: Some(value.to_string()) }),
                     // its digits stay as they are
-                    (VALUE, Value::Number(Number(super::number::Kind::Text(text)))) => {
-                        visitor.visit_map(AsIs { name: OWN_NUMBER, text: Some(text.to_string()) })
+                    (VALUE, Value::Number(Number { kind: Kind::Text(text), .. })) => {
+                        visitor.visit_map(AsIs::number(text.as_ref()))
                     }
                     (_, value) => visitor.visit_newtype_struct(value),
                 }
@@ -371,7 +378,7 @@ macro_rules! number_deserializer {
             }
 
             fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-                self.visit_float(visitor)
+                self.visit_single(visitor)
             }
 
             fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -379,11 +386,9 @@ macro_rules! number_deserializer {
             }
 
             fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
-                match (name, &self.0) {
+                match (name, &self.kind) {
                     // its digits stay as they are
-                    (VALUE, super::number::Kind::Text(text)) => {
-                        visitor.visit_map(AsIs { name: OWN_NUMBER, text: Some(text.to_string()) })
-                    }
+                    (VALUE, Kind::Text(text)) => visitor.visit_map(AsIs::number(text.as_ref())),
                     _ => self.visit(visitor),
                 }
             }
@@ -566,9 +571,15 @@ impl<'de> serde::Deserializer<'de> for Key<'de> {
 }
 
 /// A number or a text of JSON as an object of one member.
-struct AsIs {
+pub(super) struct AsIs {
     name: &'static str,
     text: Option<String>,
+}
+
+impl AsIs {
+    pub(super) fn number(text: &str) -> AsIs {
+        AsIs { name: OWN_NUMBER, text: Some(text.to_owned()) }
+    }
 }
 
 impl<'de> MapAccess<'de> for AsIs {

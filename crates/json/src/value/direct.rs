@@ -22,7 +22,7 @@ impl ToJson for Value {
 
 impl ToJson for Number {
     fn to_json<'o>(&self, out: Writer<'o>) -> Writer<'o> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => out.integer(*value),
             Kind::Signed(value) => out.integer(*value),
             Kind::Float(value) => out.float(*value),

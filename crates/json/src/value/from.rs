@@ -56,7 +56,7 @@ macro_rules! equal_alone {
 }
 
 integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
-equal!(f32: |value, other| value.as_f64().is_some_and(|value| value as f32 == *other));
+equal!(f32: |value, other| value.as_number().and_then(Number::as_f32) == Some(*other));
 equal!(f64: |value, other| value.as_f64() == Some(*other));
 equal!(bool: |value, other| value.as_bool() == Some(*other));
 equal_alone!(String: |value, other| value.as_str() == Some(other.as_str()));
@@ -70,10 +70,10 @@ impl From<f64> for Value {
     }
 }
 
-/// `null` where it is not finite.
+/// The number with the digits of the single; `null` where it is not finite.
 impl From<f32> for Value {
     fn from(value: f32) -> Value {
-        f64::from(value).into()
+        Number::from_f32(value).map_or(Value::Null, Value::Number)
     }
 }
 

@@ -2,19 +2,33 @@
 
 use super::Value;
 use super::de::FirstKey;
-use crate::de::{NUMBER, VALUE};
+#[cfg(feature = "arbitrary_precision")]
+use crate::de::is_buffer;
+use crate::de::{NUMBER, VALUE, reads_digits};
 use crate::error::{Code, Error, Result};
-use crate::number::{Number as Read, is_written_as};
+#[cfg(feature = "arbitrary_precision")]
+use crate::number::is_exact;
+use crate::number::{Number as Read, is_written_as, single};
 use crate::read::Parser;
+use crate::ser::is_own;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::OnceLock;
 
-/// A number: an integer of 64 bits, a float, or whatever else JSON can write, which is kept as its text.
+/// A number: an integer of 64 bits, a float, or any other number of JSON, which is stored as its text.
 ///
-/// Two of them are equal if they are the same integer, the same float, or the same text: `1.50` is not `1.5`.
-#[derive(Clone, PartialEq, Hash)]
-pub struct Number(pub(super) Kind);
+/// Two numbers are equal if they are the same integer, the same float, or the same text: `1.50` is
+/// not `1.5`, and `-0.0` is not `0.0`.
+///
+/// Serializers of this crate write the digits as they are. A serializer of another format (its error
+/// type is not [`Error`]) writes an integer of 64 bits or the nearest double, as for a number that
+/// `serde_json` has read; a number beyond all doubles is an error there.
+pub struct Number {
+    pub(super) kind: Kind,
+    /// The text of an integer or a float, filled by the first call of [`Number::as_str`].
+    text: OnceLock<Box<str>>,
+}
 
 #[derive(Clone)]
 pub(super) enum Kind {
@@ -32,23 +46,49 @@ impl PartialEq for Kind {
         match (self, other) {
             (Kind::Unsigned(a), Kind::Unsigned(b)) => a == b,
             (Kind::Signed(a), Kind::Signed(b)) => a == b,
-            (Kind::Float(a), Kind::Float(b)) => a == b,
+            // By their bits: they are written differently if one of two zeros is negative.
+            (Kind::Float(a), Kind::Float(b)) => a.to_bits() == b.to_bits(),
             (Kind::Text(a), Kind::Text(b)) => a == b,
             (Kind::Unsigned(_) | Kind::Signed(_) | Kind::Float(_) | Kind::Text(_), _) => false,
         }
     }
 }
 
-// no float is `NaN`
+impl PartialEq for Number {
+    fn eq(&self, other: &Number) -> bool {
+        self.kind == other.kind
+    }
+}
+
+// No float is `NaN`.
 impl Eq for Number {}
+
+impl std::hash::Hash for Number {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+    }
+}
+
+impl Clone for Number {
+    #[inline]
+    fn clone(&self) -> Number {
+        self.kind.clone().into()
+    }
+}
+
+impl From<Kind> for Number {
+    #[inline]
+    fn from(kind: Kind) -> Number {
+        Number { kind, text: OnceLock::new() }
+    }
+}
 
 impl std::hash::Hash for Kind {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         match self {
             Kind::Unsigned(value) => value.hash(state),
             Kind::Signed(value) => value.hash(state),
-            // the two zeros are equal
-            Kind::Float(value) => (value + 0.0).to_bits().hash(state),
+            Kind::Float(value) => value.to_bits().hash(state),
             Kind::Text(text) => text.hash(state),
         }
     }
@@ -67,7 +107,7 @@ impl Number {
 
     /// Whether it is written with a point or an exponent.
     pub fn is_f64(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(_) | Kind::Signed(_) => false,
             Kind::Float(_) => true,
             Kind::Text(text) => text.contains(['.', 'e', 'E']) && self.as_f64().is_some(),
@@ -76,7 +116,7 @@ impl Number {
 
     /// As `i64`, if it fits.
     pub fn as_i64(&self) -> Option<i64> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => (*value).try_into().ok(),
             Kind::Signed(value) => Some(*value),
             Kind::Float(_) | Kind::Text(_) => None,
@@ -85,7 +125,7 @@ impl Number {
 
     /// As `u64`, if it fits.
     pub fn as_u64(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => Some(*value),
             Kind::Signed(_) | Kind::Float(_) | Kind::Text(_) => None,
         }
@@ -93,7 +133,7 @@ impl Number {
 
     /// As the nearest float, if that is finite.
     pub fn as_f64(&self) -> Option<f64> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => Some(*value as f64),
             Kind::Signed(value) => Some(*value as f64),
             Kind::Float(value) => Some(*value),
@@ -101,9 +141,36 @@ impl Number {
         }
     }
 
+    /// As the nearest single, if that is finite.
+    pub(super) fn as_f32(&self) -> Option<f32> {
+        let value = match &self.kind {
+            Kind::Unsigned(value) => *value as f32,
+            Kind::Signed(value) => *value as f32,
+            Kind::Float(value) => single(*value, || zmij::Buffer::new().format_finite(*value).parse().ok()),
+            Kind::Text(text) => text.parse().ok()?,
+        };
+        value.is_finite().then_some(value)
+    }
+
+    /// The number as it is written.
+    ///
+    /// The text of an integer or a float is made by the first call, and stored with the number.
+    pub fn as_str(&self) -> &str {
+        match &self.kind {
+            Kind::Text(text) => text,
+            _ => self.text.get_or_init(|| self.to_string().into()),
+        }
+    }
+
+    /// A number from its text, which is not checked: a text that is not a number is written as it is.
+    #[doc(hidden)]
+    pub fn from_string_unchecked(text: String) -> Number {
+        text.parse().unwrap_or_else(|_| Number::of_text(&text))
+    }
+
     /// As `i128`, if it fits.
     pub fn as_i128(&self) -> Option<i128> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => Some((*value).into()),
             Kind::Signed(value) => Some((*value).into()),
             Kind::Float(_) => None,
@@ -113,7 +180,7 @@ impl Number {
 
     /// As `u128`, if it fits.
     pub fn as_u128(&self) -> Option<u128> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => Some((*value).into()),
             Kind::Signed(_) | Kind::Float(_) => None,
             Kind::Text(text) => text.parse().ok(),
@@ -122,7 +189,12 @@ impl Number {
 
     /// A float, if it is finite.
     pub fn from_f64(value: f64) -> Option<Number> {
-        value.is_finite().then_some(Number(Kind::Float(value)))
+        value.is_finite().then(|| Kind::Float(value).into())
+    }
+
+    /// A single, if it is finite: the number with its digits, `5.55` and not `5.550000190734863`.
+    pub(super) fn from_f32(value: f32) -> Option<Number> {
+        if value.is_finite() { zmij::Buffer::new().format_finite(value).parse().ok() } else { None }
     }
 
     /// An integer of 128 bits.
@@ -130,7 +202,7 @@ impl Number {
         Some(match (u64::try_from(value), i64::try_from(value)) {
             (Ok(value), _) => value.into(),
             (_, Ok(value)) => value.into(),
-            _ => Number(Kind::Text(value.to_string().into())),
+            _ => Kind::Text(value.to_string().into()).into(),
         })
     }
 
@@ -138,17 +210,17 @@ impl Number {
     pub fn from_u128(value: u128) -> Option<Number> {
         Some(match u64::try_from(value) {
             Ok(value) => value.into(),
-            Err(_) => Number(Kind::Text(value.to_string().into())),
+            Err(_) => Kind::Text(value.to_string().into()).into(),
         })
     }
 
     /// A text that is known to be a number, and no integer of 64 bits.
     pub(super) fn of_text(text: &str) -> Number {
-        Number(Kind::Text(text.into()))
+        Kind::Text(text.into()).into()
     }
 
     pub(super) fn unexpected(&self) -> Unexpected<'_> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => Unexpected::Unsigned(*value),
             Kind::Signed(value) => Unexpected::Signed(*value),
             Kind::Float(value) => Unexpected::Float(*value),
@@ -156,20 +228,33 @@ impl Number {
         }
     }
 
-    /// As [`Self::visit`], where a float is asked for: of an integer of more than 64 bits it is the nearest one.
+    /// As [`Self::visit`], where a double is requested: an integer of more than 64 bits is the nearest one.
     pub(super) fn visit_float<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
-        match (&self.0, self.as_f64()) {
-            (Kind::Text(_), Some(value)) => visitor.visit_f64(value),
+        match (&self.kind, self.as_f64()) {
+            (Kind::Text(_), Some(value)) if !reads_digits::<V>() => visitor.visit_f64(value),
+            _ => self.visit(visitor),
+        }
+    }
+
+    /// As [`Self::visit_float`], where a single is requested.
+    pub(super) fn visit_single<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        match (&self.kind, self.as_f32()) {
+            (Kind::Text(_) | Kind::Float(_), Some(value)) if !reads_digits::<V>() => visitor.visit_f32(value),
             _ => self.visit(visitor),
         }
     }
 
     /// Tells a visitor of serde's what it is, as precisely as that can be.
     pub(super) fn visit<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => visitor.visit_u64(*value),
             Kind::Signed(value) => visitor.visit_i64(*value),
+            Kind::Float(_) | Kind::Text(_) if reads_digits::<V>() => visitor.visit_str(&self.to_string()),
             Kind::Float(value) => visitor.visit_f64(*value),
+            #[cfg(feature = "arbitrary_precision")]
+            Kind::Text(text) if is_buffer::<V>() && !self.as_f64().is_some_and(|value| is_exact(value, text)) => {
+                visitor.visit_map(super::de::AsIs::number(text))
+            }
             Kind::Text(text) if &**text == "-0" => visitor.visit_f64(-0.0),
             Kind::Text(text) => match self.as_f64() {
                 Some(value) => visitor.visit_f64(value),
@@ -181,7 +266,7 @@ impl Number {
     /// As [`Self::visit`], for who asks for an integer of 128 bits. Others are not told of one: what serde keeps until it knows the type (what is
     /// flattened, what has no tag) cannot hold it.
     pub(super) fn visit_wide<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
-        match (&self.0, self.as_i128(), self.as_u128()) {
+        match (&self.kind, self.as_i128(), self.as_u128()) {
             (Kind::Text(_), Some(value), _) if value != 0 => visitor.visit_i128(value),
             (Kind::Text(_), _, Some(value)) if value != 0 => visitor.visit_u128(value),
             _ => self.visit(visitor),
@@ -193,13 +278,13 @@ macro_rules! integers {
     (unsigned: $($unsigned:ident)*; signed: $($signed:ident)*) => {
         $(impl From<$unsigned> for Number {
             fn from(value: $unsigned) -> Number {
-                Number(Kind::Unsigned(value as u64))
+                Kind::Unsigned(value as u64).into()
             }
         })*
         $(impl From<$signed> for Number {
             fn from(value: $signed) -> Number {
                 let value = value as i64;
-                Number(u64::try_from(value).map_or(Kind::Signed(value), Kind::Unsigned))
+                u64::try_from(value).map_or(Kind::Signed(value), Kind::Unsigned).into()
             }
         })*
     };
@@ -209,7 +294,7 @@ integers!(unsigned: u8 u16 u32 u64 usize; signed: i8 i16 i32 i64 isize);
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => value.fmt(f),
             Kind::Signed(value) => value.fmt(f),
             Kind::Float(value) => f.write_str(zmij::Buffer::new().format_finite(*value)),
@@ -243,7 +328,7 @@ impl Number {
         match number {
             Read::Unsigned(value) => value.into(),
             Read::Signed(value) => value.into(),
-            Read::Float(value) if is_written_as(value, text) => Number(Kind::Float(value)),
+            Read::Float(value) if is_written_as(value, text) => Kind::Float(value).into(),
             Read::Float(_) => Number::of_text(text),
         }
     }
@@ -253,15 +338,19 @@ impl Serialize for Number {
     #[inline]
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        match &self.0 {
+        match &self.kind {
             Kind::Unsigned(value) => serializer.serialize_u64(*value),
             Kind::Signed(value) => serializer.serialize_i64(*value),
             Kind::Float(value) => serializer.serialize_f64(*value),
-            Kind::Text(text) => {
+            Kind::Text(text) if is_own::<S::Error>() => {
                 let mut number = serializer.serialize_struct(NUMBER, 1)?;
                 number.serialize_field(NUMBER, &**text)?;
                 number.end()
             }
+            Kind::Text(text) => match self.as_f64() {
+                Some(value) => serializer.serialize_f64(value),
+                None => Err(serde::ser::Error::custom(format_args!("{}: {text}", Code::NumberRange))),
+            },
         }
     }
 }
@@ -291,6 +380,10 @@ impl<'de> Deserialize<'de> for Number {
 
             fn visit_u128<E: de::Error>(self, value: u128) -> Result<Number, E> {
                 Number::from_u128(value).ok_or_else(|| de::Error::custom(Code::NumberRange))
+            }
+
+            fn visit_f32<E: de::Error>(self, value: f32) -> Result<Number, E> {
+                Number::from_f32(value).ok_or_else(|| de::Error::custom("not a JSON number"))
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Number, E> {

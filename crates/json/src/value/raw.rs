@@ -1,8 +1,10 @@
 //! Parts of a text that are kept as they are.
 #![allow(unsafe_code)]
 
+use super::Value;
 use crate::de::RAW;
 use crate::error::Result;
+use crate::ser::is_own;
 use serde::de::{self, MapAccess, Unexpected, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,34 @@ impl RawValue {
             return Ok(RawValue::of_box(text.into()));
         }
         Ok(value.to_owned())
+    }
+
+    /// A text that is known to be one value, without reading it again.
+    ///
+    /// ```
+    /// use thalweg_json::value::RawValue;
+    ///
+    /// let text = thalweg_json::to_string(&[1, 2, 3])?;
+    /// // SAFETY: the text was written by a serializer of this crate.
+    /// let raw = unsafe { RawValue::from_string_unchecked(text) };
+    /// assert_eq!(raw.get(), "[1,2,3]");
+    /// # Ok::<(), thalweg_json::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// The text must be exactly one valid value, without white space around it. It is written as it
+    /// is, and code may rely on its validity as it relies on that of `str`.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the text is not such a value.
+    pub unsafe fn from_string_unchecked(text: String) -> Box<RawValue> {
+        debug_assert!(
+            crate::from_str::<&Self>(&text).is_ok_and(|value| value.get().len() == text.len()),
+            "from_string_unchecked: the text is not one valid value without white space around it"
+        );
+        RawValue::of_box(text.into())
     }
 
     /// The text.
@@ -100,8 +130,13 @@ impl fmt::Display for RawValue {
     }
 }
 
+/// Serializers of this crate write the text as it is, those of other formats the value that it is.
 impl Serialize for RawValue {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !is_own::<S::Error>() {
+            let value: Value = crate::from_str(&self.text).map_err(serde::ser::Error::custom)?;
+            return value.serialize(serializer);
+        }
         let mut value = serializer.serialize_struct(RAW, 1)?;
         value.serialize_field(RAW, &self.text)?;
         value.end()

@@ -40,8 +40,8 @@ pub struct Object {
 
 pub enum Fields {
     Object(Object),
-    /// A number or a text of JSON, which is to be what it says.
-    AsIs(Option<Value>),
+    /// A number or a text of JSON, and how its text is read.
+    AsIs(Option<Value>, fn(&str) -> Result<Value>),
 }
 
 macro_rules! into {
@@ -152,7 +152,9 @@ impl ser::Serializer for Serializer {
 
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Fields> {
         match name {
-            NUMBER | RAW => Ok(Fields::AsIs(None)),
+            // Not every value of JSON is a number.
+            NUMBER => Ok(Fields::AsIs(None, |text| text.parse().map(Value::Number))),
+            RAW => Ok(Fields::AsIs(None, |text| crate::from_str(text))),
             _ => self.serialize_map(Some(len)).map(Fields::Object),
         }
     }
@@ -241,8 +243,8 @@ impl ser::SerializeStruct for Fields {
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
         match self {
             Fields::Object(object) => ser::SerializeMap::serialize_entry(object, key, value),
-            Fields::AsIs(is) => {
-                *is = Some(value.serialize(AsIs(|text: &str| crate::from_str(text)))?);
+            Fields::AsIs(is, read) => {
+                *is = Some(value.serialize(AsIs(|text: &str| read(text)))?);
                 Ok(())
             }
         }
@@ -251,7 +253,7 @@ impl ser::SerializeStruct for Fields {
     fn end(self) -> Result<Value> {
         match self {
             Fields::Object(object) => ser::SerializeMap::end(object),
-            Fields::AsIs(is) => is.ok_or_else(|| Error::message("a number or a text of JSON has no text")),
+            Fields::AsIs(is, _) => is.ok_or_else(|| Error::message("a number or a text of JSON has no text")),
         }
     }
 }
