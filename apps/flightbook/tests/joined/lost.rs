@@ -7,6 +7,9 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 use thalweg_testkit::{Database, Proxy, Response};
 
+/// Sends a request as a visitor.
+type SendRequest = fn(&mut Visitor) -> Response;
+
 /// A flight book whose connections to the database go through a proxy.
 fn book() -> (Book, Proxy) {
     let database = Database::new("");
@@ -28,7 +31,7 @@ fn interfered(
     book: &Book,
     table: &str,
     mut visitor: Visitor,
-    send: fn(&mut Visitor) -> Response,
+    send: SendRequest,
     interfere: impl FnOnce(&dyn Fn()),
 ) -> Response {
     // The holder reads a row. A table that is created meanwhile may stay invisible to `to_regclass`,
@@ -81,7 +84,7 @@ fn assert_uncertain(answer: &Response) {
 fn a_track_or_an_account_may_have_been_stored_if_the_answer_is_lost() {
     let (book, proxy) = book();
     let ann = book.pilot("Ann");
-    let sends: [(&str, &str, fn(&mut Visitor) -> Response); 2] = [
+    let sends: [(&str, &str, SendRequest); 2] = [
         ("flights", "tracks", |visitor| {
             let (name, igc) = sample(0);
             visitor.upload(&[(&name, &igc)])
