@@ -187,11 +187,7 @@ pub(crate) fn runs(process: &str) -> bool {
     Path::new("/proc").join(process).exists()
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds, which may take a program long on a busy machine.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    thalweg_testkit::within(TIMEOUT, what, holds);
 }

@@ -249,7 +249,7 @@ fn patched(folder: &Path, suite: &Suite, source: &Path, stand_in: &Path) -> Outc
     Ok(at)
 }
 
-/// How many tests passed, and the names of the others.
+/// The number of tests that passed, and the names of the others.
 struct Ran {
     passed: usize,
     failed: Vec<String>,

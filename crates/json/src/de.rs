@@ -47,7 +47,7 @@ fn whole<'de, T: Deserialize<'de>>(mut parser: Parser<'de>) -> Result<T> {
     value
 }
 
-/// Whether a visitor belongs to a decimal type that reads digits from a string, and that would
+/// Returns whether a visitor belongs to a decimal type that reads digits from a string, and that would
 /// round or distort a number which it receives as a double (or as a map: only some of their features
 /// can read that). Their methods do not reveal it, so that they are recognised by their names, also
 /// within the wrapper of `serde_path_to_error`.
@@ -58,7 +58,7 @@ pub(crate) fn reads_digits<V>() -> bool {
     name.ends_with("rust_decimal::serde::DecimalVisitor") || name.ends_with("bigdecimal::impl_serde::BigDecimalVisitor")
 }
 
-/// Whether a visitor is that of a buffer in which serde keeps values until it knows their type
+/// Returns whether a visitor is that of a buffer in which serde keeps values until it knows their type
 /// (flattened members, enums tagged within or untagged). A buffer has doubles, and maps.
 #[cfg(feature = "arbitrary_precision")]
 pub(crate) fn is_buffer<V>() -> bool {

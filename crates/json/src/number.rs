@@ -34,7 +34,7 @@ pub(crate) fn single(value: f64, of_digits: impl FnOnce() -> Option<f32>) -> f32
     if is_halfway || is_small { of_digits().unwrap_or(single) } else { single }
 }
 
-/// Whether a double has all digits of a number's text, which may have other zeros and another exponent.
+/// Returns whether a double has all digits of a number's text, which may have other zeros and another exponent.
 #[cfg(feature = "arbitrary_precision")]
 pub(crate) fn is_exact(value: f64, text: &str) -> bool {
     value.is_finite() && significant(zmij::Buffer::new().format_finite(value)) == significant(text)

@@ -64,7 +64,7 @@ const CHUNK_BYTES: usize = 16 << 10;
 pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 pub(crate) const RAW: &str = "$serde_json::private::RawValue";
 
-/// Whether an error type is that of this crate's serializers, also of another version of it, or of
+/// Returns whether an error type is that of this crate's serializers, also of another version of it, or of
 /// one that wraps them and passes their errors on (`serde_path_to_error`, serde's own buffers).
 ///
 /// Only these serializers recognise the names above: another format would write a map with a

@@ -1,8 +1,8 @@
-//! What the crate asks of others in the graph of dependencies.
+//! The features that the crate enables in its dependencies.
 
 use std::process::Command;
 
-/// Whoever depends on the crate decides alone whether serde's derives are compiled.
+/// The crate does not enable serde's derives. A dependent crate decides whether it needs them.
 #[test]
 fn serdes_derives_are_not_enabled() {
     let mut tree = Command::new(env!("CARGO"));

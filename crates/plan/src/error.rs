@@ -66,7 +66,7 @@ pub enum ErrorKind {
         origin: String,
         /// The key.
         name: String,
-        /// Whether the second one is a spread, which has no alias.
+        /// True if the second embed is a spread, which has no alias.
         is_spread: bool,
     },
     /// More values are selected than [`VALUES_MAX`] (`TWG02`): an asterisk stands for all columns of a relation, and each
@@ -175,11 +175,7 @@ impl fmt::Display for PlanError {
                 write!(f, "Could not find the '{column}' column of '{relation}' in the schema cache")
             }
             ErrorKind::SeveralRows(action) => {
-                let taker = match action {
-                    Action::Update => "PATCH",
-                    Action::Replace => "PUT",
-                    Action::Read | Action::Insert | Action::Delete | Action::Call => "A function call",
-                };
+                let taker = if *action == Action::Call { "A function call" } else { action.method() };
                 write!(f, "{taker} takes one row, and the body has several")
             }
             ErrorKind::KeyOfPut => {

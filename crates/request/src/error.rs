@@ -1,5 +1,6 @@
 //! What can be wrong with a request's text.
 
+use crate::payload::Action;
 use crate::{EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, VALUES_MAX};
 use std::fmt;
 
@@ -45,8 +46,8 @@ pub enum ErrorKind {
     WindowOfWrite {
         /// The window's source in the request.
         source: WindowSource,
-        /// The method.
-        method: &'static str,
+        /// The action of the request.
+        action: Action,
     },
     /// Unknown preferences under `handling=strict` (`PGRST122`).
     Preferences(String),
@@ -94,11 +95,11 @@ impl fmt::Display for RequestError {
             ErrorKind::Encoding => f.write_str("The URL is not percent-encoded UTF-8"),
             ErrorKind::Nul(_) => f.write_str("A request cannot hold the character NUL"),
             ErrorKind::ContentType(name) => write!(f, "Content-Type not acceptable: {name}"),
-            ErrorKind::WindowOfWrite { source: WindowSource::Parameters, method } => {
-                write!(f, "limit/offset querystring parameters are not allowed for {method}")
+            ErrorKind::WindowOfWrite { source: WindowSource::Parameters, action } => {
+                write!(f, "limit/offset querystring parameters are not allowed for {}", action.method())
             }
-            ErrorKind::WindowOfWrite { source: WindowSource::Header, method } => {
-                write!(f, "A Range header is not allowed for {method}")
+            ErrorKind::WindowOfWrite { source: WindowSource::Header, action } => {
+                write!(f, "A Range header is not allowed for {}", action.method())
             }
             ErrorKind::Preferences(_) => f.write_str("Invalid preferences given with handling=strict"),
         }

@@ -34,6 +34,17 @@ impl Action {
         })
     }
 
+    /// Returns the method of a request with this action.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Read => "GET",
+            Self::Insert | Self::Call => "POST",
+            Self::Update => "PATCH",
+            Self::Replace => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
     /// Whether it changes the rows of a relation.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Read | Self::Call)
@@ -47,7 +58,7 @@ pub struct Payload<'a> {
     pub keys: Vec<Key<'a>>,
     /// How many rows it has.
     pub rows: Rows,
-    /// Whether it has more than one row.
+    /// True if the body has more than one row.
     pub has_several_rows: bool,
     /// Whether its document is an array.
     pub is_array: bool,

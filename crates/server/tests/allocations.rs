@@ -11,7 +11,7 @@ use thalweg_gauge::{CountingAllocator, Counts};
 use thalweg_plan::plan;
 use thalweg_request::{Action, Params, Target};
 use thalweg_server::{Config, Server};
-use thalweg_testkit::{Database, Proxy};
+use thalweg_testkit::{Database, Proxy, eventually};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator(std::alloc::System);
@@ -103,17 +103,6 @@ fn status(client: &mut TcpStream) -> u16 {
         filled += count;
     }
     buffer[9..12].iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
-}
-
-/// Waits for up to a minute until a condition holds.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..6_000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{what}: not within a minute");
 }
 
 /// A request that is refused because too many others wait is not parsed, planned or sent to the

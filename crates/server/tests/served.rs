@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 use thalweg_server::{Config, Server, ServerBuilder, Sources};
+pub(crate) use thalweg_testkit::eventually;
 use thalweg_testkit::{Client, Response};
 use tokio::sync::oneshot;
 
@@ -108,15 +108,6 @@ impl Served {
 
     pub(crate) fn get(&self, target: &str) -> Response {
         self.request("GET", target, &[])
-    }
-}
-
-/// Waits until something holds.
-pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -15,12 +15,16 @@
 //! Tests need no service to be running: the first database that a test process asks for starts a PostgreSQL,
 //! which ends with the process. Blocking, so that a test reads from top to bottom.
 
+mod admin;
 mod browser;
 mod database;
 mod http;
 mod proxy;
+mod wait;
 
+pub use admin::Admin;
 pub use browser::Browser;
 pub use database::{Database, cluster_uri, data_dir, query_at};
 pub use http::{Client, Response};
 pub use proxy::Proxy;
+pub use wait::{eventually, within};

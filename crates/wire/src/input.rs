@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What a connection's buffer holds at rest: a value of 64 KiB and what stands round it. A larger message
-/// is read in steps of this size, since the runtime lets a task read 128 times before it runs others.
+/// Size of a connection's buffer at rest: a value of 64 KiB, and the rest of its message. A larger
+/// message is read in steps of this size, since the runtime lets a task read 128 times before it runs others.
 const BUFFER_BYTES: usize = 72 * 1024;
 /// A buffer that grew beyond this is given back when its pipeline is over.
 const BUFFER_KEPT_BYTES_MAX: usize = 1024 * 1024;

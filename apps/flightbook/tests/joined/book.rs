@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use thalweg_flightbook::join;
 use thalweg_server::{Config, Server};
-use thalweg_testkit::{Client, Database, Response};
+use thalweg_testkit::{Admin, Client, Database, Response};
 use tokio::sync::oneshot;
 
 pub(crate) const PASSWORD: &str = "over the ridge at noon";
@@ -15,7 +15,7 @@ const SECRET: &str = "thermals-over-the-ridge-at-noon!";
 pub(crate) struct Book {
     pub(crate) database: Database,
     pub(crate) address: SocketAddr,
-    admin: SocketAddr,
+    pub(crate) admin: Admin,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
 }
@@ -53,7 +53,7 @@ impl Book {
             });
         });
         let (address, admin) = addresses.recv().expect("the server starts");
-        Self { database, address, admin, stop: Some(stop), serving: Some(serving) }
+        Self { database, address, admin: Admin(admin), stop: Some(stop), serving: Some(serving) }
     }
 
     pub(crate) fn visitor(&self) -> Visitor {
@@ -75,24 +75,12 @@ impl Book {
         visitor
     }
 
-    /// Returns the findings of the gauge that name a route which holds up its executor.
-    pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
-        let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[("host", "localhost")]);
-        assert_eq!(findings.status, 200, "{}", findings.text());
-        let findings = findings.json();
-        let is_blocked = |finding: &&serde_json::Value| finding["kind"] == "blocked_executor";
-        findings.as_array().unwrap().iter().filter(is_blocked).cloned().collect()
-    }
-
-    /// Returns the number of requests that the gauge has billed to a route.
-    pub(crate) fn requests(&self, route: &str) -> u64 {
-        let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let route = Client::connect(self.admin).request(
-            "GET",
-            &format!("/admin/bill/route?name={name}"),
-            &[("host", "localhost")],
+    /// Returns whether a transaction has locked a table against writes.
+    pub(crate) fn is_held(&self, table: &str) -> bool {
+        let held = format!(
+            "select count(*) from pg_locks where relation = 'flightbook.{table}'::regclass and granted and mode = 'ShareLock'"
         );
-        if route.status == 200 { route.json()["requests"].as_u64().unwrap() } else { 0 }
+        self.database.value(&held) == "1"
     }
 }
 

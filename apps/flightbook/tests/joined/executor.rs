@@ -77,7 +77,7 @@ fn the_most_expensive_page_form_function_and_file_hold_up_no_executor() {
         assert_eq!(book.visitor().submit("/do/register", &fields).status, 303);
     }
     for route in ["GET map.json", "GET flights/index.html", "GET statistics.html", "POST sites/new.html"] {
-        assert!(book.requests(route) >= REQUESTS, "{route}");
+        assert!(book.admin.requests(route) >= REQUESTS, "{route}");
     }
-    assert_eq!(book.blocked_executor(), [json!(null); 0]);
+    assert_eq!(book.admin.blocked_executor(), [json!(null); 0]);
 }

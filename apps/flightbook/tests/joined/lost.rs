@@ -3,9 +3,8 @@
 
 use crate::book::{Book, PASSWORD, Visitor};
 use crate::uploads::sample;
-use std::thread::{sleep, spawn};
-use std::time::{Duration, Instant};
-use thalweg_testkit::{Database, Proxy, Response};
+use std::thread::spawn;
+use thalweg_testkit::{Database, Proxy, Response, eventually};
 
 /// Sends a request as a visitor.
 type SendRequest = fn(&mut Visitor) -> Response;
@@ -15,14 +14,6 @@ fn book() -> (Book, Proxy) {
     let database = Database::new("");
     let (proxy, uri) = Proxy::before(&database.uri());
     (Book::start_as(database, |config| thalweg_server::Config { db_uri: Some(uri), ..config }), proxy)
-}
-
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{what} does not happen");
-        sleep(Duration::from_millis(5));
-    }
 }
 
 /// Sends a request that writes to a table, and interferes while the request waits for the table.
@@ -45,9 +36,6 @@ fn interfered(
            end loop;
          end $$"
     );
-    let held = format!(
-        "select count(*) from pg_locks where relation = 'flightbook.{table}'::regclass and granted and mode = 'ShareLock'"
-    );
     let waiting =
         "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     let database = &book.database;
@@ -55,7 +43,7 @@ fn interfered(
     let release = || database.execute("insert into public.released default values");
     std::thread::scope(|scope| {
         let holding = scope.spawn(|| database.execute(&hold));
-        eventually("the table is locked", || database.value(&held) == "1");
+        eventually("the table is locked", || book.is_held(table));
         let answering = spawn(move || send(&mut visitor));
         eventually("the request waits for the table", || database.value(waiting) == "1");
         interfere(&release);

@@ -23,12 +23,9 @@ fn meet(
            end loop;
          end $$"
     );
-    let held = format!(
-        "select count(*) from pg_locks where relation = 'flightbook.{table}'::regclass and granted and mode = 'ShareLock'"
-    );
     std::thread::scope(|scope| {
         let holding = scope.spawn(|| book.database.execute(&hold));
-        while book.database.value(&held) == "0" && !holding.is_finished() {
+        while !book.is_held(table) && !holding.is_finished() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let senders = [(); SENDERS].map(|()| {

@@ -29,7 +29,7 @@ pub(crate) fn location(response: &Response) -> &str {
     response.header("location").unwrap()
 }
 
-/// What the page says of the files that were sent last. The name of a file stands with the first of
+/// Returns the outcomes on the page about the files that were sent last. The name of a file stands with the first of
 /// its outcomes.
 pub(crate) fn outcomes(book: &Book) -> String {
     book.database.value(

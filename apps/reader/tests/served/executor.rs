@@ -35,7 +35,7 @@ fn the_most_expensive_page_function_and_file_hold_up_no_executor() {
         assert_eq!(site.get("/api/").status, 200);
     }
     for route in ["GET text.html", "GET stories/[number].html"] {
-        assert!(site.requests(route) >= REQUESTS, "{route}");
+        assert!(site.admin.requests(route) >= REQUESTS, "{route}");
     }
-    assert_eq!(site.blocked_executor(), [json!(null); 0]);
+    assert_eq!(site.admin.blocked_executor(), [json!(null); 0]);
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use thalweg_gloss::Dictionary;
 use thalweg_reader::{demo, join, migrate};
 use thalweg_server::{Config, Server};
-use thalweg_testkit::{Client, Database, Response};
+use thalweg_testkit::{Admin, Client, Database, Response};
 use tokio::sync::oneshot;
 
 const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
@@ -14,7 +14,7 @@ const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 pub(crate) struct Site {
     pub(crate) database: Database,
     pub(crate) address: SocketAddr,
-    admin: SocketAddr,
+    pub(crate) admin: Admin,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
 }
@@ -51,7 +51,7 @@ impl Site {
             });
         });
         let (address, admin) = addresses.recv().expect("the server starts");
-        Self { database, address, admin, stop: Some(stop), serving: Some(serving) }
+        Self { database, address, admin: Admin(admin), stop: Some(stop), serving: Some(serving) }
     }
 
     pub(crate) fn get(&self, path: &str) -> Response {
@@ -67,26 +67,6 @@ impl Site {
 
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         Client::connect(self.address).request_with("POST", path, headers, body)
-    }
-
-    /// Returns the findings of the gauge that name a route which holds up its executor.
-    pub(crate) fn blocked_executor(&self) -> Vec<serde_json::Value> {
-        let findings = Client::connect(self.admin).request("GET", "/admin/bill/findings", &[("host", "localhost")]);
-        assert_eq!(findings.status, 200, "{}", findings.text());
-        let findings = findings.json();
-        let is_blocked = |finding: &&serde_json::Value| finding["kind"] == "blocked_executor";
-        findings.as_array().unwrap().iter().filter(is_blocked).cloned().collect()
-    }
-
-    /// Returns the number of requests that the gauge has billed to a route.
-    pub(crate) fn requests(&self, route: &str) -> u64 {
-        let name: String = route.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let route = Client::connect(self.admin).request(
-            "GET",
-            &format!("/admin/bill/route?name={name}"),
-            &[("host", "localhost")],
-        );
-        if route.status == 200 { route.json()["requests"].as_u64().unwrap() } else { 0 }
     }
 }
 

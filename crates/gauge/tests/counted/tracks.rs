@@ -81,5 +81,5 @@ fn a_track_is_copied_once() {
     assert!(answer.starts_with("HTTP/1.1 303") && answer.contains("location: /flights/1\r\n"), "{answer}");
     println!("a track of {} KiB: {copies:.4}", track.len() / 1024);
     assert!((0.5..=ONCE).contains(&copies), "{copies} copies a byte");
-    assert_eq!(database.value("select octet_length(igc) from flightbook.tracks"), track.len().to_string());
+    assert_eq!(database.value("select octet_length(igc) from flightbook.track_files"), track.len().to_string());
 }

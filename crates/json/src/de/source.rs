@@ -60,7 +60,7 @@ pub(super) mod sealed {
         fn peek(&mut self) -> Result<Option<u8>>;
         /// The next byte.
         fn byte(&mut self) -> Result<Option<u8>>;
-        /// Whether the next byte is there without reading from a file or a socket.
+        /// Returns whether the next byte is there without reading from a file or a socket.
         fn is_ahead(&self) -> bool;
         /// The error of the byte that follows a value.
         fn trailing(&self) -> Error;
@@ -220,7 +220,7 @@ impl<R: io::Read> IoRead<R> {
         }
     }
 
-    /// As [`Self::fill`], for a word. The byte after it is not read.
+    /// Reads up to the end of a word as [`Self::fill`] does. The byte after it is not read.
     fn fill_word(&mut self, word: &[u8]) -> Result<()> {
         for (distance, expected) in word.iter().enumerate() {
             if self.byte_at(distance)? != Some(*expected) {
@@ -230,7 +230,8 @@ impl<R: io::Read> IoRead<R> {
         Ok(())
     }
 
-    /// As [`Self::fill`], for a number. Only the byte after it shows that it has ended.
+    /// Reads up to the end of a number as [`Self::fill`] does. Only the byte after a number shows that it
+    /// has ended.
     fn fill_number(&mut self) -> Result<()> {
         let mut grammar = crate::Reader::document();
         for distance in 0.. {
@@ -243,7 +244,7 @@ impl<R: io::Read> IoRead<R> {
         Ok(())
     }
 
-    /// As [`Self::fill`], for a value that begins with a bracket or a quote and ends with another.
+    /// Reads up to the end of an object, an array or a string as [`Self::fill`] does.
     fn fill_enclosed(&mut self) -> Result<()> {
         let mut grammar = Some(crate::Reader::document());
         let (mut levels, mut is_string, mut is_escaped) = (0_usize, false, false);

@@ -141,7 +141,7 @@ impl Number {
         }
     }
 
-    /// As the nearest single, if that is finite.
+    /// Returns the nearest single, if that is finite.
     pub(super) fn as_f32(&self) -> Option<f32> {
         let value = match &self.kind {
             Kind::Unsigned(value) => *value as f32,
@@ -228,7 +228,8 @@ impl Number {
         }
     }
 
-    /// As [`Self::visit`], where a double is requested: an integer of more than 64 bits is the nearest one.
+    /// Visits the number as [`Self::visit`] does, if a double is requested. An integer of more than 64
+    /// bits becomes the nearest double.
     pub(super) fn visit_float<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
         match (&self.kind, self.as_f64()) {
             (Kind::Text(_), Some(value)) if !reads_digits::<V>() => visitor.visit_f64(value),
@@ -236,7 +237,7 @@ impl Number {
         }
     }
 
-    /// As [`Self::visit_float`], where a single is requested.
+    /// Visits the number as [`Self::visit_float`] does, if a single is requested.
     pub(super) fn visit_single<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
         match (&self.kind, self.as_f32()) {
             (Kind::Text(_) | Kind::Float(_), Some(value)) if !reads_digits::<V>() => visitor.visit_f32(value),

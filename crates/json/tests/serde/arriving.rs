@@ -97,7 +97,7 @@ fn one_byte_after_a_number_is_read_and_kept() {
     }
 }
 
-/// What must not follow a word is reported when the next value is requested.
+/// A byte that must not follow a word is reported when the next value is requested.
 #[test]
 fn what_must_not_follow_a_word_is_an_error_of_the_next_value() {
     for text in ["truefalse", "null1", "falsex", "true-"] {

@@ -193,7 +193,7 @@ fn numbers_beyond_all_doubles_are_errors_of_other_formats() {
     assert!(serde_json::to_string(&RawValue::from_string("[1e1000]".to_owned()).unwrap()).is_err());
 }
 
-/// What other formats hold becomes a value, and comes back.
+/// Values of other formats can be read as a `Value`, and written again.
 #[test]
 fn values_come_back_from_other_formats() {
     let value = json!({"a": [1, -2, 2.5, true, null, "x"], "b": {"c": u64::MAX, "d": 5.55f32}});

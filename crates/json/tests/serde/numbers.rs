@@ -66,7 +66,7 @@ fn numbers_have_a_text() {
     assert_eq!((unchecked.as_str(), unchecked.as_f64()), ("none", None));
 }
 
-/// What another type declares to be a number must be one.
+/// The text of a type that declares itself a number must be a number.
 #[test]
 fn a_value_has_no_number_that_is_none() {
     #[derive(serde::Serialize)]

@@ -83,7 +83,7 @@ impl From<RequestError> for ApiError {
             Kind::Range(details) => Self::new(416, "PGRST103", message).details(*details),
             Kind::Path => Self::new(404, "PGRST125", message),
             Kind::ContentType(_) => Self::new(400, "PGRST102", message),
-            Kind::WindowOfWrite { method: "PUT", .. } => Self::new(400, "PGRST114", message),
+            Kind::WindowOfWrite { action: Action::Replace, .. } => Self::new(400, "PGRST114", message),
             Kind::WindowOfWrite { .. } => Self::new(400, "PGRST114", message)
                 .details("The request would apply to all rows that its filters match.")
                 .hint("Select the rows by filters, such as id=in.(1,2). Prefer: handling=strict, max-affected=N bounds their number."),

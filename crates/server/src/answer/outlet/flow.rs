@@ -329,7 +329,7 @@ fn torn(error: &StepError<EncodeError>) -> Torn {
 }
 
 /// Logs that a response was cut. Lines with equal causes are collapsed and counted.
-fn cut(cause: &str) -> Torn {
+pub(super) fn cut(cause: &str) -> Torn {
     let line = format!("a response was cut: {cause}");
     if let Some(times) = log::count_line(&line) {
         tracing::error!(times, "{line}");

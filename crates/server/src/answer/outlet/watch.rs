@@ -1,8 +1,7 @@
 //! What becomes of an answer whose client has kept it waiting for too long.
 
 use super::Outlet;
-use super::flow::{Rows, State, WATCH_PAUSE_MIN, try_lock};
-use crate::log;
+use super::flow::{Rows, State, WATCH_PAUSE_MIN, cut, try_lock};
 use crate::pace::{Pace, PaceMin};
 use crate::spool::{NoRoom, Writer};
 use bytes::Bytes;
@@ -18,9 +17,6 @@ pub(super) const BATCH_BYTES: u64 = 512 * 1024;
 const PACE_BYTES_PER_S_MIN: u64 = 64 * 1024;
 const PACE_WINDOW: Duration = Duration::from_secs(30);
 const PACE_MIN: PaceMin = PaceMin { bytes_per_s: PACE_BYTES_PER_S_MIN, window: PACE_WINDOW };
-
-/// Log line about a response whose client reads too slowly for a database that waits.
-const CUT: &str = "a response was cut: the spool is full, and its client reads too slowly";
 
 /// Waits until the client has kept the answer waiting for too long, and brings it to disk then.
 pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
@@ -44,10 +40,9 @@ pub(super) async fn watch(state: Weak<Mutex<State>>, outlet: Outlet) {
         };
         tokio::time::sleep(pause).await;
     };
-    if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await
-        && let Some(times) = log::count_line(CUT)
-    {
-        tracing::error!(times, "{CUT}");
+    if let Err(TooSlow) = spool(&outlet, chunks, rows, writer).await {
+        // The dropped queue ends the response.
+        let _ = cut("the spool is full, and its client reads too slowly");
     }
 }
 

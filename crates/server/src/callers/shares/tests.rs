@@ -146,7 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever callers do, no permit is lost or created, no caller holds more than its share, no
+    /// For all sequences of calls, no permit is lost or created, no caller holds more than its share, no
     /// request waits for a permit that is free for it, and no state remains of callers that are
     /// done.
     #[test]

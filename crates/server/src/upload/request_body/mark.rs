@@ -11,7 +11,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct MarkRemover {
     /// The number of bytes of the mark that have arrived and were not passed on.
     matched: usize,
-    /// Whether it is known if the body begins with a mark.
+    /// True once the start of the body has arrived, so that it is known whether it is a mark.
     is_settled: bool,
 }
 
