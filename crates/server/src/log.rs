@@ -14,7 +14,7 @@ mod time;
 pub(crate) use access::{access, refused, sends_body};
 pub(crate) use errors::failure;
 pub(crate) use failures::Failures;
-pub(crate) use repeated::{count_line, write_counts};
+pub(crate) use repeated::{error_line, write_counts};
 pub(crate) use sql::{note_queries, noting_queries};
 
 use crate::config::{Config, LogFormat, LogLevel};

@@ -147,9 +147,7 @@ impl Mount {
         let (mut response, code) = match caught(async { (self.handler)(request).await }).await {
             Ok(response) => (response.map(|frames| Body::of_handler(&state.outlet, frames)), None),
             Err(cause) => {
-                if let Some(times) = log::count_line(&format!("a handler failed: {cause}")) {
-                    tracing::error!(times, cause, path = parts.uri.path(), "a handler failed");
-                }
+                log::error_line(&format!("a handler of {} failed: {cause}", self.prefix));
                 let error = ApiError::of_handler();
                 (error.response(is_verbose), Some(error.code))
             }

@@ -275,9 +275,7 @@ impl Reader {
                 return Poll::Ready(Some(match read {
                     Ok(Ok(bytes)) => Ok(Taken::Disk(bytes)),
                     Ok(Err(error)) => {
-                        if let Some(times) = log::count_line(&format!("cannot read from the spool: {error}")) {
-                            tracing::error!(times, %error, "cannot read from the spool");
-                        }
+                        log::error_line(&format!("cannot read from the spool: {error}"));
                         Err(Missing)
                     }
                     Err(_) => Err(Missing),

@@ -1,6 +1,7 @@
 //! The network that a request comes from, by its connection or by what a trusted proxy reports.
 
 use super::TrustedProxy;
+use crate::http::Authority;
 use hyper::header::{HOST, HeaderMap, HeaderName};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -82,13 +83,8 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
 /// Returns whether the request names this machine as its host. If so, most likely no proxy stands
 /// between this server and the client.
 fn is_addressed_locally(headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
-    is_loopback || host.eq_ignore_ascii_case("localhost")
+    let authority = headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(Authority::parse);
+    authority.is_some_and(|Authority { host, .. }| host.is_localhost() || host.is_loopback())
 }
 
 #[cfg(test)]

@@ -63,6 +63,15 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// Returns whether the host is a loopback address.
+    pub(crate) fn is_loopback(self) -> bool {
+        match self {
+            Self::Name(_) => false,
+            Self::V4(address) => address.is_loopback(),
+            Self::V6(address) => address.to_canonical().is_loopback(),
+        }
+    }
+
     /// Returns whether the host is `localhost` or a name below it. Browsers resolve these to this
     /// machine only.
     pub(crate) fn is_localhost(self) -> bool {

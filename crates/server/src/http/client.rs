@@ -92,9 +92,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         }
         // fewer bytes came than the head had promised
         Err(error) if error.is_body_write_aborted() => {
-            if let Some(times) = log::count_line(&format!("a response was cut: {error}")) {
-                tracing::error!(times, %error, "a response was cut");
-            }
+            log::error_line(&format!("a response was cut: {error}"));
         }
         // What else goes wrong with a connection is the client's affair, or has been logged where it was found.
         Err(_) => {}

@@ -122,10 +122,8 @@ impl<S: Reset + AsRawFd> Socket<S> {
         self.untaken.end();
         let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
         let bytes = *written.as_ref().unwrap_or(&0) as u64;
-        if let Some(taken) = self.pace.too_few(waited, bytes, PACE_MIN) {
-            if let Some(times) = log::count_line("a response was cut: the client reads too slowly") {
-                tracing::error!(times, taken, "a response was cut: the client reads too slowly");
-            }
+        if self.pace.is_too_slow(waited, bytes, PACE_MIN) {
+            log::error_line("a response was cut: the client reads too slowly");
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Ready(written)
@@ -142,10 +140,7 @@ impl<S: Reset + AsRawFd> Socket<S> {
             match send(self.stream.as_raw_fd(), bytes, flags) {
                 Ok(sent) if sent > 0 => return Poll::Ready(Ok(sent)),
                 _ if since.elapsed() >= self.stall_timeout => {
-                    let stalled_s = self.stall_timeout.as_secs_f64();
-                    if let Some(times) = log::count_line("a response was cut: the client has stopped reading") {
-                        tracing::error!(times, stalled_s, "a response was cut: the client has stopped reading");
-                    }
+                    log::error_line("a response was cut: the client has stopped reading");
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 // whatever else is wrong with it, the stream says

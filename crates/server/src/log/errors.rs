@@ -1,6 +1,6 @@
 //! The line of an error that is not the client's.
 
-use super::count_line;
+use super::error_line;
 use crate::error::ApiError;
 
 /// Logs an error with a status from 500 on, with all details that a client could be shown
@@ -12,6 +12,5 @@ pub(crate) fn failure(error: &ApiError) {
     }
     let (said, fault) = (error.json(true), error.fault().map_or(String::new(), |fault| format!(" {}", fault.message)));
     let line = format!("{}{fault}", String::from_utf8_lossy(&said));
-    let Some(times) = count_line(&line) else { return };
-    tracing::error!(times = (times > 1).then_some(times), "{line}");
+    error_line(&line);
 }

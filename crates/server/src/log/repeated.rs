@@ -22,9 +22,14 @@ struct Kinds {
     known: BTreeMap<String, Failures>,
 }
 
-/// Counts a line of a kind. If the line is due, returns the number of lines that it stands for.
-pub(crate) fn count_line(kind: &str) -> Option<u64> {
-    kinds().count(kind, Instant::now())
+/// Writes a line to the log as an error. Equal lines are counted, and written once in each interval
+/// with their number.
+pub(crate) fn error_line(line: &str) {
+    // The lock of the kinds is released before the line is written.
+    let times = kinds().count(line, Instant::now());
+    if let Some(times) = times {
+        tracing::error!(times = (times > 1).then_some(times), "{line}");
+    }
 }
 
 /// Writes, after each interval, the number of lines of each kind since its last line. It never

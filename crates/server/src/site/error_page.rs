@@ -20,10 +20,8 @@ pub(crate) fn error_page(error: &ApiError, verbose: bool, script: &str) -> Respo
     let parts = error.parts(verbose).map(|(name, text)| [name.to_owned(), text]);
     values.insert("parts", parts.map(Value::from_iter).collect::<Value>());
     let mut page = Vec::new();
-    if let Ok(Err(error)) = renderer().map(|renderer| renderer.render(TEMPLATE.0, Arc::new(values), &mut page))
-        && let Some(times) = log::count_line(&format!("an error page cannot be rendered: {error}"))
-    {
-        tracing::error!(times, %error, "an error page cannot be rendered");
+    if let Ok(Err(error)) = renderer().map(|renderer| renderer.render(TEMPLATE.0, Arc::new(values), &mut page)) {
+        log::error_line(&format!("an error page cannot be rendered: {error}"));
     }
     page.extend_from_slice(script.as_bytes());
     let mut response = Response::new(Body::whole(page.into()));

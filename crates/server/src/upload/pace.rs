@@ -52,7 +52,7 @@ impl Pace {
                 return self.slow <= SLOW_TIME_MAX;
             }
         };
-        self.measured.too_few(waited, bytes, PaceMin { bytes_per_s, window: WINDOW }).is_none()
+        !self.measured.is_too_slow(waited, bytes, PaceMin { bytes_per_s, window: WINDOW })
     }
 
     /// Whether a client has been fast that has sent so many bytes.

@@ -49,11 +49,7 @@ impl FilePart {
                 Ok(bytes)
             }
             Ok(Err(error)) => {
-                if let Some(times) =
-                    log::count_line(&format!("a response was cut: its file can no longer be read: {error}"))
-                {
-                    tracing::error!(times, %error, "a response was cut: its file can no longer be read");
-                }
+                log::error_line(&format!("a response was cut: its file can no longer be read: {error}"));
                 Err(Torn)
             }
             // only a runtime that ends does not let it end

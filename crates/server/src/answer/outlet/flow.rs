@@ -330,10 +330,7 @@ fn torn(error: &StepError<EncodeError>) -> Torn {
 
 /// Logs that a response was cut. Lines with equal causes are collapsed and counted.
 pub(super) fn cut(cause: &str) -> Torn {
-    let line = format!("a response was cut: {cause}");
-    if let Some(times) = log::count_line(&line) {
-        tracing::error!(times, "{line}");
-    }
+    log::error_line(&format!("a response was cut: {cause}"));
     Torn
 }
 

@@ -93,7 +93,7 @@ async fn put(writer: &mut Writer, batch: Vec<Bytes>) -> Result<(), TooSlow> {
         let since = Instant::now();
         let _ = tokio::time::timeout(PACE_WINDOW, writer.taken()).await;
         let before = std::mem::replace(&mut taken, writer.taken_bytes());
-        if pace.too_few(since.elapsed(), taken - before, PACE_MIN).is_some() {
+        if pace.is_too_slow(since.elapsed(), taken - before, PACE_MIN) {
             return Err(TooSlow);
         }
     }

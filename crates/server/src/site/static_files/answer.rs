@@ -29,9 +29,7 @@ impl StaticFiles {
             Ok(response) => Some(response),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                if let Some(times) = log::count_line(&format!("{} cannot be read: {error}", file.url)) {
-                    tracing::error!(times, %error, "{} cannot be read", file.url);
-                }
+                log::error_line(&format!("{} cannot be read: {error}", file.url));
                 Some(file.unavailable())
             }
         }
