@@ -148,7 +148,7 @@ impl Described<'_> {
         with(&mut definition, "properties", (!properties.is_empty()).then(|| json!(properties)));
         with(&mut definition, "description", relation.comment.as_deref().map(Value::from));
         let required: Vec<&str> =
-            relation.columns.iter().filter(|column| column.not_null).map(|column| &*column.name).collect();
+            relation.columns.iter().filter(|column| is_required(column)).map(|column| &*column.name).collect();
         with(&mut definition, "required", (!required.is_empty()).then(|| json!(required)));
         definition
     }
@@ -156,13 +156,9 @@ impl Described<'_> {
     fn property(&self, relation: &Relation, at: u16, column: &Column) -> Value {
         let mut property = self.type_of(column.type_oid);
         let base = self.catalog.base_type(column.type_oid);
-        let labels = self.catalog.type_of(base).and_then(|known| match &known.kind {
-            TypeKind::Enum(labels) => Some(labels.iter().map(|label| &**label).collect::<Vec<_>>()),
-            _ => None,
-        });
-        with(&mut property, "enum", labels.map(|labels| json!(labels)));
         // a domain over a type of PostgreSQL's own is shown as that; any other by its own name
-        let is_known_to_all = self.catalog.type_of(base).is_some_and(|known| &*known.schema == "pg_catalog");
+        let is_known_to_all = self.catalog.type_of(base).is_some_and(|known| &*known.schema == "pg_catalog")
+            && self.catalog.representation(column.type_oid).is_none();
         match &column.modified_type {
             _ if is_known_to_all => property["format"] = self.format(base).into(),
             Some(modified) => property["format"] = (&**modified).into(),
@@ -181,6 +177,8 @@ impl Described<'_> {
         with(&mut property, "default", default);
         let most = max_length(base, column.type_modifier);
         with(&mut property, "maxLength", most.map(Value::from));
+        // A client that sends the column is refused by PostgreSQL.
+        with(&mut property, "readOnly", column.generated.then_some(Value::from(true)));
         property
     }
 
@@ -207,15 +205,38 @@ impl Described<'_> {
         }
     }
 
-    /// Type, format and, of an array, the type of its elements.
+    /// Returns the schema of a type: its type and format, the labels of an enum, the elements of an array, and the attributes
+    /// of a composite type.
     fn type_of(&self, type_oid: Oid) -> Value {
+        self.nested_type(type_oid, 0)
+    }
+
+    fn nested_type(&self, type_oid: Oid, level: u32) -> Value {
         let base = self.catalog.base_type(type_oid);
         let mut shown = json!({"format": self.format(type_oid)});
+        // The functions of a domain decide what its JSON is.
+        if self.catalog.representation(type_oid).is_some() {
+            return shown;
+        }
         with(&mut shown, "type", type_name(self.catalog, base).map(Value::from));
-        if let Some(TypeKind::Array(element)) = self.catalog.type_of(base).map(|known| &known.kind) {
-            let mut items = json!({});
-            with(&mut items, "type", type_name(self.catalog, self.catalog.base_type(*element)).map(Value::from));
-            shown["items"] = items;
+        match self.catalog.type_of(base).map(|known| &known.kind) {
+            Some(TypeKind::Enum(labels)) => {
+                shown["enum"] = json!(labels.iter().map(|label| &**label).collect::<Vec<_>>());
+            }
+            Some(TypeKind::Array(element)) if level < TYPE_LEVELS_MAX => {
+                let mut items = self.nested_type(*element, level + 1);
+                // The array's own format names the type.
+                items.as_object_mut().map(|items| items.remove("format"));
+                shown["items"] = items;
+            }
+            Some(TypeKind::Composite(attributes)) if level < TYPE_LEVELS_MAX => {
+                let properties: Map<String, Value> = attributes
+                    .iter()
+                    .map(|attribute| (attribute.name.to_string(), self.nested_type(attribute.type_oid, level + 1)))
+                    .collect();
+                with(&mut shown, "properties", (!properties.is_empty()).then(|| json!(properties)));
+            }
+            _ => {}
         }
         shown
     }
@@ -275,11 +296,21 @@ impl Described<'_> {
             shown["items"] = element;
         } else {
             shown["format"] = kind["format"].clone();
-            let scalar = kind.get("type").filter(|name| **name != json!("array"));
+            // A query string has no arrays and no objects.
+            let scalar = kind.get("type").filter(|name| !matches!(name.as_str(), Some("array" | "object")));
             shown["type"] = scalar.cloned().unwrap_or(json!("string"));
+            with(&mut shown, "enum", kind.get("enum").cloned());
         }
         shown
     }
+}
+
+/// Number of levels of arrays and composite types up to which a type is described. Each level can have many attributes.
+const TYPE_LEVELS_MAX: u32 = 4;
+
+/// Returns whether every row that a client gets or sends has the column.
+fn is_required(column: &Column) -> bool {
+    column.not_null && !column.generated
 }
 
 /// The type in JSON's terms (representation §10.1).
@@ -291,6 +322,7 @@ fn type_name(catalog: &Catalog, base: Oid) -> Option<&'static str> {
         oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8 => "number",
         _ => match catalog.type_of(base).map(|known| &known.kind) {
             Some(TypeKind::Array(_)) => "array",
+            Some(TypeKind::Composite(_)) => "object",
             _ => "string",
         },
     })
