@@ -246,6 +246,8 @@ impl Loader {
             ("e", _) => TypeKind::Enum(Vec::new()),
             ("d", _) => TypeKind::Domain(base),
             ("c", _) => TypeKind::Composite(Vec::new()),
+            ("r", _) => TypeKind::Range,
+            ("m", _) => TypeKind::Multirange,
             (_, 0) => TypeKind::Base,
             (_, element) => TypeKind::Array(element),
         };

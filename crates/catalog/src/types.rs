@@ -30,8 +30,12 @@ pub struct Representation {
 /// What a type is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeKind {
-    /// A base type, a range or anything else with an output form only.
+    /// A base type or anything else with an output form only.
     Base,
+    /// A range.
+    Range,
+    /// A multirange.
+    Multirange,
     /// An enum and its labels in order.
     Enum(Vec<Arc<str>>),
     /// A domain over another type.

@@ -1,4 +1,5 @@
-//! CSV (RFC 4180) as it arrives: its grammar, and its header.
+//! CSV (RFC 4180) as it arrives: its grammar, and its header. As in PostgreSQL's `COPY`, a field without any character
+//! is NULL, and `""` the empty string. The word `NULL` without quotes is NULL, too.
 
 use crate::error::{DecodeError, Problem};
 
@@ -7,6 +8,14 @@ use crate::error::{DecodeError, Problem};
 pub const COLUMNS_MAX: usize = 1_600;
 /// How long a name in a header may be, in bytes. PostgreSQL's are far shorter; a document repeats each name in every row.
 pub const COLUMN_NAME_BYTES_MAX: usize = 256;
+
+/// The word that is NULL where it is not quoted.
+pub(crate) const NULL_WORD: &[u8] = b"NULL";
+
+/// Returns whether a field is NULL.
+pub(crate) fn is_null(text: &[u8], is_quoted: bool) -> bool {
+    !is_quoted && (text.is_empty() || text == NULL_WORD)
+}
 
 /// Is told what has been read, in order. The parser knows which field it is, and whether of the header, which is no row.
 pub(crate) trait Fields {
@@ -256,7 +265,7 @@ mod tests {
 
     #[test]
     fn records_become_rows_wherever_they_are_cut() {
-        let body = "a,\"b\"\"\",c\r\n1,NULL,\"NULL\"\r\n\n,\"x\ny\t\\\",é\n3,4,5";
+        let body = "a,\"b\"\"\",c\r\n1,NULL,\"NULL\"\r\n\n,\"x\ny\t\\\",é\n\"\",4,5";
         for piece in 1..=body.len() {
             let mut reader = CsvReader::default();
             body.as_bytes().chunks(piece).for_each(|chunk| reader.feed(chunk).unwrap());
@@ -267,12 +276,12 @@ mod tests {
                 let rows = CsvRows::new(&columns, reader.header().unwrap());
                 String::from_utf8(rewritten(rows, body.as_bytes(), piece).unwrap()).unwrap()
             };
-            assert_eq!(rows(&["a", "b\"", "c"]), "1\t\\N\tNULL\n\tx\\ny\\t\\\\\té\n3\t4\t5\n", "{piece}");
-            assert_eq!(rows(&["c", "z", "a"]), "NULL\t\\N\t1\né\t\\N\t\n5\t\\N\t3\n", "{piece}");
+            assert_eq!(rows(&["a", "b\"", "c"]), "1\t\\N\tNULL\n\\N\tx\\ny\\t\\\\\té\n\t4\t5\n", "{piece}");
+            assert_eq!(rows(&["c", "z", "a"]), "NULL\t\\N\t1\né\t\\N\t\\N\n5\t\\N\t\n", "{piece}");
             let json = document(body, piece).unwrap();
             assert_eq!(
                 String::from_utf8(json).unwrap(),
-                r#"[{"a":"1","b\"":null,"c":"NULL"},{"a":"","b\"":"x\ny\t\\","c":"é"},{"a":"3","b\"":"4","c":"5"}]"#
+                r#"[{"a":"1","b\"":null,"c":"NULL"},{"a":null,"b\"":"x\ny\t\\","c":"é"},{"a":"","b\"":"4","c":"5"}]"#
             );
         }
     }

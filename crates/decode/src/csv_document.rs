@@ -1,6 +1,6 @@
 //! CSV records to a JSON document, as they arrive.
 
-use crate::csv::{Fields, Parser, Place};
+use crate::csv::{Fields, NULL_WORD, Parser, Place, is_null};
 use crate::error::DecodeError;
 use crate::rewrite::Rewrite;
 use thalweg_json::{write_inside, write_string};
@@ -22,9 +22,6 @@ struct Json {
     rows: u64,
     out: Vec<u8>,
 }
-
-/// What stands for NULL, without quotes.
-const NULL_WORD: &[u8] = b"NULL";
 
 impl Default for CsvDocument {
     fn default() -> Self {
@@ -98,7 +95,7 @@ impl Fields for Json {
             self.keys.push(key);
             return Ok(());
         };
-        if !self.is_string && !is_quoted && self.start == NULL_WORD {
+        if !self.is_string && is_null(&self.start, is_quoted) {
             self.key(at);
             self.out.extend_from_slice(b"null");
             self.start.clear();

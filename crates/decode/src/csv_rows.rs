@@ -1,7 +1,7 @@
 //! CSV records to rows of a `COPY`, as they arrive.
 
 use crate::copy_text::{NULL, RowBuffer, append_escaped};
-use crate::csv::{Fields, Parser, Place};
+use crate::csv::{Fields, Parser, Place, is_null};
 use crate::error::DecodeError;
 use crate::rewrite::Rewrite;
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ impl Fields for Writer {
         if let Place::Row(at) = at
             && let Some(&Some(place)) = self.places.get(at)
         {
-            if !is_quoted && out[self.field_start..] == *b"NULL" {
+            if is_null(&out[self.field_start..], is_quoted) {
                 out.truncate(self.field_start);
                 out.extend_from_slice(NULL);
             }

@@ -1,9 +1,27 @@
-//! CSV as PostgreSQL's record output has it (representation §3).
+//! CSV (RFC 4180) with the values as PostgreSQL shows them. As in PostgreSQL's `COPY`, a field without
+//! any character is NULL, and `""` the empty string.
 
 use crate::error::EncodeError;
 use crate::program::Node;
 use crate::value::ValueWriter;
 use thalweg_rows::RowView;
+
+/// The bytes of a byte order mark, which is no part of the first name where it begins a document.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The word that is NULL too where it is not quoted. A record with only an empty field would be a blank line.
+const NULL_WORD: &[u8] = b"NULL";
+
+/// Returns the header line, without a line end.
+pub(crate) fn header<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut header = Vec::new();
+    for (at, name) in names.enumerate() {
+        if at > 0 {
+            header.push(b',');
+        }
+        field(&mut header, name);
+    }
+    header
+}
 
 /// Appends a row's fields, without a line end. `scratch` holds one field's JSON at a time.
 pub(crate) fn record(
@@ -20,7 +38,11 @@ pub(crate) fn record(
         let bytes = columns.column()?;
         match (&slot.node, bytes) {
             (Node::Output, Some(text)) => field(out, text),
-            (Node::Row(_) | Node::Output | Node::Digits | Node::Flag | Node::Scalar(_) | Node::Array(_), None) => {}
+            (Node::Row(_) | Node::Output | Node::Digits | Node::Flag | Node::Scalar(_) | Node::Array(_), None) => {
+                if writer.program.slots.len() == 1 {
+                    out.extend_from_slice(NULL_WORD);
+                }
+            }
             (node, bytes) => {
                 scratch.clear();
                 writer.value(scratch, node, bytes)?;
@@ -31,19 +53,20 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// Quotes where the text is empty or holds what has a meaning in a record; quotes and backslashes are doubled.
+/// Appends a field. It is quoted if its text has a meaning in a document otherwise, or if PostgreSQL quotes it in a record.
 fn field(out: &mut Vec<u8>, text: &[u8]) {
     let special =
         |byte: &u8| matches!(byte, b',' | b'(' | b')' | b'"' | b'\\' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c);
-    if !text.is_empty() && !text.iter().any(special) {
+    let has_meaning = text.is_empty() || text == NULL_WORD || text.starts_with(BYTE_ORDER_MARK);
+    if !has_meaning && !text.iter().any(special) {
         out.extend_from_slice(text);
         return;
     }
     out.push(b'"');
-    for piece in text.split_inclusive(|byte| matches!(byte, b'"' | b'\\')) {
+    for piece in text.split_inclusive(|byte| *byte == b'"') {
         out.extend_from_slice(piece);
-        if let Some(&last @ (b'"' | b'\\')) = piece.last() {
-            out.push(last);
+        if piece.ends_with(b"\"") {
+            out.push(b'"');
         }
     }
     out.push(b'"');
@@ -52,15 +75,20 @@ fn field(out: &mut Vec<u8>, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn fields_are_quoted_like_those_of_a_record() {
+    fn fields_with_a_meaning_of_their_own_are_quoted() {
         for (text, quoted) in [
             ("plain", "plain"),
             ("", "\"\""),
             ("a b", "\"a b\""),
             ("a,b", "\"a,b\""),
             ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("\\xde", "\"\\\\xde\""),
+            ("\\xde", "\"\\xde\""),
+            ("NULL", "\"NULL\""),
+            ("null", "null"),
+            ("\u{feff}id", "\"\u{feff}id\""),
+            ("a\u{feff}", "a\u{feff}"),
             ("(a)", "\"(a)\""),
+            ("line\r\nbreak", "\"line\r\nbreak\""),
             ("line\nbreak", "\"line\nbreak\""),
             ("é", "é"),
         ] {

@@ -117,7 +117,7 @@ impl Encoder {
             (Target::Features, 0) => self.chunk.extend_from_slice(FEATURES_NONE),
             (Target::Features, _) => self.chunk.extend_from_slice(b"]}"),
             (Target::Object | Target::Value, 0) => self.chunk.extend_from_slice(b"null"),
-            (Target::Csv, 0) => self.chunk.push(b'\n'),
+            (Target::Csv, 0) => self.chunk.extend_from_slice(&self.writer.program.header),
             (Target::Csv | Target::Object | Target::Value | Target::Raw | Target::Bytes, _) => {}
         }
         std::mem::take(&mut self.chunk)

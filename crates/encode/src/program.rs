@@ -1,5 +1,6 @@
 //! A shape made ready for writing: keys escaped once, not once a row nor once a request.
 
+use crate::csv;
 use crate::encoder::Target;
 use crate::flat::LevelProgram;
 use thalweg_json::{Literal, Literals, append, write_string};
@@ -48,10 +49,7 @@ impl Program {
     /// What is made of rows of a shape.
     pub fn new(shape: &Shape, target: Target) -> Self {
         let header = match target {
-            Target::Csv => {
-                let names: Vec<&[u8]> = shape.fields.iter().map(|field| field.name.as_bytes()).collect();
-                names.join(&b","[..])
-            }
+            Target::Csv => csv::header(shape.fields.iter().map(|field| field.name.as_bytes())),
             Target::Array
             | Target::Object
             | Target::Value

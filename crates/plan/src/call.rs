@@ -46,6 +46,8 @@ pub enum Given<'a> {
     Document {
         /// Whether it is an array, whose first element counts.
         is_array: bool,
+        /// True if the value is JSON that is the text of a string in the document, since the body is CSV.
+        is_json_in_string: bool,
     },
     /// The whole body.
     Body,
@@ -233,7 +235,8 @@ pub(crate) fn call<'a>(
             // what the catalog does not know is a pseudo-type: the database decides
             let known = context.catalog.type_of(parameter.type_oid);
             let class = known.map_or(Class::Plain, |_| class(context, parameter.type_oid));
-            let document = Given::Document { is_array: payload.is_array };
+            let is_json_in_string = payload.holds_texts && matches!(class, Class::Json { .. });
+            let document = Given::Document { is_array: payload.is_array, is_json_in_string };
             match payload.rows {
                 Rows::One => bound(key, class).map_or(document, Given::Bound),
                 _ => document,

@@ -171,7 +171,7 @@ impl Search<'_, '_> {
 
     fn condition(self, relation: &Relation, condition: &Condition<'_>) -> bool {
         match condition {
-            Condition::Filter { column, filter, to_tsvector: _, read_by, other_bound: _ } => {
+            Condition::Filter { column, filter, to_tsvector: _, read_by, contained_in: _, other_bound: _ } => {
                 read_by.is_some() || self.column(relation, column) || self.filter(relation, column, filter)
             }
             Condition::Found(..) => false,
@@ -211,7 +211,7 @@ impl Search<'_, '_> {
         match self.context.catalog.type_of(base).map(|known| &known.kind) {
             // an array of a domain may be taken for one of what is below it
             Some(TypeKind::Array(element)) if self.base(*element) != *element => true,
-            Some(TypeKind::Base | TypeKind::Enum(_) | TypeKind::Array(_)) => {
+            Some(TypeKind::Base | TypeKind::Range | TypeKind::Multirange | TypeKind::Enum(_) | TypeKind::Array(_)) => {
                 own.has_operator(name, type_oid) || own.has_operator(name, base)
             }
             Some(TypeKind::Domain(_) | TypeKind::Composite(_)) | None => true,

@@ -68,7 +68,7 @@ fn nested(context: &Context<'_>, type_oid: Oid, level: u32) -> Option<Codec> {
         return None;
     }
     match &context.catalog.type_of(type_oid)?.kind {
-        TypeKind::Base => None,
+        TypeKind::Base | TypeKind::Range | TypeKind::Multirange => None,
         TypeKind::Enum(_) => Some(Codec::Scalar(Scalar::Text)),
         TypeKind::Domain(base) => nested(context, *base, level + 1),
         TypeKind::Array(element) => Some(Codec::Array(Box::new(nested(context, *element, level + 1)?))),

@@ -151,7 +151,9 @@ pub(crate) fn aggregated(context: &Context<'_>, aggregate: Aggregate, of: Option
         (Aggregate::Avg, oid::INTERVAL) => oid::INTERVAL,
         (Aggregate::Max | Aggregate::Min, oid::VARCHAR | oid::NAME) => oid::TEXT,
         (Aggregate::Max | Aggregate::Min, same) => match context.catalog.type_of(same).map(|known| &known.kind) {
-            Some(TypeKind::Base | TypeKind::Enum(_) | TypeKind::Array(_)) => same,
+            Some(TypeKind::Base | TypeKind::Range | TypeKind::Multirange | TypeKind::Enum(_) | TypeKind::Array(_)) => {
+                same
+            }
             _ => return None,
         },
         _ => return None,

@@ -7,16 +7,16 @@ use crate::embed;
 use crate::error::{ErrorKind, PlanError};
 use crate::never_analysed;
 use crate::plan::{Context, shared};
-use crate::read::{Condition, EmbedRead, Fetch, From, Order, OrderKey, Output, Read, Value};
+use crate::read::{Condition, EmbedRead, Fetch, From, Order, OrderKey, Output, RangeKind, Read, Value};
 use crate::said::{BareNames, Said};
 use std::collections::HashMap;
 use std::sync::Arc;
-use thalweg_catalog::{Catalog, Relation, RelationId, Returns};
+use thalweg_catalog::{Catalog, Relation, RelationId, Returns, TypeKind};
 use thalweg_request::{
-    Aggregate, ApiRequest, Embed, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm, Payload, Query,
-    Target, Tree, VALUES_MAX,
+    Aggregate, ApiRequest, Comparison, Embed, Field, Filter, IsWord, Item, Join, Operation, OrderBy, OrderTerm,
+    Payload, Query, Target, Tree, VALUES_MAX,
 };
-use thalweg_rows::oid;
+use thalweg_rows::oid::{self, Oid};
 use thalweg_rows::{Codec, Scalar};
 
 /// The key in a result of a value that has no name.
@@ -399,12 +399,10 @@ fn condition<'a>(
         && column.computed.is_none()
         && type_oid.is_some_and(|known| !field.path.is_empty() || base_type(context, known) != oid::TSVECTOR);
     let reads = match &filter.operation {
-        Operation::In(_) => true,
-        Operation::Compare { operator, quantifier, .. } => {
-            quantifier.is_none()
-                && !matches!(operator, thalweg_request::Comparison::Like | thalweg_request::Comparison::Ilike)
-        }
-        Operation::Is(_) | Operation::Distinct(_) | Operation::Fts { .. } => false,
+        Operation::In(_) | Operation::Distinct(_) => true,
+        // A pattern is no value.
+        Operation::Compare { operator, .. } => !matches!(operator, Comparison::Like | Comparison::Ilike),
+        Operation::Is(_) | Operation::Fts { .. } => false,
     };
     let representation = || context.catalog.representation(type_oid?)?.from_text.as_ref();
     let read_by = if reads && field.path.is_empty() { representation() } else { None };
@@ -412,7 +410,19 @@ fn condition<'a>(
         Columns::Relation(relation) => never_analysed::other_bound(relation, column, filter),
         Columns::Attributes(_) | Columns::Unknown => None,
     };
-    Condition::Filter { column, filter, to_tsvector, read_by, other_bound }
+    let contained_in =
+        type_oid.filter(|_| field.path.is_empty()).and_then(|known| contained_in(context, known, filter));
+    Condition::Filter { column, filter, to_tsvector, read_by, contained_in, other_bound }
+}
+
+/// Returns the kind of a column's ranges, if they must contain the value of a filter (`cs`).
+fn contained_in(context: &Context<'_>, type_oid: Oid, filter: &Filter<'_>) -> Option<RangeKind> {
+    let Operation::Compare { operator: Comparison::Cs, .. } = &filter.operation else { return None };
+    match context.catalog.type_of(base_type(context, type_oid))?.kind {
+        TypeKind::Range => Some(RangeKind::Range),
+        TypeKind::Multirange => Some(RangeKind::Multirange),
+        _ => None,
+    }
 }
 
 fn group<'a>(context: &Context<'a>, columns: Columns<'a>, embeds: &Keys<'_>, tree: &'a Tree<'a>) -> Condition<'a> {

@@ -44,6 +44,7 @@ pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};
 pub use narrow::Narrowing;
 pub use plan::{Context, Plan, plan};
 pub use read::{
-    ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, Read, Streamed, Value,
+    ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, RangeKind, Read, Streamed,
+    Value,
 };
 pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, Source, Write, WrittenColumn};

@@ -245,6 +245,8 @@ pub enum Condition<'a> {
         to_tsvector: bool,
         /// The function that reads the value, where the column's domain has one of its own.
         read_by: Option<&'a FunctionName>,
+        /// The kind of range that must contain the value.
+        contained_in: Option<RangeKind>,
         /// A comparison that every value satisfies, with which PostgreSQL expects few rows where it knows nothing.
         other_bound: Option<&'static str>,
     },
@@ -259,6 +261,15 @@ pub enum Condition<'a> {
         /// What is joined.
         children: Vec<Condition<'a>>,
     },
+}
+
+/// A kind of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeKind {
+    /// A range.
+    Range,
+    /// A multirange.
+    Multirange,
 }
 
 /// One term of an order.

@@ -42,6 +42,9 @@ pub struct WrittenColumn<'a> {
     pub type_name: Option<(&'a str, &'a str)>,
     /// The function that reads its JSON, where its domain has one of its own.
     pub read_by: Option<&'a FunctionName>,
+    /// True if PostgreSQL reads the column's JSON from a document in which it is the text of a string, since the body is
+    /// CSV or a form.
+    pub is_json_in_string: bool,
 }
 
 /// Where the values that are written come from.
@@ -142,9 +145,14 @@ pub(crate) fn write<'a>(
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
     let mut keys = request.keys(payload);
     keys.retain(|key| !key.is_optional || relation.column(key.name).is_some());
-    let columns = keys.iter().map(|key| written(context, relation, key)).collect::<Result<Vec<_>, _>>()?;
+    let mut columns = keys.iter().map(|key| written(context, relation, key)).collect::<Result<Vec<_>, _>>()?;
     let conflict = conflict(request, relation, &columns);
     let source = payload.map_or(Source::Nothing, |payload| source(context, request, payload, &keys, &columns));
+    if matches!(source, Source::Document(_)) && payload.is_some_and(|payload| payload.holds_texts) {
+        for written in &mut columns {
+            written.is_json_in_string = matches!(class(context, written.column.type_oid), Class::Json { .. });
+        }
+    }
     Ok(Write { action, relation, columns, source, conditions, key, conflict, returned: Returned::Nothing })
 }
 
@@ -237,7 +245,8 @@ fn written<'a>(context: &Context<'a>, relation: &'a Relation, key: &Key<'_>) -> 
         .ok_or_else(|| ErrorKind::PayloadColumn { column: key.name.to_owned(), relation: relation.name.to_string() })?;
     let column = &relation.columns[usize::from(at)];
     let read_by = context.catalog.representation(column.type_oid).and_then(|known| known.from_json.as_ref());
-    Ok(WrittenColumn { column, type_name: type_name(context, column.type_oid), read_by })
+    let type_name = type_name(context, column.type_oid);
+    Ok(WrittenColumn { column, type_name, read_by, is_json_in_string: false })
 }
 
 /// The schema and name of a type.
@@ -342,7 +351,7 @@ pub(crate) fn class(context: &Context<'_>, type_oid: Oid) -> Class {
             Class::Array { of_plain: matches!(class(context, *element), Class::Plain | Class::Bytes) }
         }
         (_, Some(TypeKind::Composite(_))) => Class::Composite,
-        (_, Some(TypeKind::Base | TypeKind::Enum(_))) => Class::Plain,
+        (_, Some(TypeKind::Base | TypeKind::Range | TypeKind::Multirange | TypeKind::Enum(_))) => Class::Plain,
         (_, Some(TypeKind::Domain(_)) | None) => Class::Unknown,
     }
 }

@@ -66,6 +66,8 @@ pub struct Payload<'a> {
     pub raw: Option<Raw>,
     /// Whether it is JSON, which an argument without a name may take as a whole.
     pub is_json: bool,
+    /// True if all values of the body are texts, as in CSV and in forms.
+    pub holds_texts: bool,
     /// The fields of a form that a function is called with.
     pub arguments: Vec<(&'a str, &'a str)>,
 }
@@ -80,6 +82,7 @@ impl Payload<'_> {
             is_array: false,
             raw: None,
             is_json: false,
+            holds_texts: false,
             arguments: Vec::new(),
         }
     }

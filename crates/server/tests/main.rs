@@ -27,5 +27,7 @@ mod round_trips;
 mod served;
 mod signed;
 mod streaming;
+mod texts;
 mod types;
+mod values;
 mod writing;

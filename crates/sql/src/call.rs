@@ -66,9 +66,13 @@ impl<'a> Writer<'a> {
                 self.text.push_str("::text, 'UTF8')");
                 return;
             }
-            Given::Document { is_array } => {
+            Given::Document { is_array, is_json_in_string } => {
                 self.text.push_str("(SELECT pgrst_body.");
                 quote(&mut self.text, argument.name);
+                if *is_json_in_string {
+                    self.text.push_str("::");
+                    self.name(argument.type_schema, argument.type_name);
+                }
                 self.text.push_str(if *is_array {
                     " FROM pg_catalog.json_to_recordset("
                 } else {
@@ -78,7 +82,11 @@ impl<'a> Writer<'a> {
                 self.text.push_str("::pg_catalog.json) AS pgrst_body(");
                 quote(&mut self.text, argument.name);
                 self.text.push(' ');
-                self.name(argument.type_schema, argument.type_name);
+                if *is_json_in_string {
+                    self.text.push_str("pg_catalog.text");
+                } else {
+                    self.name(argument.type_schema, argument.type_name);
+                }
                 self.text.push_str(if *is_array { ") LIMIT 1)" } else { "))" });
                 return;
             }

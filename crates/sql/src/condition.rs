@@ -1,13 +1,22 @@
 //! Conditions, orders and column references.
 
-use crate::quote::{array_literal, quote};
+use crate::quote::{array_literal, quote, range_literal};
 use crate::read::{Scope, Search, Writer};
 use std::borrow::Cow;
 use std::fmt::Write;
-use thalweg_plan::{ColumnRef, Condition, FunctionName, OrderKey, Read};
+use thalweg_plan::{ColumnRef, Condition, FunctionName, OrderKey, RangeKind, Read};
 use thalweg_request::{
     Comparison, Direction, Filter, FtsOperator, IsWord, JsonStep, Nulls, Operand, Operation, Quantifier,
 };
+
+/// How PostgreSQL reads the values of a filter, unless as those of the column's type.
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    /// The function that reads them.
+    read_by: Option<&'a FunctionName>,
+    /// The kind of range that must contain them.
+    contained_in: Option<RangeKind>,
+}
 
 impl<'a> Writer<'a> {
     /// A column of the level, as far into its value as its path leads.
@@ -68,9 +77,15 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn condition(&mut self, scope: Scope<'a>, read: &'a Read<'a>, condition: &'a Condition<'a>) {
         match condition {
-            Condition::Filter { column, filter, to_tsvector, read_by, other_bound } => {
+            Condition::Filter { column, filter, to_tsvector, read_by, contained_in, other_bound } => {
                 let is_hidden = self.search == Search::ByLink(scope.number) && has_index_of_its_own(read, column);
-                self.filter(scope, (column, is_hidden), filter, *to_tsvector, *read_by);
+                self.filter(
+                    scope,
+                    (column, is_hidden),
+                    filter,
+                    *to_tsvector,
+                    Value { read_by: *read_by, contained_in: *contained_in },
+                );
                 if let Some(bound) = other_bound
                     && self.search == Search::ByConditions(scope.number)
                 {
@@ -115,7 +130,7 @@ impl<'a> Writer<'a> {
         (column, is_hidden): (&ColumnRef<'a>, bool),
         filter: &'a Filter<'a>,
         to_tsvector: bool,
-        read_by: Option<&'a FunctionName>,
+        value: Value<'a>,
     ) {
         if filter.negated {
             self.text.push_str("NOT (");
@@ -124,15 +139,7 @@ impl<'a> Writer<'a> {
             Operation::In(elements) => {
                 self.compared(scope, column, is_hidden);
                 self.text.push_str(" = ANY(");
-                if let Some((schema, name)) = read_by {
-                    self.text.push_str("ARRAY(SELECT ");
-                    self.name(schema, name);
-                    self.text.push_str("(v) FROM pg_catalog.unnest(");
-                    self.param(Cow::Owned(array_literal(elements)));
-                    self.text.push_str("::pg_catalog.text[]) AS v)");
-                } else {
-                    self.param(Cow::Owned(array_literal(elements)));
-                }
+                self.compared_values(Cow::Owned(array_literal(elements)), value);
                 self.text.push(')');
             }
             Operation::Is(word) => {
@@ -145,11 +152,11 @@ impl<'a> Writer<'a> {
                     IsWord::Unknown => " IS UNKNOWN",
                 });
             }
-            Operation::Distinct(value) => {
+            Operation::Distinct(text) => {
                 self.compared(scope, column, is_hidden);
                 self.text.push_str(" IS DISTINCT FROM ");
-                match value {
-                    Some(value) => self.param(Cow::Borrowed(value)),
+                match text {
+                    Some(text) => self.compared_value(Cow::Borrowed(text), value),
                     None => self.text.push_str("NULL"),
                 }
             }
@@ -170,33 +177,55 @@ impl<'a> Writer<'a> {
                 self.param(Cow::Borrowed(value));
                 self.text.push(')');
             }
-            Operation::Compare { operator, quantifier, value } => {
+            Operation::Compare { operator, quantifier, value: text } => {
                 self.compared(scope, column, is_hidden);
                 self.text.push_str(sql_operator(*operator));
+                let text = match operator {
+                    Comparison::Like | Comparison::Ilike => like_pattern(text, quantifier.is_some()),
+                    _ => Cow::Borrowed(&**text),
+                };
                 match quantifier {
-                    Some(Quantifier::Any) => self.text.push_str("ANY("),
-                    Some(Quantifier::All) => self.text.push_str("ALL("),
-                    None => {}
-                }
-                if let Some((schema, name)) = read_by {
-                    self.name(schema, name);
-                    self.text.push('(');
-                }
-                self.param(match operator {
-                    Comparison::Like | Comparison::Ilike => like_pattern(value, quantifier.is_some()),
-                    _ => Cow::Borrowed(value),
-                });
-                if read_by.is_some() {
-                    self.text.push_str("::pg_catalog.text)");
-                }
-                if quantifier.is_some() {
-                    self.text.push(')');
+                    None => self.compared_value(text, value),
+                    Some(quantifier) => {
+                        self.text.push_str(match quantifier {
+                            Quantifier::Any => "ANY(",
+                            Quantifier::All => "ALL(",
+                        });
+                        self.compared_values(text, value);
+                        self.text.push(')');
+                    }
                 }
             }
         }
         if filter.negated {
             self.text.push(')');
         }
+    }
+
+    /// A value that a filter compares with.
+    fn compared_value(&mut self, text: Cow<'a, str>, value: Value<'_>) {
+        if let Some((schema, name)) = value.read_by {
+            self.name(schema, name);
+            self.text.push('(');
+            self.param(text);
+            self.text.push_str("::pg_catalog.text)");
+            return;
+        }
+        self.param(match value.contained_in {
+            // An owned value: the statement is not found again for a value that would have to be rewritten.
+            Some(kind) => Cow::Owned(range_literal(&text, kind)),
+            None => text,
+        });
+    }
+
+    /// An array of values that a filter compares with.
+    fn compared_values(&mut self, array: Cow<'a, str>, value: Value<'_>) {
+        let Some((schema, name)) = value.read_by else { return self.param(array) };
+        self.text.push_str("ARRAY(SELECT ");
+        self.name(schema, name);
+        self.text.push_str("(v) FROM pg_catalog.unnest(");
+        self.param(array);
+        self.text.push_str("::pg_catalog.text[]) AS v)");
     }
 
     /// What a filter compares.

@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
             }
             Source::Defaults | Source::Values(_) | Source::Document(_) => {
                 self.text.push_str(" SELECT ");
-                self.separated(&write.columns, Self::value_written);
+                self.separated(&write.columns, |writer, written| writer.value_written(write, written));
                 self.text.push_str(" FROM ");
                 self.body(write);
                 for (at, (column, value)) in write.key.iter().enumerate() {
@@ -201,7 +201,7 @@ impl<'a> Writer<'a> {
                 self.separated(&write.columns, |writer, written| {
                     quote(&mut writer.text, &written.column.name);
                     writer.text.push_str(" = ");
-                    writer.value_written(written);
+                    writer.value_written(write, written);
                 });
                 self.text.push_str(" FROM ");
                 self.body(write);
@@ -218,13 +218,20 @@ impl<'a> Writer<'a> {
     }
 
     /// A column's value in the body.
-    fn value_written(&mut self, written: &WrittenColumn<'_>) {
+    fn value_written(&mut self, write: &Write<'_>, written: &WrittenColumn<'_>) {
         if let Some((schema, name)) = written.read_by {
             self.name(schema, name);
             self.text.push('(');
         }
-        self.text.push_str("pgrst_body.");
+        // By the row type, the column is a JSON string, and otherwise the text of that string.
+        let is_string = written.is_json_in_string && has_row_type(write);
+        self.text.push_str(if is_string { "(pgrst_body." } else { "pgrst_body." });
         quote(&mut self.text, &written.column.name);
+        self.text.push_str(if is_string { " #>> '{}'::pg_catalog.text[])" } else { "" });
+        if written.is_json_in_string {
+            self.text.push_str("::");
+            self.type_read(written);
+        }
         if written.read_by.is_some() {
             self.text.push(')');
         }
@@ -288,23 +295,41 @@ impl<'a> Writer<'a> {
         self.separated(&write.columns, |writer, written| {
             quote(&mut writer.text, &written.column.name);
             writer.text.push(' ');
-            match (written.read_by, written.type_name) {
-                (None, Some((schema, name))) => writer.name(schema, name),
-                _ => writer.text.push_str("pg_catalog.json"),
+            if written.is_json_in_string {
+                writer.text.push_str("pg_catalog.text");
+            } else {
+                writer.type_read(written);
             }
         });
         self.text.push(')');
     }
 
+    /// The type as which PostgreSQL reads a column's value.
+    fn type_read(&mut self, written: &WrittenColumn<'_>) {
+        match (written.read_by, written.type_name) {
+            (None, Some((schema, name))) => self.name(schema, name),
+            _ => self.text.push_str("pg_catalog.json"),
+        }
+    }
+
     /// The defaults of the columns that have one, as one object (writes §2).
     fn defaults(&mut self, write: &'a Write<'a>) {
         self.text.push_str("pg_catalog.jsonb_build_object(");
-        let with_default = write.columns.iter().map(|written| written.column).filter(|column| !column.generated);
-        let with_default = with_default.filter(|column| column.default.is_some() || column.identity);
-        self.separated(with_default, |writer, column| {
+        let with_default = write.columns.iter().filter(|written| {
+            let column = written.column;
+            !column.generated && (column.default.is_some() || column.identity)
+        });
+        self.separated(with_default, |writer, written| {
+            let column = written.column;
             writer.param(Cow::Borrowed(&*column.name));
             writer.text.push_str("::pg_catalog.text, ");
             match &column.default {
+                // It is read in the same way as the values of the body.
+                Some(default) if written.is_json_in_string => {
+                    writer.text.push('(');
+                    writer.text.push_str(default);
+                    writer.text.push_str(")::pg_catalog.text");
+                }
                 Some(default) => writer.text.push_str(default),
                 None => {
                     let mut relation = String::new();
@@ -336,6 +361,11 @@ impl<'a> Writer<'a> {
             write(self, item);
         }
     }
+}
+
+/// Returns whether the body is read by the relation's row type.
+fn has_row_type(write: &Write<'_>) -> bool {
+    matches!(write.source, Source::Document(Document { by_row_type: true, .. }))
 }
 
 /// Whether it is an update of no columns.

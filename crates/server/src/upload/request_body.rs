@@ -45,6 +45,8 @@ pub(crate) struct Received {
     found: Hold,
     mark: MarkRemover,
     understood: Understood,
+    /// True if all values of the body are texts, as in CSV and in forms.
+    holds_texts: bool,
     /// What could not be understood.
     failure: Option<DecodeError>,
     /// The first byte that is no white space.
@@ -64,6 +66,7 @@ impl RequestBody {
             kept: Keeper::new(holds),
             mark: MarkRemover::default(),
             understood: Understood::default(),
+            holds_texts: false,
             failure: None,
             first_byte: None,
             is_whole: false,
@@ -113,6 +116,7 @@ impl RequestBody {
             && resolution.is_none()
             && missing != Some(Missing::Default);
         self.incoming.decode(headers)?;
+        self.received.holds_texts = matches!(content, Content::Csv | Content::Form | Content::Multipart(_));
         self.received.understood = Understood::of(content, action);
         (self.received.action, self.received.is_received) = (Some(action), true);
         self.read(may_flow, request.names_keys()).await
@@ -137,7 +141,7 @@ impl RequestBody {
             }
         };
         self.incoming.decode(headers)?;
-        self.received.understood = understood;
+        (self.received.understood, self.received.holds_texts) = (understood, true);
         (self.received.action, self.received.is_received) = (Some(Action::Insert), true);
         self.read(false, false).await?;
         let Received { understood: Understood::Parts { fields, .. }, kept, .. } = &mut self.received else {

@@ -37,7 +37,7 @@ impl Received {
             return Err(ApiError::too_many_keys(KEYS_MAX));
         }
         let arguments = self.pairs().iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let payload = Payload { arguments, ..payload };
+        let payload = Payload { arguments, holds_texts: self.holds_texts, ..payload };
         // nothing in the database has such a name
         let mut names = payload.keys.iter().map(|key| key.name).chain(payload.arguments.iter().map(|(name, _)| *name));
         if names.any(|name| name.contains('\0')) {
@@ -50,7 +50,7 @@ impl Received {
         let members = scan.members().iter().enumerate().map(|(at, member)| Key {
             name: &member.key,
             member: Some(at),
-            form: member.form,
+            form: if self.holds_texts { Form::Text } else { member.form },
             is_optional: false,
         });
         let is_array = match scan.root() {
