@@ -93,6 +93,8 @@ pub enum Brings {
     Fields,
     /// A JSON body, which one unnamed argument can take.
     Json,
+    /// A JSON body without rows, which only one unnamed argument can take.
+    Document,
     /// A body that only one unnamed argument can take.
     Raw(Raw),
 }
@@ -101,7 +103,7 @@ impl Brings {
     fn fits(self, type_oid: Oid) -> bool {
         match self {
             Self::Names | Self::Fields => false,
-            Self::Json => matches!(type_oid, oid::JSON | oid::JSONB),
+            Self::Json | Self::Document => matches!(type_oid, oid::JSON | oid::JSONB),
             Self::Raw(Raw::Text) => type_oid == oid::TEXT,
             Self::Raw(Raw::Xml) => type_oid == oid::XML,
             Self::Raw(Raw::Octets) => type_oid == oid::BYTEA,
@@ -128,7 +130,7 @@ pub(crate) fn resolve<'a>(
             (!name.is_empty() || brings != Brings::Names)
                 && function.parameters.iter().any(|known| *known.name == *name)
         };
-        !matches!(brings, Brings::Raw(_))
+        !matches!(brings, Brings::Document | Brings::Raw(_))
             && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
             && given_once.len() <= function.parameters.len()
             && given_once.iter().all(|name| known(name))
@@ -210,11 +212,13 @@ pub(crate) fn call<'a>(
     let names: Vec<&str> = texts.iter().map(|(name, _)| *name).chain(keys_of_body).collect();
     let brings = match payload {
         Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
+        Some(Payload { no_rows: Some(_), .. }) => Brings::Document,
         Some(Payload { is_json: true, .. }) => Brings::Json,
         Some(_) => Brings::Fields,
         None => Brings::Names,
     };
-    let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
+    let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)
+        .map_err(|error| takes_no_document(context, name, payload).unwrap_or(error))?;
     let mut arguments = Vec::with_capacity(function.parameters.len());
     let mut texts = by_name(texts);
     let mut of_body = by_name(keys.iter().map(|key| (key.name, key)));
@@ -251,6 +255,16 @@ pub(crate) fn call<'a>(
         return Err(ErrorKind::SeveralRows(request.action).into());
     }
     Ok(Call { function, arguments, relation: relation_of(context, function) })
+}
+
+/// Returns the error for a body without rows, if there are functions of this name, but none that
+/// takes the whole body.
+fn takes_no_document(context: &Context<'_>, name: &str, payload: Option<&Payload<'_>>) -> Option<PlanError> {
+    let no_rows = payload?.no_rows?;
+    let takes = |function: &Function| function.takes_body() && Brings::Document.fits(function.parameters[0].type_oid);
+    let mut candidates = context.catalog.callable(context.schema, name).peekable();
+    candidates.peek()?;
+    (!candidates.any(takes)).then(|| ErrorKind::NoRows(no_rows).into())
 }
 
 /// What belongs to each name, in its order.

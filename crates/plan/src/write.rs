@@ -139,6 +139,9 @@ pub(crate) fn write<'a>(
     if takes_one && payload.is_some_and(|payload| payload.has_several_rows) {
         return Err(ErrorKind::SeveralRows(action).into());
     }
+    if let Some(no_rows) = payload.and_then(|payload| payload.no_rows) {
+        return Err(ErrorKind::NoRows(no_rows).into());
+    }
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
     let mut keys = request.keys(payload);
     keys.retain(|key| !key.is_optional || relation.column(key.name).is_some());

@@ -39,7 +39,7 @@ pub use order::{Direction, Nulls, OrderBy, OrderTerm};
 pub use outline::Outline;
 pub use params::Params;
 pub use path::Resource;
-pub use payload::{Action, Form, Key, Payload, Rows};
+pub use payload::{Action, Form, Key, NoRows, Payload, Rows};
 pub use prefer::{Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
 pub use query::{At, Query, Unreserved};
 pub use select::{Aggregate, Embed, Item, Join};

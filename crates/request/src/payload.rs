@@ -66,6 +66,8 @@ pub struct Payload<'a> {
     pub raw: Option<Raw>,
     /// Whether it is JSON, which an argument without a name may take as a whole.
     pub is_json: bool,
+    /// The reason why a JSON body has no rows.
+    pub no_rows: Option<NoRows>,
     /// The fields of a form that a function is called with.
     pub arguments: Vec<(&'a str, &'a str)>,
 }
@@ -80,9 +82,19 @@ impl Payload<'_> {
             is_array: false,
             raw: None,
             is_json: false,
+            no_rows: None,
             arguments: Vec::new(),
         }
     }
+}
+
+/// The reason why a JSON body has no rows. Only a function with one unnamed parameter takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRows {
+    /// The body is a string, a number, a boolean or null.
+    Scalar,
+    /// The body is an array whose elements are not objects with the same keys.
+    Mixed,
 }
 
 /// How many rows a body has.
