@@ -325,3 +325,33 @@ fn names_of_free_settings_are_those_that_postgresql_takes() {
         );
     }
 }
+
+#[test]
+fn a_database_without_public_is_served_and_a_missing_schema_is_named() {
+    let database = Database::new(&format!(
+        "drop schema public cascade; create schema api; create table api.t as select 1 as id;
+         create function api.path() returns text language sql stable as $$ select current_setting('search_path') $$; {GRANTS}"
+    ));
+    let uri = database.uri();
+    // `public` is the default of db-extra-search-path.
+    assert_eq!(config(&uri).db_extra_search_path, ["public"]);
+    let served = Served::database(&uri);
+    assert_eq!((served.get("/t").status, served.get("/t").text()), (200, r#"[{"id":1}]"#));
+    assert_eq!(served.get("/rpc/path").json(), r#""api", "public""#);
+    // Functions of the schema are found as soon as it exists.
+    database.execute("create schema public; grant usage on schema public to test_reader; create function public.more(api.t) returns int language sql stable as 'select 2'; notify pgrst");
+    eventually("the schema cache is loaded", || served.get("/t?select=more").text() == r#"[{"more":2}]"#);
+    drop(served);
+
+    let db_schemas = ["api", "gone", "lost"].map(str::to_owned).to_vec();
+    let served = Served::start(Config { db_schemas, ..config(&uri) });
+    for target in ["/t", "/", "/rpc/path"] {
+        let refused = served.get(target);
+        let error = refused.json();
+        assert_eq!((refused.status, error["code"].as_str()), (503, Some("PGRST002")), "{target}");
+        assert_eq!(error["details"], r#"these schemas of db-schemas do not exist: "gone", "lost""#);
+        assert_eq!(error["hint"], "Create the schemas, or change db-schemas.");
+    }
+    database.execute("create schema gone; create schema lost");
+    eventually("the missing schemas are found", || served.get("/t").status == 200);
+}
