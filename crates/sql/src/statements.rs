@@ -71,7 +71,8 @@ fn of_read<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'a> {
         if matches!(plan.count, Some(Count::Exact | Count::Estimated)) {
             main.push((Purpose::Total, count(plan, count_max.map(|most| most.saturating_add(1)))));
         }
-        if matches!(plan.count, Some(Count::Planned | Count::Estimated)) {
+        // Without `db-max-rows`, all rows are counted, and an estimate says nothing more.
+        if plan.count == Some(Count::Planned) || count_max.is_some() {
             main.push((Purpose::Estimate, estimate(plan)));
         }
     }

@@ -1,6 +1,6 @@
 //! A plan's statements, run in one round trip where that is possible, up to where the head of the response can be sent.
 
-use super::replies::{Replies, Reply};
+use super::replies::{FoundRows, Replies, Reply};
 use super::{Entered, Session};
 use crate::answer::{Body, ContentRange, Flowing, Held, Outlet, REFUSED_BYTES_MIN};
 use crate::error::{ApiError, Retry};
@@ -263,9 +263,9 @@ impl Run<'_> {
 
     /// The response to a transaction that has ended well.
     fn ended(&self, mut replies: Replies, mut held: Held) -> Result<Outcome, ApiError> {
-        let (rows, total) = (self.returned(&replies), replies.total());
+        let (rows, prepared) = (self.returned(&replies), self.prepared);
+        let total = replies.tally().total(FoundRows { offset: prepared.offset_rows, rows, limit: self.limit() });
         thalweg_gauge::rows(rows);
-        let prepared = self.prepared;
         let rows_cut = prepared.rows_cut.filter(|most| replies.rows() > *most);
         if !self.head_only && prepared.form != Form::Nothing && prepared.has_body {
             held.push(replies.encoder.finish());
@@ -295,12 +295,15 @@ impl Run<'_> {
         })
     }
 
+    /// Returns the largest number of rows that the response may have.
+    fn limit(&self) -> Option<u64> {
+        self.prepared.limit_rows.into_iter().chain(self.prepared.rows_cut).min()
+    }
+
     /// How many rows will come, if the total says so before they have.
     fn range_of_total(&self, replies: &Replies) -> Option<ContentRange> {
-        let total = replies.total().filter(|_| replies.is_exact())?;
-        let offset = self.prepared.offset_rows;
-        let limit = self.prepared.limit_rows.unwrap_or(u64::MAX);
-        let limit = self.prepared.rows_cut.map_or(limit, |most| limit.min(most));
+        let (total, offset) = (replies.tally().exact()?, self.prepared.offset_rows);
+        let limit = self.limit().unwrap_or(u64::MAX);
         Some(ContentRange { offset, rows: total.saturating_sub(offset).min(limit), total: Some(total) })
     }
 }

@@ -98,7 +98,7 @@ impl Browsing<'_> {
         page["comment"] = comment.and_then(Option::as_deref).into();
         page["tools"] = tools(&self.kept(), planned.read.from.relation(), function.is_some());
         page["columns"] = self.headings(&level, relation.is_some());
-        page["total"] = rows.tally.total().map(|total| grouped(&total.to_string())).into();
+        page["total"] = rows.tally.exact().map(|total| grouped(&total.to_string())).into();
         page["first"] = (offset + 1).into();
         page["last"] = (offset + count.min(per_page)).into();
         page["is_nothing"] = (planned.form == Form::Nothing).into();

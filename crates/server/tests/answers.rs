@@ -1,0 +1,109 @@
+//! Right answers of kinds that servers like this one get wrong: totals, arguments, hints, locations.
+
+use crate::served::{GRANTS, Served, config};
+use thalweg_server::Config;
+use thalweg_testkit::{Database, Response};
+
+fn code(response: &Response) -> (u16, String) {
+    (response.status, response.json()["code"].as_str().unwrap_or_default().to_owned())
+}
+
+/// The status and `Content-Range` of an answer to a request that prefers a count.
+fn range(served: &Served, method: &str, target: &str, count: &str) -> (u16, String) {
+    let response = served.request(method, target, &[("Prefer", &format!("count={count}"))]);
+    (response.status, response.header("content-range").unwrap_or_default().to_owned())
+}
+
+/// Rows of which PostgreSQL expects too few, too many, or a number that is right.
+const ESTIMATED: &str = "
+    create schema api;
+    create table api.few (id int primary key, kind int) with (autovacuum_enabled = off);
+    insert into api.few select i, i % 3 from generate_series(1, 450) i; analyze api.few;
+    insert into api.few select i, i % 3 from generate_series(451, 2000) i;
+    create table api.many (id int primary key, kind int) with (autovacuum_enabled = off);
+    insert into api.many select i, i % 3 from generate_series(1, 5000) i; analyze api.many;
+    delete from api.many where id > 10;
+    create view api.few_view as select * from api.few;
+    create function api.few_rows() returns setof api.few language sql stable as 'select * from api.few';
+    update pg_class set reltuples = 450, relpages = pg_relation_size(oid) / 8192 where oid = 'api.few'::regclass;
+";
+
+#[test]
+fn an_estimate_is_no_smaller_than_the_rows_that_are_found_and_hides_none() {
+    let database = Database::new(&format!("{ESTIMATED}{GRANTS}"));
+    let estimate = |table: &str| {
+        let plan = database.value(&format!("explain (format json) select 1 from api.{table}"));
+        let rows = plan.split("\"Plan Rows\": ").nth(1).and_then(|rest| rest.split(',').next()).unwrap().to_owned();
+        rows.parse::<u64>().unwrap()
+    };
+    // What the test rests on: too few rows are expected, and too many.
+    assert!(estimate("few") < 500 && estimate("many") > 1000, "{} {}", estimate("few"), estimate("many"));
+    let expected_many = estimate("many");
+    let unlimited = Served::database(&database.uri());
+    let limited = Served::start(Config { db_max_rows: Some(100), ..config(&database.uri()) });
+    for method in ["GET", "HEAD"] {
+        for table in ["few", "few_view"] {
+            let planned = |target: &str| range(&unlimited, method, &format!("/{table}{target}"), "planned");
+            // All rows are in the answer, so that their number is exact.
+            assert_eq!(planned("?select=id"), (200, "0-1999/2000".into()), "{method} {table}");
+            assert_eq!(planned("?order=id&offset=1500"), (206, "1500-1999/2000".into()));
+            assert_eq!(planned("?order=id&offset=1500&limit=10"), (206, "1500-1509/1510".into()));
+            let full = planned("?order=id&limit=10");
+            assert!(full.0 == 206 && full.1.starts_with("0-9/"), "{full:?}");
+            // No row is there.
+            assert_eq!(planned("?offset=3000").0, 416);
+            assert_eq!(planned("?id=gt.9000"), (200, "*/0".into()));
+        }
+        // More rows are expected than there are.
+        assert_eq!(range(&unlimited, method, "/many", "planned"), (200, "0-9/10".into()));
+        assert_eq!(range(&unlimited, method, "/many?limit=5", "planned"), (206, format!("0-4/{expected_many}")));
+        assert_eq!(range(&unlimited, method, "/many?offset=12", "planned"), (206, "*/12".into()));
+        assert_eq!(range(&unlimited, method, "/many?offset=5", "planned"), (206, "5-9/10".into()));
+        // Without db-max-rows, the rows are counted.
+        assert_eq!(range(&unlimited, method, "/many?limit=5", "estimated"), (206, "0-4/10".into()));
+        assert_eq!(range(&unlimited, method, "/few?limit=5", "estimated"), (206, "0-4/2000".into()));
+        assert_eq!(range(&unlimited, method, "/few?limit=5&offset=3000", "estimated").0, 416);
+        // With it, up to that number, and the larger one of the count and the estimate is the total.
+        assert_eq!(range(&limited, method, "/many?limit=5", "estimated"), (206, "0-4/10".into()));
+        let last = range(&limited, method, "/few?order=id&offset=1950", "estimated");
+        assert_eq!(last, (206, "1950-1999/2000".into()), "{method}");
+        let within = range(&limited, method, "/few?order=id&offset=1500", "estimated");
+        assert_eq!(within, (206, "1500-1599/1600".into()), "{method}");
+    }
+    // Functions are counted as they were: exactly, or not at all.
+    assert_eq!(range(&unlimited, "GET", "/rpc/few_rows?limit=5", "estimated"), (206, "0-4/2000".into()));
+    assert_eq!(range(&unlimited, "GET", "/rpc/few_rows?limit=5", "planned"), (200, "0-4/*".into()));
+}
+
+#[test]
+fn groups_are_counted_where_aggregates_make_them() {
+    let database = Database::new(&format!(
+        "{ESTIMATED}
+         create table api.part (id int primary key, of int references api.few, weight int);
+         insert into api.part select i, i % 5 + 1, i from generate_series(1, 40) i; {GRANTS}"
+    ));
+    let served = Served::start(Config { db_aggregates_enabled: true, ..config(&database.uri()) });
+    let limited = Config { db_aggregates_enabled: true, db_max_rows: Some(2), ..config(&database.uri()) };
+    let limited = Served::start(limited);
+    for method in ["GET", "HEAD"] {
+        for count in ["exact", "estimated"] {
+            let counted = |target: &str| range(&served, method, target, count);
+            assert_eq!(counted("/few?select=count()"), (200, "0-0/1".into()), "{method} {count}");
+            assert_eq!(counted("/few?select=kind,count()"), (200, "0-2/3".into()));
+            assert_eq!(counted("/few?select=kind,id.max()&order=kind&limit=2"), (206, "0-1/3".into()));
+            assert_eq!(counted("/few?select=kind,id.max()&order=kind&offset=2"), (206, "2-2/3".into()));
+            assert_eq!(counted("/few?select=kind,count()&offset=7").0, 416);
+            assert_eq!(counted("/few?select=kind,count()&id=gt.9000"), (200, "*/0".into()));
+            assert_eq!(counted("/few_view?select=kind,count()&kind=gt.0"), (200, "0-1/2".into()));
+            assert_eq!(counted("/part?select=few(kind),weight.sum()"), (200, "0-2/3".into()));
+            assert_eq!(counted("/part?select=...few!inner(kind),weight.sum()&few.kind=gt.0"), (200, "0-1/2".into()));
+            assert_eq!(counted("/part?select=id,few(count())&limit=4"), (206, "0-3/40".into()));
+            assert_eq!(counted("/rpc/few_rows?select=kind,count()&order=kind&limit=2"), (206, "0-1/3".into()));
+        }
+        assert_eq!(range(&served, method, "/few?select=kind,count()", "planned"), (200, "0-2/3".into()));
+        assert_eq!(range(&limited, method, "/few?select=kind,count()", "exact"), (206, "0-1/3".into()));
+        assert_eq!(range(&limited, method, "/few?select=kind,count()", "estimated").0, 206);
+    }
+    let csv = [("Prefer", "count=exact"), ("Accept", "text/csv")];
+    assert_eq!(served.request("GET", "/few?select=kind,count()", &csv).header("content-range"), Some("0-2/3"));
+}
