@@ -6,7 +6,7 @@ use crate::plan::Context;
 use crate::write::{Bound, Class, bound, class, type_name};
 use std::collections::{HashMap, HashSet};
 use thalweg_catalog::{Catalog, Function, Parameter, Relation, Returns, TypeKind};
-use thalweg_request::{ApiRequest, Payload, Raw, Rows};
+use thalweg_request::{ApiRequest, KnownParameter, Params, Payload, Raw, Rows};
 use thalweg_rows::oid::{self, Oid};
 
 /// A call of a function.
@@ -150,6 +150,21 @@ pub(crate) fn resolve<'a>(
 /// The function of a schema that a request names without arguments.
 pub fn function<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Function, PlanError> {
     resolve(catalog, (schema, name), &[], &[], Brings::Names)
+}
+
+/// Returns the parameters that a query string may give arguments for, of the functions of this name: of those whose required
+/// parameters are all given, or else of all.
+pub fn parameters<'a>(catalog: &'a Catalog, schema: &str, name: &str, given: &Params<'_>) -> Vec<KnownParameter<'a>> {
+    let functions: Vec<&Function> = catalog.callable(schema, name).collect();
+    let keys: HashSet<&str> =
+        if functions.len() > 1 { given.iter().map(|(key, _)| key).collect() } else { HashSet::new() };
+    let is_complete = |function: &&Function| {
+        function.parameters.iter().all(|parameter| !parameter.required || keys.contains(&*parameter.name))
+    };
+    let are_some_complete = functions.iter().any(is_complete);
+    let of_functions = functions.into_iter().filter(|function| !are_some_complete || is_complete(function));
+    let named = of_functions.flat_map(|function| &function.parameters).filter(|parameter| !parameter.name.is_empty());
+    named.map(|parameter| KnownParameter { name: &parameter.name, takes_all: parameter.variadic }).collect()
 }
 
 fn not_found(

@@ -37,7 +37,7 @@ mod weight;
 mod write;
 
 pub use abridge::Abridged;
-pub use call::{Argument, Brings, Call, Form, Given, function};
+pub use call::{Argument, Brings, Call, Form, Given, function, parameters};
 pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;
 pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};

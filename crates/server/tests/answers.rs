@@ -107,3 +107,70 @@ fn groups_are_counted_where_aggregates_make_them() {
     let csv = [("Prefer", "count=exact"), ("Accept", "text/csv")];
     assert_eq!(served.request("GET", "/few?select=kind,count()", &csv).header("content-range"), Some("0-2/3"));
 }
+
+#[test]
+fn what_is_an_argument_does_not_depend_on_its_value() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.people (id int, email text, age int);
+         insert into api.people values (1, 'cs.lewis@example.org', 20), (2, 'not.me', 30), (3, 'eq.5', 40);
+         create function api.by_email(email text) returns setof api.people language sql stable as
+           $$ select * from api.people p where p.email = by_email.email $$;
+         create function api.older(age int default 0) returns setof api.people language sql stable as
+           $$ select * from api.people p where p.age > older.age $$;
+         create function api.all_of(variadic words text[]) returns text language sql immutable as
+           $$ select array_to_string(words, '|') $$;
+         create function api.twice(a text) returns text language sql immutable as $$ select 'one ' || a $$;
+         create function api.twice(a text, b text) returns text language sql immutable as $$ select a || ' ' || b $$;
+         create function api.\"odd.name\"(\"a->b\" text, \"c d\" text) returns text language sql immutable as
+           $$ select $1 || ' ' || $2 $$;
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let values = [
+        "cs.lewis@example.org",
+        "not.me",
+        "eq.5",
+        "not.eq.5",
+        "is.null",
+        "is.x",
+        "in.(1)",
+        "in.x",
+        "fts.a",
+        "fts(en",
+        "gt.1",
+        "like(any).{a}",
+        "",
+        "plain",
+        "isdistinct.null",
+        "not.",
+        "eq.",
+        "not.is.x",
+    ];
+    for value in values {
+        let encoded = value.replace('(', "%28").replace('{', "%7B").replace('}', "%7D");
+        for method in ["GET", "HEAD"] {
+            let found = served.request(method, &format!("/rpc/by_email?email={encoded}&select=id"), &[]);
+            assert_eq!(found.status, 200, "{method} {value}: {}", found.text());
+            if method == "GET" {
+                let id = database.value(&format!("select coalesce(json_agg(json_build_object('id', id)), '[]')::text from api.people where email = '{value}'"));
+                assert_eq!(found.json().to_string(), id.replace(' ', ""), "{value}");
+            }
+        }
+        let text = |target: &str| served.get(target).json();
+        assert_eq!(text(&format!("/rpc/all_of?words={encoded}&words=eq.2&words=x")), format!("{value}|eq.2|x"));
+        assert_eq!(text(&format!("/rpc/twice?a={encoded}")), format!("one {value}"));
+        assert_eq!(text(&format!("/rpc/twice?a={encoded}&b={encoded}")), format!("{value} {value}"));
+        assert_eq!(text(&format!("/rpc/odd.name?a-%3Eb={encoded}&c%20d={encoded}")), format!("{value} {value}"));
+    }
+    // A column of the same name is filtered by a later value, or in a tree.
+    let ids = |target: &str| served.get(target).text().replace('\n', "");
+    assert_eq!(ids("/rpc/older?age=20&age=lt.40&select=id"), r#"[{"id":2}]"#);
+    assert_eq!(ids("/rpc/older?and=(age.lt.40)&select=id&order=id"), r#"[{"id":1},{"id":2}]"#);
+    assert_eq!(code(&served.get("/rpc/older?age=lt.40")), (400, "22P02".into()));
+    assert_eq!(ids("/rpc/older?age=10&age=20&email=eq.not.me&select=id"), r#"[{"id":2}]"#);
+    // Other names are filters, or no arguments of any function.
+    assert_eq!(ids("/rpc/older?id=eq.3&select=id"), r#"[{"id":3}]"#);
+    assert_eq!(code(&served.get("/rpc/older?agee=30")), (404, "PGRST202".into()));
+    assert_eq!(code(&served.get("/rpc/by_email?id=eq.3")), (404, "PGRST202".into()));
+}

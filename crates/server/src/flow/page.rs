@@ -317,7 +317,7 @@ impl<'a> Making<'a> {
             let params = owned(&known.params(question));
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
-        let request = text.request(Action::Read)?;
+        let request = text.request(Action::Read, (&self.snapshot.catalog, going.schema))?;
         // it was planned when the page was loaded, if not with these of its parameters: its site has to mend that
         let of_site = |error: ApiError| ApiError::of_page(error.words().into()).retried(error.retry);
         let plan = plan(&request, None, going.context(&request)).map_err(|error| of_site(error.into()))?;
