@@ -46,4 +46,4 @@ pub use plan::{Context, Plan, plan};
 pub use read::{
     ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, Read, Streamed, Value,
 };
-pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, Source, Write, WrittenColumn};
+pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, ReturnedColumn, Source, Write, WrittenColumn};

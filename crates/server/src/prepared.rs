@@ -17,7 +17,7 @@ use hyper::header::HeaderValue;
 use std::sync::Arc;
 use thalweg_catalog::Runs;
 use thalweg_encode::{Program, Target};
-use thalweg_plan::{Delivery, Form, Media, Plan, Returned};
+use thalweg_plan::{Delivery, Form, Media, Plan};
 use thalweg_request::{Action, Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Field, Format, Shape};
@@ -149,9 +149,7 @@ impl Prepared {
             is_made_of_rows,
             explains: plan.explains(),
             replaces: plan.write.as_ref().is_some_and(|write| write.action == Action::Replace),
-            has_body: plan.write.as_ref().is_none_or(|write| {
-                plan.explains() || matches!(write.returned, Returned::Direct | Returned::Through(_))
-            }),
+            has_body: plan.write.as_ref().is_none_or(|write| plan.explains() || write.returned.has_rows()),
             head: Head::of(plan, preferences, tx_end_is_theirs),
         };
         (prepared, params)
@@ -258,7 +256,9 @@ fn columns(purpose: Purpose, statement: &Statement<'_>, made_of_rows: bool) -> (
     let before = match purpose {
         Purpose::Rows(_) => usize::from(made_of_rows),
         Purpose::RowsAndTotal => TOTAL_COLUMNS + usize::from(made_of_rows),
-        Purpose::Estimate | Purpose::RowCount | Purpose::Key | Purpose::Updated => return (vec![Format::Text], None),
+        Purpose::Estimate | Purpose::RowCount | Purpose::Key | Purpose::Written | Purpose::Updated => {
+            return (vec![Format::Text], None);
+        }
         Purpose::Total | Purpose::Head | Purpose::HeadAndTotal => return (vec![Format::Binary], None),
     };
     let fields = &statement.shape.fields;

@@ -174,3 +174,126 @@ fn what_is_an_argument_does_not_depend_on_its_value() {
     assert_eq!(code(&served.get("/rpc/older?agee=30")), (404, "PGRST202".into()));
     assert_eq!(code(&served.get("/rpc/by_email?id=eq.3")), (404, "PGRST202".into()));
 }
+
+/// Tables whose triggers write rows that answers embed.
+const TRIGGERS: &str = "
+    create schema api;
+    create type api.pair as (x int, y text);
+    create domain api.short as text check (length(value) < 20);
+    create table api.parent (id int primary key, name text, code char(6), tags text[], doc jsonb, raw json, n numeric(10,3),
+                             f float8, b bytea, at timestamptz, p api.pair, d api.short, flags bit(3), \"odd \"\"name\" int);
+    create table api.child (id int generated always as identity primary key, parent int references api.parent on update cascade,
+                            note text);
+    create function api.add_children() returns trigger language plpgsql as
+      $$ begin insert into api.child (parent, note) values (new.id, 'first'), (new.id, 'second'); return null; end $$;
+    create trigger add_children after insert on api.parent for each row execute function api.add_children();
+    create function api.children(api.parent) returns bigint language sql stable as
+      $$ select count(*) from api.child c where c.parent = $1.id $$;
+    create view api.parents as select * from api.parent;
+    create table api.node (id int primary key, of int references api.node, label text);
+    create table api.plain (id int primary key, other int);
+    create table api.of_plain (id int primary key, plain int references api.plain on update cascade);
+";
+
+#[test]
+fn an_answer_embeds_what_triggers_and_the_write_itself_have_made() {
+    let database = Database::new(&format!(
+        "{TRIGGERS}{GRANTS}
+         grant insert, update, delete on all tables in schema api to test_reader;
+         grant usage on all sequences in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let write = |method: &str, target: &str, prefer: &str, body: &str| {
+        let prefer = format!("return=representation, {prefer}");
+        let response = served.send(method, target, &[("Prefer", &prefer)], body);
+        (response.status, response.text().replace('\n', ""))
+    };
+    let written = |status: u16, text: &str| (status, text.to_owned());
+    let children = r#""child":[{"note":"first"},{"note":"second"}]"#;
+    for (table, id) in [("parent", 1), ("parents", 2)] {
+        let target = format!("/{table}?select=id,child(note)&child.order=id");
+        let answer = write("POST", &target, "", &format!(r#"{{"id":{id}}}"#));
+        assert_eq!(answer, written(201, &format!(r#"[{{"id":{id},{children}}}]"#)), "{table}");
+    }
+    // Many rows, an upsert, PUT, spreads, aggregates and inner embeds.
+    let many =
+        write("POST", "/parent?select=id,child(note)&child.order=id&order=id.desc", "", r#"[{"id":3},{"id":4}]"#);
+    assert_eq!(many, written(201, &format!(r#"[{{"id":4,{children}}},{{"id":3,{children}}}]"#)));
+    let merged = write(
+        "POST",
+        "/parent?select=id,child(count)",
+        "resolution=merge-duplicates",
+        r#"[{"id":4,"name":"m"},{"id":5,"name":"n"}]"#,
+    );
+    assert_eq!(merged, written(201, r#"[{"id":4,"child":[{"count":2}]},{"id":5,"child":[{"count":2}]}]"#));
+    let put = write("PUT", "/parent?id=eq.6&select=id,child(note)&child.order=id", "", r#"{"id":6}"#);
+    assert_eq!(put, written(201, &format!(r#"[{{"id":6,{children}}}]"#)));
+    let spread = write("POST", "/parent?select=id,...child(note)&child.order=id", "", r#"{"id":7}"#);
+    assert_eq!(spread, written(201, r#"[{"id":7,"note":["first","second"]}]"#));
+    let inner = write("POST", "/parent?select=id,child!inner(note)&child.note=eq.first", "", r#"{"id":8}"#);
+    assert_eq!(inner, written(201, r#"[{"id":8,"child":[{"note":"first"}]}]"#));
+    // Computed columns, by themselves too.
+    assert_eq!(
+        write("POST", "/parent?select=id,children", "", r#"{"id":9}"#),
+        written(201, r#"[{"id":9,"children":2}]"#)
+    );
+    // The key of the parent changes, and the foreign keys of its children with it.
+    let moved = write("PATCH", "/parent?id=eq.9&select=id,child(note)&child.order=id", "", r#"{"id":10}"#);
+    assert_eq!(moved, written(200, &format!(r#"[{{"id":10,{children}}}]"#)));
+    database.execute("insert into api.plain values (1, 1); insert into api.of_plain values (1, 1)");
+    let cascaded = write("PATCH", "/plain?id=eq.1&select=id,of_plain(id)", "", r#"{"id":2}"#);
+    assert_eq!(cascaded, written(200, r#"[{"id":2,"of_plain":[{"id":1}]}]"#));
+    // Rows of one relation that are written together.
+    let tree = write("POST", "/node?select=id,node(id)&order=id", "", r#"[{"id":1,"of":null},{"id":2,"of":1}]"#);
+    assert_eq!(tree, written(201, r#"[{"id":1,"node":[{"id":2}]},{"id":2,"node":[]}]"#));
+    let labelled = write("PATCH", "/node?select=id,up:of(label)&order=id", "", r#"{"label":"new"}"#);
+    assert_eq!(labelled, written(200, r#"[{"id":1,"up":null},{"id":2,"up":{"label":"new"}}]"#));
+    // A deletion returns what it has deleted.
+    let deleted = write("DELETE", "/node?id=eq.2&select=id,up:of(label)", "", "");
+    assert_eq!(deleted, written(200, r#"[{"id":2,"up":{"label":"new"}}]"#));
+    // Nothing is written, and nothing is left of the row before.
+    assert_eq!(write("PATCH", "/parent?id=eq.99&select=id,child(note)", "", r#"{"name":"x"}"#), written(200, "[]"));
+    assert_eq!(write("POST", "/parent?select=id,child(note)", "", "[]"), written(201, "[]"));
+}
+
+#[test]
+fn values_of_every_kind_survive_until_embeds_are_read() {
+    let database = Database::new(&format!(
+        "{TRIGGERS}{GRANTS}
+         grant insert, update, delete on all tables in schema api to test_reader;
+         grant usage on all sequences in schema api to test_reader;"
+    ));
+    let served = Served::database(&database.uri());
+    let rows = r#"[
+        {"id":1,"name":"a \"b\" \\ ' \u00e9\n","code":"ab","tags":["x,y","{}",null,""],"doc":{"a":[1.50,null]},"raw":[1, 2],"n":1.5,
+         "f":0.1,"b":"\\xdead","at":"2026-01-02T03:04:05.678901Z","p":{"x":1,"y":"z, \"q\""},"d":"short","flags":"101","odd \"name":7},
+        {"id":2,"name":"","code":null,"tags":[],"doc":null,"raw":null,"n":null,"f":1e300,"b":null,"at":"infinity",
+         "p":{"x":null,"y":null},"d":null,"flags":null,"odd \"name":null},
+        {"id":3,"name":"null","code":"      ","tags":null,"doc":"null","raw":"text","n":-0.001,"f":-1.5,"b":"\\x","at":null,
+         "p":null,"d":"","flags":"000","odd \"name":0}
+    ]"#;
+    let prefer = [("Prefer", "return=representation")];
+    let answer = served.send("POST", "/parent?select=*,child(note)&order=id&child.order=id", &prefer, rows);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let read = served.get("/parent?select=*,child(note)&order=id&child.order=id");
+    assert_eq!(answer.text(), read.text());
+    let json_nulls = "insert into api.parent (id, doc, raw) values (4, 'null', 'null')";
+    database.execute(json_nulls);
+    let answer =
+        served.send("PATCH", "/parent?id=eq.4&select=*,child(note)&child.order=id", &prefer, r#"{"name":"n"}"#);
+    assert_eq!(answer.text(), served.get("/parent?id=eq.4&select=*,child(note)&child.order=id").text());
+    for (media, target) in [
+        ("text/csv", "/parent?select=id,name,code,child(note)"),
+        ("application/vnd.pgrst.object+json", "/parent?select=id,p,child(note)"),
+    ] {
+        let prefer = [("Prefer", "return=representation"), ("Accept", media)];
+        let answer = served.send("PATCH", &format!("{target}&id=eq.1&child.order=id"), &prefer, r#"{"n":2}"#);
+        let read = served.request("GET", &format!("{target}&id=eq.1&child.order=id"), &[("Accept", media)]);
+        assert_eq!((answer.status, answer.text()), (200, read.text()), "{media}");
+    }
+    // What is checked before it may stay is undone with what triggers have made.
+    let strict = [("Prefer", "return=representation, handling=strict, max-affected=1")];
+    let refused = served.send("PATCH", "/parent?select=id,child(note)", &strict, r#"{"n":9}"#);
+    assert_eq!(code(&refused), (400, "PGRST124".into()));
+    assert_eq!(database.value("select count(*) from api.parent where n = 9"), "0");
+}

@@ -75,7 +75,7 @@ pub(crate) fn write(
     body: Body,
 ) -> Response<Body> {
     let WriteCounts { rows, updated, key } = written;
-    let has_body = matches!(write.returned, Returned::Direct | Returned::Through(_));
+    let has_body = write.returned.has_rows();
     let merges = write.conflict.as_ref().is_some_and(|conflict| conflict.counts);
     let size = body.size_bytes();
     let mut response = Response::new(if has_body { body } else { Body::whole(Bytes::new()) });

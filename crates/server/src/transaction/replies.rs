@@ -146,7 +146,7 @@ impl RowSink for Replies {
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
         let mut columns = row.columns();
         match self.reply() {
-            Reply::Nothing | Reply::Of(Purpose::RowCount) => {}
+            Reply::Nothing | Reply::Of(Purpose::RowCount | Purpose::Written) => {}
             Reply::Of(Purpose::Key) if self.key.is_none() => {
                 let mut key = Vec::new();
                 while let Ok(value) = columns.column() {
