@@ -175,6 +175,30 @@ fn what_is_an_argument_does_not_depend_on_its_value() {
     assert_eq!(code(&served.get("/rpc/by_email?id=eq.3")), (404, "PGRST202".into()));
 }
 
+#[test]
+fn a_content_location_is_no_longer_than_the_url() {
+    let database =
+        Database::new(&format!("create schema api; create table api.t (id int, name text, tags text[]); {GRANTS}"));
+    let served = Served::database(&database.uri());
+    for (target, location) in [
+        ("/t", "/t"),
+        ("/t?select=id,name,*&or=(id.eq.1,name.eq.%22a,b%22)", "/t?or=(id.eq.1,name.eq.%22a,b%22)&select=id,name,*"),
+        ("/t?tags=cs.{a,b}&select=n:name::text", "/t?select=n:name::text&tags=cs.{a,b}"),
+        ("/t?name=eq.a%26b%23&name=neq.c+d", "/t?name=eq.a%26b%23,neq.c+d"),
+        ("/t?id=in.%281%2C2%29;order=id.desc", "/t?id=in.%281%2C2%29&order=id.desc"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let response = served.request(method, target, &[]);
+            assert_eq!(
+                (response.status, response.header("content-location")),
+                (200, Some(location)),
+                "{method} {target}"
+            );
+            assert!(location.len() <= target.len());
+        }
+    }
+}
+
 /// Tables whose triggers write rows that answers embed.
 const TRIGGERS: &str = "
     create schema api;
