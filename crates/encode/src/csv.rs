@@ -20,7 +20,16 @@ pub(crate) fn record(
         let bytes = columns.column()?;
         match (&slot.node, bytes) {
             (Node::Output, Some(text)) => field(out, text),
-            (Node::Row(_) | Node::Output | Node::Digits | Node::Flag | Node::Scalar(_) | Node::Array(_), None) => {}
+            (
+                Node::Row(_)
+                | Node::Output
+                | Node::Digits
+                | Node::Flag
+                | Node::Scalar(_)
+                | Node::Array(_)
+                | Node::Values(_),
+                None,
+            ) => {}
             (node, bytes) => {
                 scratch.clear();
                 writer.value(scratch, node, bytes)?;

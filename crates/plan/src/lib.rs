@@ -20,6 +20,7 @@ mod call;
 mod code;
 mod codec;
 mod columns;
+mod cut;
 mod embed;
 mod error;
 mod flat;

@@ -49,6 +49,8 @@ pub(crate) struct Prepared {
     pub(crate) limit_rows: Option<u64>,
     /// How many rows are returned although more are asked for.
     pub(crate) rows_cut: Option<u64>,
+    /// How many rows of an embed are returned, if more of them may be found.
+    pub(crate) embedded_cut: Option<u64>,
     /// How many rows a call may return or a write affect.
     pub(crate) affected_max: Option<i64>,
     /// Whether its answer is known to be large.
@@ -142,6 +144,7 @@ impl Prepared {
             offset_rows: plan.read.offset_rows.map_or(0, i64::unsigned_abs),
             limit_rows: plan.read.limit_rows.map(i64::unsigned_abs),
             rows_cut: plan.rows_cut,
+            embedded_cut: plan.embedded_cut,
             affected_max: plan.affected_max,
             is_large: plan.read.is_large(),
             is_one: matches!(plan.media, Media::Object { .. }),

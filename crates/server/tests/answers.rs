@@ -321,3 +321,79 @@ fn values_of_every_kind_survive_until_embeds_are_read() {
     assert_eq!(code(&refused), (400, "PGRST124".into()));
     assert_eq!(database.value("select count(*) from api.parent where n = 9"), "0");
 }
+
+#[test]
+fn a_limit_that_cuts_embeds_says_so() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.a (id int primary key, tags int[] default '{{1,2,3,4,5}}');
+         create table api.b (id int primary key, a int references api.a, tags int[] default '{{1,2,3,4,5}}', doc jsonb);
+         create table api.c (id int primary key, b int references api.b);
+         insert into api.a values (1), (2);
+         insert into api.b select i, case when i <= 5 then 1 else 2 end from generate_series(1, 8) i;
+         insert into api.c select i, 8 from generate_series(1, 4) i;
+         create function api.all_b() returns setof api.b language sql stable as 'select * from api.b order by id limit 3';
+         {GRANTS}"
+    ));
+    let served = Served::start(Config { db_max_rows: Some(3), ..config(&database.uri()) });
+    let embedded = "299 Thalweg \"There are more rows of an embed: db-max-rows is 3.\"";
+    let get = |target: &str, accept: &str| {
+        let response = served.request("GET", target, &[("Accept", accept)]);
+        let warning = response.headers.iter().filter(|(name, _)| name == "warning").map(|(_, value)| value.clone());
+        (response.text().replace('\n', ""), warning.collect::<Vec<String>>())
+    };
+    let (json, object, csv) = ("application/json", "application/vnd.pgrst.object+json", "text/csv");
+    let stripped = "application/vnd.pgrst.array+json;nulls=stripped";
+    let three = r#""b":[{"id":1},{"id":2},{"id":3}]"#;
+    for (target, accept, expected) in [
+        ("/a?id=eq.1&select=id,b(id)&b.order=id", json, format!(r#"[{{"id":1,{three}}}]"#)),
+        ("/a?id=eq.1&select=id,b(id)&b.order=id&b.limit=4", json, format!(r#"[{{"id":1,{three}}}]"#)),
+        ("/a?id=eq.1&select=id,b(id)&b.order=id", object, format!(r#"{{"id":1,{three}}}"#)),
+        ("/a?id=eq.1&select=id,b(id)&b.order=id", stripped, format!(r#"[{{"id":1,{three}}}]"#)),
+        ("/a?id=eq.1&select=id,b(id)&b.order=id", csv, r#"id,b1,"[{""id"":1},{""id"":2},{""id"":3}]""#.to_owned()),
+        ("/a?id=eq.1&select=id,...b(n:id)&b.order=id", json, r#"[{"id":1,"n":[1,2,3]}]"#.to_owned()),
+        (
+            "/b?id=eq.8&select=id,...a(b(id))&a.b.order=id&a.b.id=lt.9",
+            json,
+            r#"[{"id":8,"b":[{"id":6},{"id":7},{"id":8}]}]"#.to_owned(),
+        ),
+        (
+            "/a?id=eq.2&select=b(id,c(id))&b.order=id&b.c.order=id&b.id=eq.8",
+            json,
+            r#"[{"b":[{"c":[{"id":1},{"id":2},{"id":3}],"id":8}]}]"#.to_owned(),
+        ),
+    ] {
+        let is_cut = !target.starts_with("/b?");
+        let (text, warnings) = get(target, accept);
+        assert_eq!(
+            (text, warnings),
+            (expected, if is_cut { vec![embedded.to_owned()] } else { Vec::new() }),
+            "{target} {accept}"
+        );
+    }
+    // Rows within the limit, a limit of the request's own, and arrays that are no rows.
+    for target in [
+        "/a?id=eq.2&select=id,b(id)",
+        "/a?id=eq.1&select=id,b(id)&b.limit=3",
+        "/a?id=eq.1&select=id,b(id)&b.limit=2",
+        "/a?id=eq.2&select=id,...b(id)",
+        "/a?select=id,tags",
+        "/b?select=id,a(tags)&limit=3",
+        "/a?id=eq.2&select=b(tags)",
+    ] {
+        let (text, warnings) = get(target, json);
+        assert_eq!(warnings, Vec::<String>::new(), "{target}: {text}");
+        assert!(!text.contains("tags") || text.contains("[1,2,3,4,5]"), "{target}: {text}");
+    }
+    // The root and an embed, functions, and to-one embeds with embeds.
+    let (_, warnings) = get("/b?select=id,a(id,b(id))&order=id", json);
+    assert_eq!(warnings, ["299 Thalweg \"There are more rows: db-max-rows is 3.\"", embedded]);
+    assert_eq!(get("/rpc/all_b?select=id,a(b(id))", json).1, [embedded]);
+    // What is made of JSON by PostgreSQL keeps the limit.
+    let (text, _) = get("/a?id=eq.1&select=id,...b(id,c(id))&b.order=id", json);
+    assert_eq!(text, r#"[{"id":1,"id":[1,2,3],"c":[[],[],[]]}]"#);
+    // Without a limit of the server's, all rows come.
+    let unlimited = Served::database(&database.uri());
+    let all = unlimited.get("/a?id=eq.1&select=b(id)");
+    assert_eq!((all.text().matches("\"id\"").count(), all.header("warning")), (5, None));
+}

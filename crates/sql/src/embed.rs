@@ -343,7 +343,7 @@ fn per_row(inner: Scope<'_>, embed: &EmbedRead<'_>) -> Search {
 /// The outputs of a to-many spread that the outer level expects as arrays in binary, and not as JSON.
 fn lifted_arrays(read: &Read<'_>, index: usize) -> HashSet<usize> {
     let array = |output: &Output<'_>| match output.value {
-        Value::Lifted(of, at) if of == index && matches!(output.codec, Codec::Array(_)) => Some(at),
+        Value::Lifted(of, at) if of == index && matches!(output.codec, Codec::Values(_)) => Some(at),
         _ => None,
     };
     if read.embeds[index].as_json { HashSet::new() } else { read.outputs.iter().filter_map(array).collect() }

@@ -652,7 +652,7 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.text, ".c{at}");
                 if is_once_per_key {
                     // rows that have none are not in what is joined
-                    let is_array = !read.embeds[*index].as_json && matches!(output.codec, Codec::Array(_));
+                    let is_array = !read.embeds[*index].as_json && matches!(output.codec, Codec::Values(_));
                     self.text.push_str(if is_array { ", '{}')" } else { ", '[]')" });
                 }
             }

@@ -311,6 +311,7 @@ impl<'a> Going<'a> {
             prefix: self.state.prefix(),
             head_only: self.head_only(),
             rows_cut: outcome.rows_cut,
+            embedded_cut: outcome.embedded_cut,
             profile: self.profile(),
         };
         let mut response = match write {

@@ -234,7 +234,7 @@ pub(crate) fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Optio
 fn holds_members(codec: &Codec) -> bool {
     match codec {
         Codec::Scalar(Scalar::Json | Scalar::Jsonb) | Codec::Row(_) => true,
-        Codec::Array(_) | Codec::List(_) => true,
+        Codec::Array(_) | Codec::List(_) | Codec::Values(_) => true,
         Codec::Scalar(_) | Codec::Output | Codec::Digits | Codec::Flag | Codec::Found(..) => false,
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) key: Option<Vec<Option<String>>>,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
+    /// The same limit, where it cut off rows of an embed.
+    pub(crate) embedded_cut: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
@@ -112,7 +114,16 @@ impl Run<'_> {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
                 thalweg_gauge::rows(rows);
                 let body = Body::flowing(held, Flowing { entered, replies, billed_rows: Some(rows), turn });
-                Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
+                Ok(Outcome {
+                    range,
+                    body,
+                    rows,
+                    updated: 0,
+                    key: None,
+                    rows_cut: None,
+                    embedded_cut: None,
+                    set_by_sql: (None, None),
+                })
             }
         }
     }
@@ -234,6 +245,9 @@ impl Run<'_> {
         if let Some(most) = prepared.rows_cut {
             encoder.set_rows_max(most);
         }
+        if let Some(most) = prepared.embedded_cut {
+            encoder.set_embedded_max(most);
+        }
         Replies::new(replies, encoder, prepared.count_max, prepared.is_made_of_rows)
     }
 
@@ -291,6 +305,7 @@ impl Run<'_> {
             updated: replies.updated,
             key: replies.key.take(),
             rows_cut,
+            embedded_cut: prepared.embedded_cut.filter(|_| replies.encoder.has_cut_embeds()),
             set_by_sql: std::mem::take(&mut replies.set_by_sql),
         })
     }
