@@ -199,6 +199,62 @@ fn a_content_location_is_no_longer_than_the_url() {
     }
 }
 
+#[test]
+fn each_hint_of_an_ambiguous_embed_chooses_one_relationship() {
+    let database = Database::new(&format!(
+        "create schema api; create schema other;
+         create table api.a (id int primary key); create table api.b (id int primary key);
+         insert into api.a values (1); insert into api.b values (1), (2), (3);
+         create table api.j (a int references api.a, b int references api.b, primary key (a, b));
+         create table other.j (a int references api.a, b int references api.b, primary key (a, b));
+         insert into api.j values (1, 1); insert into other.j values (1, 2);
+         create table api.c (id int primary key); insert into api.c values (1);
+         create table api.k (c int references api.c, first int references api.b, second int references api.b,
+                             primary key (c, first, second));
+         insert into api.k values (1, 2, 3);
+         create table api.child (id int primary key, b int references api.b); insert into api.child values (1, 1);
+         create view api.twice as select id, id as again, b, b + 1 - 1 as computed, b as b2 from api.child;
+         create table api.node (id int primary key, parent int references api.node, friend int references api.node);
+         insert into api.node values (1, null, null), (2, 1, null), (3, null, 1);
+         create table api.pair (x int, y int, primary key (x, y)); insert into api.pair values (1, 2);
+         create table api.of_pair (id int primary key, x int, y int, foreign key (x, y) references api.pair);
+         insert into api.of_pair values (1, 1, 2);
+         create view api.pairs as select id, x, y, x as x2, y as y2 from api.of_pair;
+         {GRANTS}
+         grant usage on schema other to test_reader; grant select on all tables in schema other to test_reader;"
+    ));
+    let db_schemas = vec!["api".to_owned(), "other".to_owned()];
+    let served = Served::start(Config { db_schemas, ..config(&database.uri()) });
+    for (origin, target, count) in
+        [("a", "b", 2), ("c", "b", 2), ("twice", "b", 2), ("b", "twice", 2), ("node", "node", 2), ("pairs", "pair", 4)]
+    {
+        let refused = served.get(&format!("/{origin}?select={target}(*)"));
+        assert_eq!(code(&refused), (300, "PGRST201".into()), "{origin} {target}: {}", refused.text());
+        let error = refused.json();
+        let hint = error["hint"].as_str().unwrap();
+        let choices: Vec<&str> = hint.split('\'').filter(|part| part.contains('!')).collect();
+        assert_eq!((choices.len(), error["details"].as_array().unwrap().len()), (count, count), "{hint}");
+        let mut answers = Vec::new();
+        for (at, choice) in choices.iter().enumerate() {
+            assert!(!choices[..at].contains(choice), "{hint}");
+            let encoded = choice.replace('"', "%22");
+            let chosen = served.get(&format!("/{origin}?select=found:{encoded}(*)"));
+            assert_eq!(chosen.status, 200, "{choice}: {}", chosen.text());
+            answers.push(chosen.text().to_owned());
+        }
+        // What is chosen differs where the rows do.
+        if ["a", "c"].contains(&origin) {
+            assert!(answers[0] != answers[1], "{answers:?}");
+        }
+    }
+    let details = served.get("/a?select=b(*)").json()["details"].to_string();
+    assert!(details.contains("other.j using j_a_fkey(a) and j_b_fkey(b)"), "{details}");
+    // A name that only one of them has is still a hint.
+    assert_eq!(served.get("/twice?select=found:b!b2(id)").text(), r#"[{"found":{"id":1}}]"#);
+    assert_eq!(code(&served.get("/a?select=b!nothing(*)")), (400, "PGRST200".into()));
+    assert_eq!(code(&served.get("/a?select=b!j(*)")), (300, "PGRST201".into()));
+}
+
 /// Tables whose triggers write rows that answers embed.
 const TRIGGERS: &str = "
     create schema api;
