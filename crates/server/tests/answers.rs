@@ -379,6 +379,62 @@ fn values_of_every_kind_survive_until_embeds_are_read() {
 }
 
 #[test]
+fn a_null_row_is_null() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create type api.pair as (x int, y int);
+         create table api.t (id int primary key, name text);
+         create table api.u (id int primary key, t int);
+         insert into api.t values (1, null); insert into api.u values (1, 1), (2, 7);
+         create sequence api.calls; grant all on api.calls to public;
+         create function api.found(id int) returns api.t language sql stable as
+           $$ select t from api.t where t.id = found.id $$;
+         create function api.null_pair() returns api.pair language sql immutable as $$ select null::api.pair $$;
+         create function api.pair_of_nulls() returns api.pair language sql immutable as $$ select row(null, null)::api.pair $$;
+         create function api.counted() returns api.t language sql volatile as
+           $$ select row(nextval('api.calls'), 'x')::api.t $$;
+         create function api.out_nulls(out a int, out b int) language sql immutable as $$ select null::int, null::int $$;
+         create function api.of_u(api.u) returns api.t language sql stable as
+           $$ select t from api.t where t.id = $1.t $$;
+         create function api.pair_of(api.u) returns api.pair language sql stable as
+           $$ select case when $1.id = 1 then row(1, null)::api.pair end $$;
+         {GRANTS}"
+    ));
+    let served = Served::database(&database.uri());
+    let get = |target: &str| {
+        let response = served.get(target);
+        (response.status, response.text().replace('\n', ""))
+    };
+    for (target, expected) in [
+        ("/rpc/found?id=1", r#"{"id":1,"name":null}"#),
+        ("/rpc/found?id=1&select=name", r#"{"name":null}"#),
+        ("/rpc/found?id=1&id=eq.1", r#"{"id":1,"name":null}"#),
+        ("/rpc/found?id=9", "null"),
+        ("/rpc/found?id=9&select=name", "null"),
+        ("/rpc/null_pair", "null"),
+        ("/rpc/pair_of_nulls", r#"{"x":null,"y":null}"#),
+        ("/rpc/out_nulls", r#"{"a":null,"b":null}"#),
+        ("/u?select=id,of_u(name)&order=id", r#"[{"id":1,"of_u":{"name":null}},{"id":2,"of_u":null}]"#),
+        ("/u?select=id,...of_u(name)&order=id", r#"[{"id":1,"name":null},{"id":2,"name":null}]"#),
+        ("/u?select=id,of_u!inner(id)&order=id", r#"[{"id":1,"of_u":{"id":1}}]"#),
+        ("/u?select=id,of_u()&of_u=is.null", r#"[{"id":2}]"#),
+        ("/u?select=id,pair_of&order=id", r#"[{"id":1,"pair_of":{"x":1,"y":null}},{"id":2,"pair_of":null}]"#),
+    ] {
+        assert_eq!(get(target), (200, expected.to_owned()), "{target}");
+    }
+    let posted = served.send("POST", "/rpc/found", &[], r#"{"id":9}"#);
+    assert_eq!((posted.status, posted.text()), (200, "null"));
+    // The function runs once, however many columns are selected.
+    let counted = served.send("POST", "/rpc/counted?select=*,id,name", &[("Prefer", "count=exact")], "{}");
+    assert_eq!((counted.status, counted.json()["id"].as_i64()), (200, Some(1)));
+    assert_eq!(database.value("select last_value from api.calls"), "1");
+    let csv = served.request("GET", "/rpc/found?id=9", &[("Accept", "text/csv")]);
+    assert_eq!((csv.status, csv.text()), (200, "\n"));
+    let one = served.request("GET", "/rpc/found?id=9", &[("Accept", "application/vnd.pgrst.object+json")]);
+    assert_eq!((one.status, one.text()), (200, "null"));
+}
+
+#[test]
 fn a_limit_that_cuts_embeds_says_so() {
     let database = Database::new(&format!(
         "create schema api;

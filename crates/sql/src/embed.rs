@@ -1,5 +1,6 @@
 //! What is embedded: joined laterally, as an array for each outer row, or once for all of them.
 
+use crate::call::{ROW_END, ROW_START};
 use crate::quote::quote;
 use crate::read::{List, Scope, Search, Writer};
 use std::collections::{HashMap, HashSet};
@@ -77,11 +78,13 @@ impl<'a> Writer<'a> {
     pub(crate) fn related_source(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
         self.text.push_str(" FROM ");
         match &embed.relationship.link {
-            Link::Function { schema, name } => {
+            Link::Function { schema, name, returns_set } => {
+                self.text.push_str(if *returns_set { "" } else { ROW_START });
                 self.name(schema, name);
                 self.text.push('(');
                 self.row_of(outer, embed.origin);
                 self.text.push(')');
+                self.text.push_str(if *returns_set { "" } else { ROW_END });
             }
             Link::Key(_) | Link::Junction { .. } => self.relation(embed.target),
         }
