@@ -192,7 +192,6 @@ impl<'a> Write<'a> {
                 let plain = plain && !self.may_change(read);
                 match media.of_statement() {
                     Media::Json { .. } | Media::Object { .. } | Media::Csv if plain => Returned::Direct,
-                    Media::Handler(_) => Returned::Through(None),
                     _ => self.returned_with_embeds(context, read, media),
                 }
             }
@@ -215,7 +214,10 @@ impl<'a> Write<'a> {
     /// Chooses how rows are returned with what is embedded in them. One statement sees other rows as they were when it
     /// began. If it may change rows that it embeds, another statement returns them.
     fn returned_with_embeds(&self, context: &Context<'a>, read: &Read<'a>, media: &Media<'a>) -> Returned<'a> {
-        let columns = once_per_key::columns(read);
+        let columns = match media.of_statement() {
+            Media::Handler(_) => None,
+            _ => once_per_key::columns(read),
+        };
         if matches!(media, Media::Explain { .. }) || !self.may_change(read) {
             return Returned::Through(columns);
         }

@@ -273,6 +273,12 @@ const TRIGGERS: &str = "
     create table api.node (id int primary key, of int references api.node, label text);
     create table api.plain (id int primary key, other int);
     create table api.of_plain (id int primary key, plain int references api.plain on update cascade);
+    create domain api.\"application/vnd.doc\" as text;
+    create function api.doc_step(state text, item anyelement) returns text language sql immutable as
+      $$ select concat_ws('|', nullif(state, ''), to_jsonb(item)::text) $$;
+    create function api.doc_end(state text) returns api.\"application/vnd.doc\" language sql immutable as
+      $$ select state::api.\"application/vnd.doc\" $$;
+    create aggregate api.doc(anyelement) (sfunc = api.doc_step, stype = text, initcond = '', finalfunc = api.doc_end);
 ";
 
 #[test]
@@ -371,6 +377,11 @@ fn values_of_every_kind_survive_until_embeds_are_read() {
         let read = served.request("GET", &format!("{target}&id=eq.1&child.order=id"), &[("Accept", media)]);
         assert_eq!((answer.status, answer.text()), (200, read.text()), "{media}");
     }
+    // Media types that the database makes.
+    let doc = [("Prefer", "return=representation"), ("Accept", "application/vnd.doc")];
+    let made = served.send("POST", "/parent?select=id,child(note)&child.order=id", &doc, r#"{"id":5}"#);
+    let expected = r#"{"id": 5, "child": [{"note": "first"}, {"note": "second"}]}"#;
+    assert_eq!((made.status, made.text()), (201, expected));
     // What is checked before it may stay is undone with what triggers have made.
     let strict = [("Prefer", "return=representation, handling=strict, max-affected=1")];
     let refused = served.send("PATCH", "/parent?select=id,child(note)", &strict, r#"{"n":9}"#);
