@@ -33,6 +33,8 @@ pub struct Catalog {
     pub(crate) own_code: OwnCode,
     /// The schemas that stand behind the chosen one in the search path.
     pub(crate) extra_search_path: Vec<String>,
+    /// The schemas among them that do not exist.
+    pub(crate) missing_extra_schemas: Vec<String>,
     /// Functions that ask for settings, and say that they always answer the same.
     pub(crate) wrongly_immutable: Vec<String>,
     /// Whether something was locked, so that it stands here as it was known before.
@@ -58,6 +60,11 @@ impl Catalog {
     /// Whether somebody had locked what should have been looked at: soon there may be more to know.
     pub fn is_partial(&self) -> bool {
         self.is_partial
+    }
+
+    /// Returns the schemas of `db-extra-search-path` that do not exist.
+    pub fn missing_extra_schemas(&self) -> &[String] {
+        &self.missing_extra_schemas
     }
 
     /// Functions that ask for settings and are declared `IMMUTABLE`: PostgreSQL may keep one request's answer in a plan, and

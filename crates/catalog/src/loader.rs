@@ -24,15 +24,21 @@ const PAGE_BYTES: u64 = 8192;
 pub enum LoadError {
     /// A row is not what its query promises.
     Row(Part, Malformed),
-    /// A schema that is to be read does not exist.
-    MissingSchema(String),
+    /// These exposed schemas do not exist.
+    MissingSchemas(Vec<String>),
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row(part, cause) => write!(f, "{cause} in the catalog query for {part:?}"),
-            Self::MissingSchema(name) => write!(f, "schema \"{name}\" does not exist"),
+            Self::MissingSchemas(names) => {
+                f.write_str("these schemas of db-schemas do not exist: ")?;
+                for (at, name) in names.iter().enumerate() {
+                    write!(f, "{}\"{name}\"", if at == 0 { "" } else { ", " })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -103,9 +109,14 @@ impl Loader {
 
     /// The snapshot, once every part has been loaded. What was locked is taken from the one that is `known`.
     pub fn finish(mut self, known: Option<&Catalog>) -> Result<Catalog, LoadError> {
-        if let Some(missing) = self.all_schemas.iter().find(|schema| !self.found_schemas.contains(schema.as_str())) {
-            return Err(LoadError::MissingSchema(missing.clone()));
+        let is_missing = |schema: &&String| !self.found_schemas.contains(schema.as_str());
+        let missing: Vec<String> = self.exposed.iter().filter(is_missing).cloned().collect();
+        if !missing.is_empty() {
+            return Err(LoadError::MissingSchemas(missing));
         }
+        // PostgreSQL ignores missing schemas in a search path, and many databases have no `public`.
+        self.catalog.missing_extra_schemas =
+            self.catalog.extra_search_path.iter().filter(is_missing).cloned().collect();
         // named in a search path, it no longer stands first, and any name may mean something else
         if self.all_schemas.iter().any(|schema| schema == SHIPPED_SCHEMA) {
             self.code.suspect_everything();

@@ -2,24 +2,26 @@
 
 use crate::code_sql;
 
-/// Settings of roles, but only those that a request may set: of context `user`, and from version 15 on those that were
-/// granted, to the connecting role or to the role itself. The last column says whether only the role may.
+/// Settings of the roles that the connecting role can assume, but only those that a request may set: of context `user`,
+/// and from version 15 on those that were granted, to the connecting role or to the role itself. A setting for this
+/// database precedes one for all databases. The last column says whether only the role may set it.
 macro_rules! role_settings {
     ($ours:literal, $the_roles:literal) => {
         concat!(
-            "select r.rolname, split_part(s.setting, '=', 1), substr(s.setting, strpos(s.setting, '=') + 1), not (",
+            "select distinct on (r.rolname, p.name) r.rolname, p.name, substr(c.setting, strpos(c.setting, '=') + 1), not (",
             $ours,
             ")
-             from pg_auth_members m
-             join pg_roles r on r.oid = m.roleid
-             join pg_roles me on me.oid = m.member and me.rolname = session_user
-             cross join lateral unnest(r.rolconfig) as s (setting)
-             join pg_settings p on p.name = split_part(s.setting, '=', 1)
-             where ",
+             from pg_roles r
+             join pg_db_role_setting s on s.setrole = r.oid
+             cross join lateral unnest(s.setconfig) as c (setting)
+             join pg_settings p on p.name = split_part(c.setting, '=', 1)
+             where r.rolname <> session_user and pg_has_role(session_user, r.oid, 'member')
+               and s.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
+               and (",
             $ours,
             " or ",
             $the_roles,
-            " order by 1, 2"
+            ") order by r.rolname, p.name, s.setdatabase desc"
         )
     };
 }

@@ -41,6 +41,8 @@ pub enum Link {
         schema: Arc<str>,
         /// The function's name.
         name: Arc<str>,
+        /// False if the function returns one row, which may be NULL.
+        returns_set: bool,
     },
 }
 
@@ -305,14 +307,18 @@ impl Catalog {
             true => Cardinality::ManyToOne,
             false => Cardinality::OneToMany,
         };
-        let link = Link::Function { schema: function.schema.clone(), name: function.name.clone() };
+        let link = Link::Function {
+            schema: function.schema.clone(),
+            name: function.name.clone(),
+            returns_set: function.returns_set,
+        };
         Some(Relationship { origin, target, cardinality, link })
     }
 }
 
 fn name_of(relationship: &Relationship) -> (&str, &str) {
     match &relationship.link {
-        Link::Function { schema, name } => (schema, name),
+        Link::Function { schema, name, .. } => (schema, name),
         Link::Key(_) | Link::Junction { .. } => ("", ""),
     }
 }

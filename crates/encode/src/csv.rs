@@ -38,7 +38,16 @@ pub(crate) fn record(
         let bytes = columns.column()?;
         match (&slot.node, bytes) {
             (Node::Output, Some(text)) => field(out, text),
-            (Node::Row(_) | Node::Output | Node::Digits | Node::Flag | Node::Scalar(_) | Node::Array(_), None) => {
+            (
+                Node::Row(_)
+                | Node::Output
+                | Node::Digits
+                | Node::Flag
+                | Node::Scalar(_)
+                | Node::Array(_)
+                | Node::Values(_),
+                None,
+            ) => {
                 if writer.program.slots.len() == 1 {
                     out.extend_from_slice(NULL_WORD);
                 }

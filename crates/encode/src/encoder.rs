@@ -8,6 +8,7 @@ use crate::stock::Stock;
 use crate::value::ValueWriter;
 use crate::zone::Zone;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_json::append;
 use thalweg_rows::{Demand, RowSink, RowView};
 
@@ -64,7 +65,7 @@ impl Encoder {
         Self {
             joiner: (!program.levels.is_empty()).then(|| Joiner::new(program.levels.len())),
             target: program.target,
-            writer: ValueWriter { program, zone },
+            writer: ValueWriter { program, zone, embedded_max: usize::MAX, has_cut: AtomicBool::new(false) },
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             scratch: Vec::new(),
             rows: 0,
@@ -82,6 +83,16 @@ impl Encoder {
     /// Leaves out what comes after so many rows of the root.
     pub fn set_rows_max(&mut self, rows_max: u64) {
         self.rows_max = rows_max;
+    }
+
+    /// Leaves out rows of each embed that come after so many.
+    pub fn set_embedded_max(&mut self, rows_max: u64) {
+        self.writer.embedded_max = usize::try_from(rows_max).unwrap_or(usize::MAX);
+    }
+
+    /// Returns true if rows of an embed have been left out.
+    pub fn has_cut_embeds(&self) -> bool {
+        self.writer.has_cut.load(Ordering::Relaxed)
     }
 
     /// The rows that come now belong to the next level.

@@ -43,6 +43,8 @@ pub(crate) enum Node {
     Row(Vec<Slot>),
     /// An array where null stands for no element.
     List(Box<Node>),
+    /// An array with a value for each row of an embed.
+    Values(Box<Node>),
 }
 
 impl Program {
@@ -111,7 +113,9 @@ impl Node {
     pub(crate) fn size_bytes(&self) -> usize {
         match self {
             Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
-            Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
+            Self::Array(element) | Self::List(element) | Self::Values(element) => {
+                size_of::<Self>() + element.size_bytes()
+            }
             Self::Row(slots) => slots_bytes(slots),
         }
     }
@@ -128,5 +132,6 @@ pub(crate) fn node(codec: &Codec, keys: &mut Literals) -> Node {
         Codec::Array(element) => Node::Array(Box::new(node(element, keys))),
         Codec::Row(fields) => Node::Row(slots(fields, keys)),
         Codec::List(element) => Node::List(Box::new(node(element, keys))),
+        Codec::Values(element) => Node::Values(Box::new(node(element, keys))),
     }
 }

@@ -6,6 +6,7 @@ use crate::number::numeric;
 use crate::program::{Node, Program, Slot};
 use crate::zone::Zone;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_json::{append, write_f32, write_f64, write_hex, write_int, write_string};
 use thalweg_rows::{Cursor, Malformed, RowView, Scalar};
 
@@ -17,6 +18,10 @@ type WriteElement<'a> = dyn Fn(&mut Vec<u8>, Option<&[u8]>) -> Result<(), Encode
 pub(crate) struct ValueWriter {
     pub(crate) program: Arc<Program>,
     pub(crate) zone: Zone,
+    /// Largest number of rows of an embed that are written.
+    pub(crate) embedded_max: usize,
+    /// True once rows of an embed have been left out.
+    pub(crate) has_cut: AtomicBool,
 }
 
 impl ValueWriter {
@@ -67,8 +72,12 @@ impl ValueWriter {
             (Some(bytes), Node::Output | Node::Digits) => write_string(out, bytes),
             (Some(bytes), Node::Flag) => append(out, if bytes == b"t" { b"true" } else { b"false" }),
             (Some(bytes), Node::Scalar(scalar)) => self.scalar(out, *scalar, bytes)?,
-            (Some(bytes), Node::Array(element) | Node::List(element)) => {
-                self.array(out, bytes, &|out, bytes| self.value(out, element, bytes))?;
+            (Some(bytes), Node::Array(element)) => {
+                self.array(out, (bytes, usize::MAX), &|out, bytes| self.value(out, element, bytes))?;
+            }
+            (Some(bytes), Node::List(element) | Node::Values(element)) => {
+                let limited = (bytes, self.embedded_max);
+                self.array(out, limited, &|out, bytes| self.value(out, element, bytes))?;
             }
             (Some(bytes), Node::Row(slots)) => self.row(out, slots, bytes)?,
         }
@@ -116,7 +125,13 @@ impl ValueWriter {
     }
 
     /// An array (`array_send`): dimensions, flags, element type, the bounds, then the elements in row-major order.
-    fn array(&self, out: &mut Vec<u8>, bytes: &[u8], element: &WriteElement<'_>) -> Result<(), EncodeError> {
+    /// Elements beyond `elements_max` are left out.
+    fn array(
+        &self,
+        out: &mut Vec<u8>,
+        (bytes, elements_max): (&[u8], usize),
+        element: &WriteElement<'_>,
+    ) -> Result<(), EncodeError> {
         /// PostgreSQL's own limit.
         const DIMENSIONS_MAX: usize = 6;
         let mut cursor = Cursor::new(bytes);
@@ -133,6 +148,10 @@ impl ValueWriter {
         for size in &mut sizes[..dimensions] {
             *size = cursor.i32()?;
             cursor.take(4)?;
+        }
+        if sizes[0].max(0) as usize > elements_max {
+            sizes[0] = elements_max as i32;
+            self.has_cut.store(true, Ordering::Relaxed);
         }
         level(out, &mut cursor, &sizes[..dimensions], element)
     }

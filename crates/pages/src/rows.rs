@@ -128,7 +128,7 @@ impl Table {
             Codec::Flag => Value::from(bytes == b"t"),
             Codec::Found(first, _) => return self.value(&first.codec, Some(bytes)),
             Codec::Scalar(scalar) => self.scalar(*scalar, bytes)?,
-            Codec::Array(element) | Codec::List(element) => self.array(element, bytes)?,
+            Codec::Array(element) | Codec::List(element) | Codec::Values(element) => self.array(element, bytes)?,
             Codec::Row(fields) => {
                 Value::from_object(Row::new(self, Fields::all(fields), self.place(bytes), Within::Record))
             }

@@ -6,7 +6,7 @@ use crate::plan::Context;
 use crate::write::{Bound, Class, bound, class, type_name};
 use std::collections::{HashMap, HashSet};
 use thalweg_catalog::{Catalog, Function, Parameter, Relation, Returns, TypeKind};
-use thalweg_request::{ApiRequest, Payload, Raw, Rows};
+use thalweg_request::{ApiRequest, KnownParameter, Params, Payload, Raw, Rows};
 use thalweg_rows::oid::{self, Oid};
 
 /// A call of a function.
@@ -95,6 +95,8 @@ pub enum Brings {
     Fields,
     /// A JSON body, which one unnamed argument can take.
     Json,
+    /// A JSON body without rows, which only one unnamed argument can take.
+    Document,
     /// A body that only one unnamed argument can take.
     Raw(Raw),
 }
@@ -103,7 +105,7 @@ impl Brings {
     fn fits(self, type_oid: Oid) -> bool {
         match self {
             Self::Names | Self::Fields => false,
-            Self::Json => matches!(type_oid, oid::JSON | oid::JSONB),
+            Self::Json | Self::Document => matches!(type_oid, oid::JSON | oid::JSONB),
             Self::Raw(Raw::Text) => type_oid == oid::TEXT,
             Self::Raw(Raw::Xml) => type_oid == oid::XML,
             Self::Raw(Raw::Octets) => type_oid == oid::BYTEA,
@@ -130,7 +132,7 @@ pub(crate) fn resolve<'a>(
             (!name.is_empty() || brings != Brings::Names)
                 && function.parameters.iter().any(|known| *known.name == *name)
         };
-        !matches!(brings, Brings::Raw(_))
+        !matches!(brings, Brings::Document | Brings::Raw(_))
             && function.parameters.iter().all(|parameter| !parameter.required || named(parameter))
             && given_once.len() <= function.parameters.len()
             && given_once.iter().all(|name| known(name))
@@ -150,6 +152,21 @@ pub(crate) fn resolve<'a>(
 /// The function of a schema that a request names without arguments.
 pub fn function<'a>(catalog: &'a Catalog, schema: &str, name: &str) -> Result<&'a Function, PlanError> {
     resolve(catalog, (schema, name), &[], &[], Brings::Names)
+}
+
+/// Returns the parameters that a query string may give arguments for, of the functions of this name: of those whose required
+/// parameters are all given, or else of all.
+pub fn parameters<'a>(catalog: &'a Catalog, schema: &str, name: &str, given: &Params<'_>) -> Vec<KnownParameter<'a>> {
+    let functions: Vec<&Function> = catalog.callable(schema, name).collect();
+    let keys: HashSet<&str> =
+        if functions.len() > 1 { given.iter().map(|(key, _)| key).collect() } else { HashSet::new() };
+    let is_complete = |function: &&Function| {
+        function.parameters.iter().all(|parameter| !parameter.required || keys.contains(&*parameter.name))
+    };
+    let are_some_complete = functions.iter().any(is_complete);
+    let of_functions = functions.into_iter().filter(|function| !are_some_complete || is_complete(function));
+    let named = of_functions.flat_map(|function| &function.parameters).filter(|parameter| !parameter.name.is_empty());
+    named.map(|parameter| KnownParameter { name: &parameter.name, takes_all: parameter.variadic }).collect()
 }
 
 fn not_found(
@@ -212,11 +229,13 @@ pub(crate) fn call<'a>(
     let names: Vec<&str> = texts.iter().map(|(name, _)| *name).chain(keys_of_body).collect();
     let brings = match payload {
         Some(Payload { raw: Some(raw), .. }) => Brings::Raw(*raw),
+        Some(Payload { no_rows: Some(_), .. }) => Brings::Document,
         Some(Payload { is_json: true, .. }) => Brings::Json,
         Some(_) => Brings::Fields,
         None => Brings::Names,
     };
-    let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)?;
+    let function = resolve(context.catalog, (context.schema, name), &names, &optional, brings)
+        .map_err(|error| takes_no_document(context, name, payload).unwrap_or(error))?;
     let mut arguments = Vec::with_capacity(function.parameters.len());
     let mut texts = by_name(texts);
     let mut of_body = by_name(keys.iter().map(|key| (key.name, key)));
@@ -254,6 +273,16 @@ pub(crate) fn call<'a>(
         return Err(ErrorKind::SeveralRows(request.action).into());
     }
     Ok(Call { function, arguments, relation: relation_of(context, function) })
+}
+
+/// Returns the error for a body without rows, if there are functions of this name, but none that
+/// takes the whole body.
+fn takes_no_document(context: &Context<'_>, name: &str, payload: Option<&Payload<'_>>) -> Option<PlanError> {
+    let no_rows = payload?.no_rows?;
+    let takes = |function: &Function| function.takes_body() && Brings::Document.fits(function.parameters[0].type_oid);
+    let mut candidates = context.catalog.callable(context.schema, name).peekable();
+    candidates.peek()?;
+    (!candidates.any(takes)).then(|| ErrorKind::NoRows(no_rows).into())
 }
 
 /// What belongs to each name, in its order.

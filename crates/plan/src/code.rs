@@ -77,6 +77,7 @@ impl Search<'_, '_> {
             embeds,
             found_first: _,
             streamed: _,
+            is_capped: _,
             from_end: _,
         } = read;
         let relation = match from {

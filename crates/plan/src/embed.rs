@@ -12,10 +12,7 @@ pub(crate) fn choose<'a>(
     embed: &Embed<'_>,
 ) -> Result<&'a Relationship, PlanError> {
     let catalog = context.catalog;
-    let mut fitting: Vec<&Relationship> = catalog
-        .relationships(origin, context.schema)
-        .filter(|known| fits(catalog, known, &embed.target, embed.hint.as_deref()))
-        .collect();
+    let mut fitting = fitting(context, origin, &embed.target, embed.hint.as_deref());
     match fitting.as_slice() {
         [] => Err(none(context, origin, embed)),
         [only] => Ok(only),
@@ -24,11 +21,62 @@ pub(crate) fn choose<'a>(
             Err(ErrorKind::Ambiguous {
                 origin: catalog.relation(origin).name.to_string(),
                 target: embed.target.to_string(),
-                candidates: fitting.iter().map(|known| candidate(catalog, known)).collect(),
+                candidates: fitting.iter().map(|known| candidate(context, known)).collect(),
             }
             .into())
         }
     }
+}
+
+/// The relationships that fit a target and a hint. A hint that fits none may be one of those that only an error about
+/// several relationships offers.
+fn fitting<'a>(context: &Context<'a>, origin: RelationId, target: &str, hint: Option<&str>) -> Vec<&'a Relationship> {
+    let catalog = context.catalog;
+    let known = || catalog.relationships(origin, context.schema);
+    let fitting: Vec<_> = known().filter(|known| fits(catalog, known, target, hint)).collect();
+    match hint {
+        Some(hint) if fitting.is_empty() => {
+            let is_offered = |known: &&Relationship| {
+                let is_to_itself = known.origin == known.target && matches!(known.link, Link::Junction { .. });
+                let is_target = *catalog.relation(known.target).name == *target;
+                is_target && !is_to_itself && hints(catalog, known).iter().any(|known| known == hint)
+            };
+            known().filter(is_offered).collect()
+        }
+        _ => fitting,
+    }
+}
+
+/// The hints that choose a relationship, the shortest ones first. The last one has all names, which no other relationship
+/// has.
+fn hints(catalog: &Catalog, known: &Relationship) -> Vec<String> {
+    let names = |relation, key: &Key, is_target: bool| {
+        let columns = key.columns.iter().map(|&(from, to)| if is_target { to } else { from });
+        names(catalog, relation, columns).join(",")
+    };
+    match &known.link {
+        Link::Key(key) => {
+            let (origin, target) = (names(known.origin, key, false), names(known.target, key, true));
+            let whole = format!("{}({origin})({target})", key.constraint);
+            vec![key.constraint.to_string(), origin, target, whole]
+        }
+        Link::Junction { relation, near, far } => {
+            let between = catalog.relation(*relation);
+            let qualified = format!("{}.{}", between.schema, between.name);
+            let near_columns = [names(known.origin, near, false), names(*relation, near, true)].join("=");
+            let far_columns = [names(*relation, far, false), names(known.target, far, true)].join("=");
+            let whole = format!("{qualified}({near_columns})({far_columns})");
+            let [near, far] = [near, far].map(|key| key.constraint.to_string());
+            vec![between.name.to_string(), far, near, qualified, whole]
+        }
+        Link::Function { name, .. } => vec![name.to_string()],
+    }
+}
+
+/// The names of some columns of a relation.
+fn names(catalog: &Catalog, relation: RelationId, columns: impl Iterator<Item = u16>) -> Vec<&str> {
+    let relation = catalog.relation(relation);
+    columns.map(|column| &*relation.columns[usize::from(column)].name).collect()
 }
 
 fn constraint(known: &Relationship) -> &str {
@@ -112,34 +160,41 @@ fn not_found(context: &Context<'_>, origin: &str, embed: &Embed<'_>, suggestion:
     .into()
 }
 
-fn candidate(catalog: &Catalog, known: &Relationship) -> Candidate {
+fn candidate(context: &Context<'_>, known: &Relationship) -> Candidate {
+    let catalog = context.catalog;
     let (from, to) = (catalog.relation(known.origin), catalog.relation(known.target));
-    let names = |relation: RelationId, columns: &mut dyn Iterator<Item = u16>| {
-        let relation = catalog.relation(relation);
-        let names: Vec<&str> = columns.map(|column| &*relation.columns[usize::from(column)].name).collect();
-        names.join(", ")
-    };
-    let first = |key: &Key, relation| names(relation, &mut key.columns.iter().map(|&(column, _)| column));
-    let second = |key: &Key, relation| names(relation, &mut key.columns.iter().map(|&(_, column)| column));
-    let (relationship, hint) = match &known.link {
+    let first =
+        |key: &Key, relation| names(catalog, relation, key.columns.iter().map(|&(column, _)| column)).join(", ");
+    let second =
+        |key: &Key, relation| names(catalog, relation, key.columns.iter().map(|&(_, column)| column)).join(", ");
+    let relationship = match &known.link {
         Link::Key(key) => {
             let (origin, target) = (first(key, known.origin), second(key, known.target));
-            let text = format!("{} using {}({origin}) and {}({target})", key.constraint, from.name, to.name);
-            (text, key.constraint.to_string())
+            format!("{} using {}({origin}) and {}({target})", key.constraint, from.name, to.name)
         }
         Link::Junction { relation, near, far } => {
-            let between = catalog.relation(*relation).name.to_string();
+            let between = catalog.relation(*relation);
+            let schema = if between.schema == from.schema { String::new() } else { format!("{}.", between.schema) };
             let (near_columns, far_columns) = (second(near, *relation), first(far, *relation));
-            let text =
-                format!("{between} using {}({near_columns}) and {}({far_columns})", near.constraint, far.constraint);
-            (text, between)
+            let (name, near, far) = (&between.name, &near.constraint, &far.constraint);
+            format!("{schema}{name} using {near}({near_columns}) and {far}({far_columns})")
         }
-        Link::Function { name, .. } => (name.to_string(), name.to_string()),
+        Link::Function { name, .. } => name.to_string(),
     };
+    let mut hints = hints(catalog, known);
+    let chooses = |hint: &String| {
+        let fitting = fitting(context, known.origin, &to.name, Some(hint));
+        matches!(fitting.as_slice(), [only] if std::ptr::eq(*only, known))
+    };
+    let hint = hints.swap_remove(hints.iter().position(chooses).unwrap_or(0));
+    let is_plain = hint.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '$'));
     Candidate {
         cardinality: known.cardinality.name(),
         embedding: format!("{} with {}", from.name, to.name),
         relationship,
-        choice: format!("{}!{hint}", to.name),
+        choice: match is_plain {
+            true => format!("{}!{hint}", to.name),
+            false => format!("{}!\"{}\"", to.name, hint.replace('\\', "\\\\").replace('"', "\\\"")),
+        },
     }
 }

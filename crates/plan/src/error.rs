@@ -2,7 +2,7 @@
 
 use crate::call::Brings;
 use std::fmt;
-use thalweg_request::{Action, VALUES_MAX};
+use thalweg_request::{Action, NoRows, VALUES_MAX};
 
 /// Why no plan can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +98,8 @@ pub enum ErrorKind {
     },
     /// Several rows in the body of a request that uses one (`PGRST102`): what takes one row.
     SeveralRows(Action),
+    /// A JSON body without rows, where rows or arguments are needed (`PGRST102`).
+    NoRows(NoRows),
     /// A PUT whose filters are not those of the primary key (`PGRST105`).
     KeyOfPut,
     /// `max-affected` for a function that returns no set (`PGRST128`).
@@ -178,6 +180,8 @@ impl fmt::Display for PlanError {
                 let taker = if *action == Action::Call { "A function call" } else { action.method() };
                 write!(f, "{taker} takes one row, and the body has several")
             }
+            ErrorKind::NoRows(NoRows::Scalar) => f.write_str("The body is not a JSON object or an array of objects"),
+            ErrorKind::NoRows(NoRows::Mixed) => f.write_str("All object keys must match"),
             ErrorKind::KeyOfPut => {
                 f.write_str("Filters must include all and only primary key columns with 'eq' operators")
             }

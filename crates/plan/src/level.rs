@@ -90,6 +90,7 @@ fn level<'a>(
         order: Vec::new(),
         offset_rows: None,
         limit_rows: None,
+        is_capped: false,
         limit_is_fixed: false,
         embeds,
         found_first: None,
@@ -103,7 +104,9 @@ fn level<'a>(
     if depth > 0 {
         let window = said.window.unwrap_or_default();
         read.offset_rows = window.offset_rows;
-        read.limit_rows = capped(context, window.limit_rows);
+        let own = window.limit_rows;
+        read.limit_rows = capped(context, own);
+        read.is_capped = read.limit_rows != own;
     }
     Ok(read)
 }
@@ -332,7 +335,7 @@ fn embed_outputs<'a>(embed: &Embed<'_>, below: &mut EmbedRead<'a>, index: usize)
             let (codec, type_oid) = match (is_to_one, &inner.codec) {
                 (true, codec) => (codec.lifted(), inner.type_oid),
                 (false, Codec::Scalar(_) | Codec::Row(_)) if !inner.to_json => {
-                    (Codec::Array(Box::new(inner.codec.clone())), 0)
+                    (Codec::Values(Box::new(inner.codec.clone())), 0)
                 }
                 (false, _) => (Codec::Scalar(Scalar::Json), oid::JSON),
             };

@@ -20,6 +20,7 @@ mod call;
 mod code;
 mod codec;
 mod columns;
+mod cut;
 mod embed;
 mod error;
 mod flat;
@@ -37,7 +38,7 @@ mod weight;
 mod write;
 
 pub use abridge::Abridged;
-pub use call::{Argument, Brings, Call, Form, Given, function};
+pub use call::{Argument, Brings, Call, Form, Given, function, parameters};
 pub use error::{Candidate, ErrorKind, PlanError};
 pub use level::relation;
 pub use media::{Delivery, EXPLAIN_OPTIONS, Handler, Media, OCTETS, OneValue};
@@ -47,4 +48,4 @@ pub use read::{
     ColumnRef, Condition, EmbedRead, Fetch, From, FunctionName, Order, OrderKey, Output, RangeKind, Read, Streamed,
     Value,
 };
-pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, Source, Write, WrittenColumn};
+pub use write::{Bound, Conflict, CopyKind, Document, Render, Returned, ReturnedColumn, Source, Write, WrittenColumn};

@@ -2,6 +2,7 @@
 
 use crate::call::Form;
 use crate::code;
+use crate::cut;
 use crate::error::{ErrorKind, PlanError};
 use crate::flat;
 use crate::from_end;
@@ -70,6 +71,8 @@ pub struct Plan<'a> {
     /// How many rows are returned although more are asked for: `db-max-rows`, where it is less than the request's own
     /// limit. One more is fetched, to know whether any was left out.
     pub rows_cut: Option<u64>,
+    /// The same of each embed that is found to have more rows.
+    pub embedded_cut: Option<u64>,
     /// How many rows a call may return or a write affect.
     pub affected_max: Option<i64>,
     /// Whether the database may set the response's status and headers.
@@ -137,6 +140,8 @@ pub fn plan<'a>(
     if let (Some(most), Some(limit)) = (rows_cut, &mut read.limit_rows) {
         *limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
     }
+    let is_encoded = matches!(media, Media::Json { .. } | Media::Object { .. } | Media::Csv);
+    let embedded_cut = rows_max.filter(|_| is_encoded && context.is_flat_allowed && cut::choose(&mut read));
     let count = request.preferences.count.filter(|_| !matches!(media, Media::Explain { .. }));
     let plain = media == Media::Json { stripped: false } && delivery == Delivery::Streamed;
     match &mut write {
@@ -160,6 +165,7 @@ pub fn plan<'a>(
         delivery,
         count,
         rows_cut,
+        embedded_cut,
         affected_max,
         response_is_set,
         runs,
@@ -251,7 +257,7 @@ impl Read<'_> {
         fn holds_json(codec: &Codec) -> bool {
             match codec {
                 Codec::Scalar(scalar) => matches!(scalar, Scalar::Json | Scalar::Jsonb),
-                Codec::Array(element) | Codec::List(element) => holds_json(element),
+                Codec::Array(element) | Codec::List(element) | Codec::Values(element) => holds_json(element),
                 Codec::Row(fields) => fields.iter().any(|field| holds_json(&field.codec)),
                 Codec::Found(first, _) => holds_json(&first.codec),
                 Codec::Output | Codec::Digits | Codec::Flag => false,

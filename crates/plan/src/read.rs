@@ -23,6 +23,8 @@ pub struct Read<'a> {
     pub offset_rows: Option<i64>,
     /// How many are returned at most.
     pub limit_rows: Option<i64>,
+    /// True if that is `db-max-rows`, and not a limit of the request's own.
+    pub is_capped: bool,
     /// Whether that stands in the statement itself: of a parameter PostgreSQL takes it for a tenth of the rows, once it no longer plans
     /// for each value.
     pub limit_is_fixed: bool,

@@ -5,8 +5,8 @@ use crate::error::{ErrorKind, PlanError};
 use crate::media::Media;
 use crate::once_per_key;
 use crate::plan::Context;
-use crate::read::{Condition, FunctionName, Read};
-use thalweg_catalog::{Column, Relation, RelationKind, TypeKind};
+use crate::read::{Condition, EmbedRead, FunctionName, Output, Read, Value};
+use thalweg_catalog::{Column, Link, Relation, RelationKind, Runs, TypeKind};
 use thalweg_request::{
     Action, ApiRequest, Comparison, Form, Key, Missing, Operation, Payload, Resolution, Returning, Rows,
 };
@@ -128,6 +128,27 @@ pub enum Returned<'a> {
     Direct,
     /// The outputs, of these columns of the rows that were written; of all columns where it is `None`.
     Through(Option<Vec<&'a str>>),
+    /// The same by a statement of its own, since what is embedded may have changed by the end of the one that writes.
+    Afterwards(Vec<ReturnedColumn<'a>>),
+}
+
+impl Returned<'_> {
+    /// Returns true if the rows that were written are returned.
+    pub fn has_rows(&self) -> bool {
+        match self {
+            Self::Nothing | Self::Key(_) => false,
+            Self::Direct | Self::Through(_) | Self::Afterwards(_) => true,
+        }
+    }
+}
+
+/// A column that is stored for the statement that returns the rows.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReturnedColumn<'a> {
+    /// The column's name.
+    pub name: &'a str,
+    /// The schema and name of the column's type.
+    pub type_name: (&'a str, &'a str),
 }
 
 /// Resolves what a request writes. `conditions` are those of the root.
@@ -141,6 +162,9 @@ pub(crate) fn write<'a>(
     let takes_one = matches!(action, Action::Update | Action::Replace);
     if takes_one && payload.is_some_and(|payload| payload.has_several_rows) {
         return Err(ErrorKind::SeveralRows(action).into());
+    }
+    if let Some(no_rows) = payload.and_then(|payload| payload.no_rows) {
+        return Err(ErrorKind::NoRows(no_rows).into());
     }
     let key = if action == Action::Replace { url_key(request, relation)? } else { Vec::new() };
     let mut keys = request.keys(payload);
@@ -173,10 +197,10 @@ impl<'a> Write<'a> {
             }
             Some(Returning::Representation) => {
                 let plain = read.embeds.is_empty() && read.order.is_empty() && !read.is_grouped();
+                let plain = plain && !self.may_change(read);
                 match media.of_statement() {
                     Media::Json { .. } | Media::Object { .. } | Media::Csv if plain => Returned::Direct,
-                    Media::Handler(_) => Returned::Through(None),
-                    _ => Returned::Through(once_per_key::columns(read)),
+                    _ => self.returned_with_embeds(context, read, media),
                 }
             }
         };
@@ -193,6 +217,57 @@ impl<'a> Write<'a> {
         {
             self.source = Source::Copy(kinds);
         }
+    }
+
+    /// Chooses how rows are returned with what is embedded in them. One statement sees other rows as they were when it
+    /// began. If it may change rows that it embeds, another statement returns them.
+    fn returned_with_embeds(&self, context: &Context<'a>, read: &Read<'a>, media: &Media<'a>) -> Returned<'a> {
+        let columns = match media.of_statement() {
+            Media::Handler(_) => None,
+            _ => once_per_key::columns(read),
+        };
+        if matches!(media, Media::Explain { .. }) || !self.may_change(read) {
+            return Returned::Through(columns);
+        }
+        let all = || self.relation.columns.iter().map(|column| &*column.name).collect();
+        let stored = |name: &'a str| {
+            let column = &self.relation.columns[usize::from(self.relation.column(name)?)];
+            Some(ReturnedColumn { name, type_name: type_name(context, column.type_oid)? })
+        };
+        let names: Vec<&'a str> = columns.clone().unwrap_or_else(all);
+        let stored: Option<Vec<_>> = names.into_iter().map(stored).collect();
+        stored.map_or(Returned::Through(columns), Returned::Afterwards)
+    }
+
+    /// Returns true if the write may change what embeds and computed columns find: by triggers and rules, since an embed
+    /// reads the same relation, or by foreign keys that follow an update. A deletion returns what it deletes.
+    fn may_change(&self, read: &Read<'a>) -> bool {
+        let is_computed = |output: &Output<'_>| match &output.value {
+            Value::Column { column, .. } => column.computed.is_some(),
+            Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(..) | Value::Lifted(..) => false,
+        };
+        let looks_elsewhere = !read.embeds.is_empty() || read.outputs.iter().any(is_computed);
+        let is_written = |relation: &Relation| {
+            relation.oid == self.relation.oid || relation.kind.is_view() || self.relation.kind.is_view()
+        };
+        let updates = self.action != Action::Insert || self.conflict.is_some();
+        let is_cascaded = |embed: &EmbedRead<'a>| match &embed.relationship.link {
+            Link::Key(key) => updates && key.columns.iter().any(|&(column, _)| self.writes(embed.origin, column)),
+            Link::Junction { near, .. } => updates && near.columns.iter().any(|&(at, _)| self.writes(embed.origin, at)),
+            Link::Function { .. } => true,
+        };
+        let reads_written = |embed: &EmbedRead<'a>| {
+            is_written(embed.target) || embed.junction.is_some_and(is_written) || is_cascaded(embed)
+        };
+        self.action != Action::Delete
+            && looks_elsewhere
+            && (self.relation.writing == Runs::Anything || any_embed(&read.embeds, &reads_written))
+    }
+
+    /// Returns true if a column of a relation is written.
+    fn writes(&self, relation: &Relation, column: u16) -> bool {
+        let name = &relation.columns[usize::from(column)].name;
+        relation.oid == self.relation.oid && self.columns.iter().any(|written| written.column.name == *name)
     }
 
     /// What becomes of each column's values in a COPY, if the relation allows one (DESIGN.md, decision 5).
@@ -213,6 +288,11 @@ impl<'a> Write<'a> {
             })
             .collect()
     }
+}
+
+/// Returns true if a condition is true of an embed at any level.
+fn any_embed<'a>(embeds: &[EmbedRead<'a>], condition: &dyn Fn(&EmbedRead<'a>) -> bool) -> bool {
+    embeds.iter().any(|embed| condition(embed) || any_embed(&embed.read.embeds, condition))
 }
 
 /// The key that a PUT's URL names (url-grammar §8).

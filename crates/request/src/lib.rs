@@ -39,9 +39,9 @@ pub use order::{Direction, Nulls, OrderBy, OrderTerm};
 pub use outline::Outline;
 pub use params::Params;
 pub use path::Resource;
-pub use payload::{Action, Form, Key, Payload, Rows};
+pub use payload::{Action, Form, Key, NoRows, Payload, Rows};
 pub use prefer::{Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
-pub use query::{At, Query, Unreserved};
+pub use query::{At, KnownParameter, Query, Unreserved};
 pub use select::{Aggregate, Embed, Item, Join};
 pub use window::{EmbedWindow, Window};
 
@@ -114,18 +114,19 @@ impl<'a> ApiRequest<'a> {
         Self::parse_given((action, target, head_only), params, headers, &[])
     }
 
-    /// The same, where parameters of these names are arguments of a function, although their values may look like filters.
+    /// Understands a query string and headers. If the request calls a function by GET, values with the names of `known`
+    /// parameters are arguments, although they may look like filters.
     pub fn parse_given(
         (action, target, head_only): (Action, Target<'a>, bool),
         params: &'a Params<'a>,
         headers: &Headers<'a>,
-        arguments: &[String],
+        known: &[KnownParameter<'_>],
     ) -> Result<Self, RequestError> {
         let unreserved = match target {
             Target::Function(_) if action == Action::Read => Unreserved::FiltersOrArguments,
             Target::Relation(_) | Target::Function(_) => Unreserved::Filters,
         };
-        let query = Query::parse_given(params, unreserved, arguments)?;
+        let query = Query::parse_given(params, unreserved, known)?;
         window::check_unrestricted(action, query.root_window, headers.range)?;
         let range = headers.range.filter(|_| action == Action::Read && !head_only);
         Ok(Self {

@@ -68,6 +68,8 @@ pub struct Payload<'a> {
     pub is_json: bool,
     /// True if all values of the body are texts, as in CSV and in forms.
     pub holds_texts: bool,
+    /// The reason why a JSON body has no rows.
+    pub no_rows: Option<NoRows>,
     /// The fields of a form that a function is called with.
     pub arguments: Vec<(&'a str, &'a str)>,
 }
@@ -83,9 +85,19 @@ impl Payload<'_> {
             raw: None,
             is_json: false,
             holds_texts: false,
+            no_rows: None,
             arguments: Vec::new(),
         }
     }
+}
+
+/// The reason why a JSON body has no rows. Only a function with one unnamed parameter takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRows {
+    /// The body is a string, a number, a boolean or null.
+    Scalar,
+    /// The body is an array whose elements are not objects with the same keys.
+    Mixed,
 }
 
 /// How many rows a body has.

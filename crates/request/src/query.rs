@@ -59,11 +59,12 @@ impl<'a> Query<'a> {
         Self::parse_given(params, unreserved, &[])
     }
 
-    /// The same, where parameters of these names are arguments whatever they look like.
+    /// Reads the parameters of a call. Values with the names of `known` parameters of the function are arguments, whatever
+    /// they look like.
     pub(crate) fn parse_given(
         params: &'a Params<'_>,
         unreserved: Unreserved,
-        arguments: &[String],
+        known: &[KnownParameter<'_>],
     ) -> Result<Self, RequestError> {
         let mut query = Self::default();
         let (mut select_text, mut filters) = (None, Vec::new());
@@ -109,10 +110,18 @@ impl<'a> Query<'a> {
         }
         query.columns = columns.map(|text| names("columns parameter", text)).transpose()?;
         query.select = select_text.map_or_else(|| Ok(vec![Item::All]), select::select)?;
+        let takes_arguments = unreserved == Unreserved::FiltersOrArguments;
+        let mut is_given = vec![false; if takes_arguments { known.len() } else { 0 }];
         for (key, value) in filters {
+            let place = || known.iter().position(|parameter| parameter.name == key);
+            if let Some(place) = takes_arguments.then(place).flatten()
+                && (known[place].takes_all || !std::mem::replace(&mut is_given[place], true))
+            {
+                query.arguments.push((Cow::Borrowed(key), value));
+                continue;
+            }
             let (path, field) = filter_key(key)?;
-            let is_given = || arguments.iter().any(|name| name == key);
-            if unreserved == Unreserved::FiltersOrArguments && (is_given() || !filter::is_operation(value)) {
+            if takes_arguments && !filter::is_operation(value) {
                 query.arguments.push((field.name, value));
             } else {
                 query.filters.push(At { path, what: filter::top_level(field, value)? });
@@ -121,6 +130,16 @@ impl<'a> Query<'a> {
         query.on_conflict = on_conflict.map(|text| names("on_conflict parameter", text)).transpose()?;
         Ok(query)
     }
+}
+
+/// A parameter of the function that a query string calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownParameter<'p> {
+    /// The name.
+    pub name: &'p str,
+    /// True if all values of this name are arguments. Otherwise the first value is the argument, and
+    /// a later one is a filter if it looks like one.
+    pub takes_all: bool,
 }
 
 /// What a parameter is by its name.

@@ -108,6 +108,8 @@ pub enum Codec {
     Row(Arc<[Field]>),
     /// An array in binary where null stands for no element: an embed to many, whose elements are rows.
     List(Box<Codec>),
+    /// An array in binary with a value for each row of an embed to many, whose keys are lifted.
+    Values(Box<Codec>),
 }
 
 impl Codec {
@@ -125,7 +127,9 @@ impl Codec {
         match self {
             Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => 0,
             Self::Found(first, _) => first.size_bytes(),
-            Self::Array(element) | Self::List(element) => size_of::<Self>() + element.size_bytes(),
+            Self::Array(element) | Self::List(element) | Self::Values(element) => {
+                size_of::<Self>() + element.size_bytes()
+            }
             Self::Row(fields) => fields.iter().map(Field::size_bytes).sum(),
         }
     }
@@ -134,7 +138,7 @@ impl Codec {
     pub fn holds_rows(&self) -> bool {
         match self {
             Self::Row(_) => true,
-            Self::Array(element) | Self::List(element) => element.holds_rows(),
+            Self::Array(element) | Self::List(element) | Self::Values(element) => element.holds_rows(),
             Self::Found(first, _) => first.codec.holds_rows(),
             Self::Output | Self::Digits | Self::Flag | Self::Scalar(_) => false,
         }
@@ -143,7 +147,7 @@ impl Codec {
     /// The same values where they stand for those of a row that may not be there: no row is null, and no empty array.
     pub fn lifted(&self) -> Self {
         match self {
-            Self::List(element) => Self::Array(element.clone()),
+            Self::List(element) => Self::Values(element.clone()),
             other => other.clone(),
         }
     }

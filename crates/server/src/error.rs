@@ -177,9 +177,14 @@ impl ApiError {
         self.reported.is_none() && self.headers.iter().any(|(name, _)| name == RETRY_AFTER)
     }
 
-    /// No schema cache has been loaded yet.
-    pub(crate) fn no_schema_cache() -> Self {
-        Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
+    /// The schema cache has not been loaded yet, or cannot be loaded. `missing` is a message about
+    /// exposed schemas that do not exist, if they are the reason.
+    pub(crate) fn no_schema_cache(missing: Option<String>) -> Self {
+        let api = Self::unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.");
+        match missing {
+            Some(missing) => api.details(missing).hint("Create the schemas, or change db-schemas."),
+            None => api,
+        }
     }
 
     /// The schema changed again after each load that this request waited for.

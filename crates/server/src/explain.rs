@@ -118,8 +118,8 @@ impl Explaining<'_> {
             Some(query) => RequestText::of_query(request, &query.query)?,
             None => RequestText::of(request, None)?,
         };
-        let parsed = text.request(Action::Read)?;
         let schema = self.in_force.config.default_schema();
+        let parsed = text.request(Action::Read, (&self.snapshot.catalog, schema))?;
         let context = context_for((self.in_force, self.snapshot, schema), self.who, &parsed, query);
         let whole = plan(&parsed, None, Context { narrowing: None, ..context })?;
         let plan = plan(&parsed, None, context)?;

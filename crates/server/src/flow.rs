@@ -286,7 +286,7 @@ impl<'a> Given<'a> {
         };
         match is_loaded {
             true => Ok(true),
-            false if retry.is_of_schema() => Err(ApiError::no_schema_cache()),
+            false if retry.is_of_schema() => Err(reloader.no_schema_cache()),
             false => Ok(false),
         }
     }

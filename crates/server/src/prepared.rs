@@ -17,7 +17,7 @@ use hyper::header::HeaderValue;
 use std::sync::Arc;
 use thalweg_catalog::Runs;
 use thalweg_encode::{Program, Target};
-use thalweg_plan::{Delivery, Form, Media, Plan, Returned};
+use thalweg_plan::{Delivery, Form, Media, Plan};
 use thalweg_request::{Action, Count, Handling, Missing, Preferences, Resolution, Returning, TxEnd};
 use thalweg_rows::oid::Oid;
 use thalweg_rows::{Field, Format, Shape};
@@ -49,6 +49,8 @@ pub(crate) struct Prepared {
     pub(crate) limit_rows: Option<u64>,
     /// How many rows are returned although more are asked for.
     pub(crate) rows_cut: Option<u64>,
+    /// How many rows of an embed are returned, if more of them may be found.
+    pub(crate) embedded_cut: Option<u64>,
     /// How many rows a call may return or a write affect.
     pub(crate) affected_max: Option<i64>,
     /// Whether its answer is known to be large.
@@ -142,6 +144,7 @@ impl Prepared {
             offset_rows: plan.read.offset_rows.map_or(0, i64::unsigned_abs),
             limit_rows: plan.read.limit_rows.map(i64::unsigned_abs),
             rows_cut: plan.rows_cut,
+            embedded_cut: plan.embedded_cut,
             affected_max: plan.affected_max,
             is_large: plan.read.is_large(),
             is_one: matches!(plan.media, Media::Object { .. }),
@@ -149,9 +152,7 @@ impl Prepared {
             is_made_of_rows,
             explains: plan.explains(),
             replaces: plan.write.as_ref().is_some_and(|write| write.action == Action::Replace),
-            has_body: plan.write.as_ref().is_none_or(|write| {
-                plan.explains() || matches!(write.returned, Returned::Direct | Returned::Through(_))
-            }),
+            has_body: plan.write.as_ref().is_none_or(|write| plan.explains() || write.returned.has_rows()),
             head: Head::of(plan, preferences, tx_end_is_theirs),
         };
         (prepared, params)
@@ -258,7 +259,9 @@ fn columns(purpose: Purpose, statement: &Statement<'_>, made_of_rows: bool) -> (
     let before = match purpose {
         Purpose::Rows(_) => usize::from(made_of_rows),
         Purpose::RowsAndTotal => TOTAL_COLUMNS + usize::from(made_of_rows),
-        Purpose::Estimate | Purpose::RowCount | Purpose::Key | Purpose::Updated => return (vec![Format::Text], None),
+        Purpose::Estimate | Purpose::RowCount | Purpose::Key | Purpose::Written | Purpose::Updated => {
+            return (vec![Format::Text], None);
+        }
         Purpose::Total | Purpose::Head | Purpose::HeadAndTotal => return (vec![Format::Binary], None),
     };
     let fields = &statement.shape.fields;

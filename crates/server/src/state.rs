@@ -73,7 +73,7 @@ impl State {
     pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, ApiError> {
         self.snapshot.load_full().ok_or_else(|| {
             self.reloader.hurry();
-            ApiError::no_schema_cache()
+            self.reloader.no_schema_cache()
         })
     }
 

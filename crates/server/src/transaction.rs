@@ -19,7 +19,7 @@ mod replies;
 mod run;
 mod session;
 
-pub(crate) use replies::{Replies, Reply, TOTAL_COLUMNS, Tally, set_by_sql};
+pub(crate) use replies::{FoundRows, Replies, Reply, TOTAL_COLUMNS, Tally, set_by_sql};
 pub(crate) use run::{CopySource, Outcome, Run, SET_BY_SQL, failed, texts};
 pub(crate) use session::{RequestFacts, Session};
 

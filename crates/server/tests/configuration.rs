@@ -325,3 +325,75 @@ fn names_of_free_settings_are_those_that_postgresql_takes() {
         );
     }
 }
+
+#[test]
+fn a_database_without_public_is_served_and_a_missing_schema_is_named() {
+    let database = Database::new(&format!(
+        "drop schema public cascade; create schema api; create table api.t as select 1 as id;
+         create function api.path() returns text language sql stable as $$ select current_setting('search_path') $$; {GRANTS}"
+    ));
+    let uri = database.uri();
+    // `public` is the default of db-extra-search-path.
+    assert_eq!(config(&uri).db_extra_search_path, ["public"]);
+    let served = Served::database(&uri);
+    assert_eq!((served.get("/t").status, served.get("/t").text()), (200, r#"[{"id":1}]"#));
+    assert_eq!(served.get("/rpc/path").json(), r#""api", "public""#);
+    // Functions of the schema are found as soon as it exists.
+    database.execute("create schema public; grant usage on schema public to test_reader; create function public.more(api.t) returns int language sql stable as 'select 2'; notify pgrst");
+    eventually("the schema cache is loaded", || served.get("/t?select=more").text() == r#"[{"more":2}]"#);
+    drop(served);
+
+    let db_schemas = ["api", "gone", "lost"].map(str::to_owned).to_vec();
+    let served = Served::start(Config { db_schemas, ..config(&uri) });
+    for target in ["/t", "/", "/rpc/path"] {
+        let refused = served.get(target);
+        let error = refused.json();
+        assert_eq!((refused.status, error["code"].as_str()), (503, Some("PGRST002")), "{target}");
+        assert_eq!(error["details"], r#"these schemas of db-schemas do not exist: "gone", "lost""#);
+        assert_eq!(error["hint"], "Create the schemas, or change db-schemas.");
+    }
+    database.execute("create schema gone; create schema lost");
+    eventually("the missing schemas are found", || served.get("/t").status == 200);
+}
+
+#[test]
+fn settings_of_roles_count_for_this_database_and_for_indirect_members() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create function api.setting(name text) returns text language sql stable as $$ select current_setting(name) $$;
+         {GRANTS}
+         create role settings_direct; create role settings_between; create role settings_indirect;
+         create role settings_login login password 'x';
+         grant settings_direct, settings_between to settings_login; grant settings_indirect to settings_between;
+         grant usage on schema api to settings_direct, settings_indirect;"
+    ));
+    let other_database = Database::new("");
+    let (name, other) = (database.name(), other_database.name());
+    database.execute(&format!(
+        "alter role settings_direct set statement_timeout = '11s'; alter role settings_direct set work_mem = '5MB';
+         alter role settings_direct in database {name} set statement_timeout = '12s';
+         alter role settings_direct in database {name} set timezone = 'Europe/Vienna';
+         alter role settings_direct in database {other} set lock_timeout = '13s';
+         alter role settings_indirect set statement_timeout = '14s'"
+    ));
+    let (_, host) = database.uri().rsplit_once('@').map(|(user, host)| (user.to_owned(), host.to_owned())).unwrap();
+    for login in [database.uri(), format!("postgresql://settings_login:x@{host}")] {
+        let of_role = |role: &str| {
+            let served = Served::start(Config { db_anon_role: Some(role.to_owned()), ..config(&login) });
+            let setting = |name: &str| served.get(&format!("/rpc/setting?name={name}")).json();
+            ["statement_timeout", "work_mem", "TimeZone", "lock_timeout"]
+                .map(|name| setting(name).as_str().unwrap().to_owned())
+        };
+        let [statement, memory, zone, lock] = of_role("settings_direct");
+        assert_eq!([statement.as_str(), &memory, &zone, &lock], ["12s", "5MB", "Europe/Vienna", "0"], "{login}");
+        assert_eq!(of_role("settings_indirect")[0], "14s", "{login}");
+    }
+    // A change is read at the next load.
+    let served = Served::start(Config { db_anon_role: Some("settings_direct".to_owned()), ..config(&database.uri()) });
+    database.execute(&format!("alter role settings_direct in database {name} reset all; notify pgrst"));
+    eventually("the setting for all databases counts", || {
+        served.get("/rpc/setting?name=statement_timeout").json() == "11s"
+    });
+    drop(served);
+    database.execute("drop owned by settings_direct, settings_indirect; drop role settings_direct, settings_between, settings_indirect, settings_login");
+}

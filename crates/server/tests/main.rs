@@ -1,5 +1,6 @@
 //! The server over a real socket, on a real PostgreSQL.
 
+mod answers;
 mod auth;
 mod browse;
 mod cases;

@@ -706,3 +706,74 @@ fn a_key_that_a_body_has_twice_is_the_clients_error() {
     let skipped = served.send("POST", "/t", &ignore, r#"[{"id":1,"name":"a"},{"id":1,"name":"b"}]"#);
     assert_eq!((skipped.status, database.value("select name from api.t")), (201, "a".to_owned()));
 }
+
+#[test]
+fn a_json_body_without_rows_reaches_functions_that_take_it_and_is_refused_elsewhere() {
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.t (id int primary key, name text);
+         create function api.whole(json) returns text language sql immutable as 'select $1::text';
+         create function api.binary(jsonb) returns text language sql immutable as 'select $1::text';
+         create function api.none() returns text language sql immutable as $$ select 'called' $$;
+         create function api.one(a int default 1) returns text language sql immutable as $$ select 'called' $$;
+         create function api.words(text) returns text language sql immutable as $$ select $1 $$;
+         {GRANTS}{WRITES}"
+    ));
+    let served = Served::database(&database.uri());
+    let documents = [
+        "5",
+        "-1.50e3",
+        "true",
+        r#""a \"quoted\" text""#,
+        r#"[1,"a",{"b":2},null,[3]]"#,
+        "[1]",
+        "[null]",
+        "[[1],[2]]",
+        r#"[{"a":1},{"b":2}]"#,
+        r#"[{"a":1},{"a":1,"b":2}]"#,
+    ];
+    for document in documents {
+        for prefer in ["params=single-object", "count=exact", "return=minimal"] {
+            let response = served.send("POST", "/rpc/whole", &[("prefer", prefer)], document);
+            assert_eq!((response.status, response.json()), (200, document.into()), "{document}");
+        }
+        let of_columns = served.send("POST", "/rpc/whole?columns=a", &[], document);
+        assert_eq!((of_columns.status, of_columns.json()), (200, document.into()), "{document}");
+        let binary = served.send("POST", "/rpc/binary", &[], document);
+        let expected = database.value(&format!("select $d${document}$d$::jsonb::text"));
+        assert_eq!((binary.status, binary.json()), (200, expected.into()), "{document}");
+        let is_array = document.starts_with('[');
+        let message = match is_array {
+            true => "All object keys must match",
+            false => "The body is not a JSON object or an array of objects",
+        };
+        for target in ["/rpc/none", "/rpc/one", "/rpc/words"] {
+            let refused = served.send("POST", target, &[], document);
+            assert_eq!(code(&refused), (400, "PGRST102".into()), "{target} {document}: {}", refused.text());
+            assert_eq!(refused.json()["message"], message, "{target}");
+        }
+        assert_eq!(code(&served.send("POST", "/rpc/missing", &[], document)), (404, "PGRST202".into()));
+        for (method, target) in [("POST", "/t"), ("POST", "/t?select=id"), ("PATCH", "/t"), ("PUT", "/t?id=eq.1")] {
+            for prefer in ["return=minimal", "return=representation", "missing=default", "resolution=merge-duplicates"]
+            {
+                let refused = served.send(method, target, &[("prefer", prefer)], document);
+                assert_eq!(code(&refused), (400, "PGRST102".into()), "{method} {target} {document}");
+                assert_eq!(refused.json()["message"], message, "{method} {target}");
+            }
+        }
+        let refused = served.send("POST", "/t?columns=id", &[], document);
+        assert_eq!(refused.status, 400, "{document}: {}", refused.text());
+    }
+    assert_eq!(database.value("select count(*) from api.t"), "0");
+    // Lines of any JSON become an array.
+    let lines = [("content-type", "application/x-ndjson")];
+    let joined = served.send("POST", "/rpc/whole", &lines, "{\"a\":1}\n{\"b\":2}\n");
+    assert_eq!((joined.status, joined.json()), (200, "[{\"a\":1},{\"b\":2}]".into()));
+    // Null is a document, and no arguments. A table has no row for it.
+    assert_eq!(served.send("POST", "/rpc/whole", &[], "null").json(), "null");
+    assert_eq!(served.send("POST", "/rpc/none", &[], " null").json(), "called");
+    assert_eq!(code(&served.send("POST", "/t", &[], "null")), (400, "PGRST102".into()));
+    // An empty array has no rows, and is one for a table, too.
+    assert_eq!(served.send("POST", "/rpc/whole", &[], "[]").json(), "[]");
+    assert_eq!(served.send("POST", "/t", &[], "[]").status, 201);
+}

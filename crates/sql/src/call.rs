@@ -19,13 +19,21 @@ pub fn pre_request(schema: Option<&str>, name: &str) -> String {
     text
 }
 
+/// The text before a call that returns one row, and the text after it. In `FROM`, PostgreSQL makes a row of nulls of NULL.
+/// Here it makes no row. The offset keeps it from calling the function once for each column.
+pub(crate) const ROW_START: &str = "(SELECT (thalweg_row.r).* FROM (SELECT ";
+pub(crate) const ROW_END: &str = " AS r OFFSET 0) AS thalweg_row WHERE thalweg_row.r IS DISTINCT FROM NULL)";
+
 impl<'a> Writer<'a> {
     /// The call as a table expression, with its alias.
     pub(crate) fn call(&mut self, scope: Scope<'a>, call: &'a Call<'a>) {
         // a record's columns are known only to PostgreSQL: it stays one value
         let is_record = matches!(call.function.returns, Returns::Record);
+        let may_be_null = matches!(call.function.returns, Returns::Row(_)) && !call.function.returns_set;
         if is_record {
             self.text.push_str("(SELECT ");
+        } else if may_be_null {
+            self.text.push_str(ROW_START);
         }
         self.name(&call.function.schema, &call.function.name);
         self.text.push('(');
@@ -36,6 +44,8 @@ impl<'a> Writer<'a> {
         self.text.push(')');
         if is_record {
             self.text.push_str(" AS pgrst_scalar)");
+        } else if may_be_null {
+            self.text.push_str(ROW_END);
         }
         self.text.push_str(" AS ");
         self.table(scope);

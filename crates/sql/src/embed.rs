@@ -1,5 +1,6 @@
 //! What is embedded: joined laterally, as an array for each outer row, or once for all of them.
 
+use crate::call::{ROW_END, ROW_START};
 use crate::quote::quote;
 use crate::read::{List, Scope, Search, Writer};
 use std::collections::{HashMap, HashSet};
@@ -77,11 +78,13 @@ impl<'a> Writer<'a> {
     pub(crate) fn related_source(&mut self, outer: Scope<'a>, inner: Scope<'a>, embed: &'a EmbedRead<'a>) {
         self.text.push_str(" FROM ");
         match &embed.relationship.link {
-            Link::Function { schema, name } => {
+            Link::Function { schema, name, returns_set } => {
+                self.text.push_str(if *returns_set { "" } else { ROW_START });
                 self.name(schema, name);
                 self.text.push('(');
                 self.row_of(outer, embed.origin);
                 self.text.push(')');
+                self.text.push_str(if *returns_set { "" } else { ROW_END });
             }
             Link::Key(_) | Link::Junction { .. } => self.relation(embed.target),
         }
@@ -343,7 +346,7 @@ fn per_row(inner: Scope<'_>, embed: &EmbedRead<'_>) -> Search {
 /// The outputs of a to-many spread that the outer level expects as arrays in binary, and not as JSON.
 fn lifted_arrays(read: &Read<'_>, index: usize) -> HashSet<usize> {
     let array = |output: &Output<'_>| match output.value {
-        Value::Lifted(of, at) if of == index && matches!(output.codec, Codec::Array(_)) => Some(at),
+        Value::Lifted(of, at) if of == index && matches!(output.codec, Codec::Values(_)) => Some(at),
         _ => None,
     };
     if read.embeds[index].as_json { HashSet::new() } else { read.outputs.iter().filter_map(array).collect() }

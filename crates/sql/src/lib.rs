@@ -33,7 +33,7 @@ pub use probe::{value_of_column, value_of_type};
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
 pub use statements::{Purpose, Statements, statements};
-pub use write::{updated, write};
+pub use write::{updated, write, written};
 
 use std::borrow::Cow;
 use std::fmt;

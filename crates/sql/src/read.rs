@@ -29,8 +29,8 @@ pub fn head_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     writer.kept_call(plan);
     writer.text.push_str("SELECT thalweg_total.n, (SELECT pg_catalog.count(*) FROM (");
     writer.level(&plan.read, List::Keys);
-    writer.text.push_str(") AS \"rows\") FROM (SELECT pg_catalog.count(*) AS n");
-    writer.matching("", plan);
+    writer.text.push_str(") AS \"rows\") FROM (");
+    writer.total(" AS n", plan);
     writer.text.push_str(") AS thalweg_total");
     Statement { text: writer.text, params: writer.params, shape: one_count() }
 }
@@ -44,7 +44,8 @@ pub fn rows_and_total<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
         writer.text.push_str("SELECT thalweg_total.n, thalweg_page.* FROM thalweg_total");
     } else {
         writer.kept_call(plan);
-        writer.matching("SELECT thalweg_total.n, thalweg_page.* FROM (SELECT pg_catalog.count(*) AS n", plan);
+        writer.text.push_str("SELECT thalweg_total.n, thalweg_page.* FROM (");
+        writer.total(" AS n", plan);
         writer.text.push_str(") AS thalweg_total");
     }
     writer.text.push_str(" LEFT JOIN (SELECT TRUE AS found, thalweg_rows.* FROM (");
@@ -65,13 +66,15 @@ pub fn head<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     Statement { text: writer.text, params: writer.params, shape: one_count() }
 }
 
-/// The statement that counts the rows that satisfy a plan's conditions, whatever its windows, up to a number.
+/// The statement that counts the rows that satisfy a plan's conditions, whatever its windows, up to a number. If the plan
+/// has aggregates, the groups of these rows are counted.
 pub fn count<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statement<'a> {
     let mut writer = Writer::new();
     match rows_max {
-        None => writer.matching("SELECT pg_catalog.count(*)", plan),
+        None => writer.total("", plan),
         Some(rows_max) => {
-            writer.matching("SELECT pg_catalog.count(*) FROM (SELECT 1", plan);
+            writer.text.push_str("SELECT pg_catalog.count(*) FROM (");
+            writer.all(plan);
             writer.text.push_str(" LIMIT ");
             writer.param(Cow::Owned(rows_max.to_string()));
             writer.text.push_str(") AS \"rows\"");
@@ -83,7 +86,8 @@ pub fn count<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statement<'a> {
 /// The statement that tells how many rows the planner expects to satisfy a plan's conditions.
 pub fn estimate<'a>(plan: &'a Plan<'a>) -> Statement<'a> {
     let mut writer = Writer::new();
-    writer.matching("EXPLAIN (FORMAT JSON) SELECT 1", plan);
+    writer.text.push_str("EXPLAIN (FORMAT JSON) ");
+    writer.all(plan);
     let field = Field { name: Arc::from("QUERY PLAN"), codec: Codec::Output, type_oid: 0 };
     Statement { text: writer.text, params: writer.params, shape: Shape { fields: vec![field] } }
 }
@@ -290,9 +294,31 @@ impl<'a> Writer<'a> {
              CASE WHEN n - {offset} >= {offset} THEN 0 ELSE GREATEST(LEAST({limit}, n - {offset}), 0) END AS from_last, \
              GREATEST(n - {offset} - {limit}, 0) AS behind FROM ("
         );
-        self.matching("SELECT pg_catalog.count(*) AS n", plan);
+        self.total(" AS n", plan);
         self.text.push_str(") AS thalweg_counted) ");
         (self.joins, self.next) = (Joins::default(), 0);
+    }
+
+    /// The number of the root's rows, or of their groups.
+    fn total(&mut self, name: &str, plan: &'a Plan<'a>) {
+        let _ = write!(self.text, "SELECT pg_catalog.count(*){name}");
+        if !plan.read.is_grouped() {
+            return self.matching("", plan);
+        }
+        self.text.push_str(" FROM (");
+        self.all(plan);
+        self.text.push_str(") AS \"rows\"");
+    }
+
+    /// The root's rows, or their groups, without a window.
+    fn all(&mut self, plan: &'a Plan<'a>) {
+        if !plan.read.is_grouped() {
+            return self.matching("SELECT 1", plan);
+        }
+        let scope = self.scope(&plan.read, None);
+        self.text.push_str("SELECT 1 FROM (");
+        self.groups(scope, &plan.read, None);
+        self.text.push_str(") AS thalweg_groups");
     }
 
     /// `FROM … WHERE …` of the root behind a select list.
@@ -395,17 +421,24 @@ impl<'a> Writer<'a> {
         list: List<'_>,
         outer: Option<(Scope<'a>, &'a EmbedRead<'a>)>,
     ) {
-        let grouped = read.is_grouped().then_some(scope.number);
+        let Some(number) = read.is_grouped().then_some(scope.number) else {
+            self.text.push_str("SELECT ");
+            self.list(scope, read, list, None);
+            self.rows_of(scope, read, outer);
+            self.order(scope, read);
+            return self.window(read);
+        };
         self.text.push_str("SELECT ");
-        self.list(scope, read, list, grouped);
-        if grouped.is_some() {
-            self.text.push_str(" FROM (SELECT ");
-            for (at, output) in read.outputs.iter().enumerate() {
-                self.text.push_str(if at == 0 { "" } else { ", " });
-                self.ungrouped(scope, read, output);
-                let _ = write!(self.text, " AS c{at}");
-            }
-        }
+        self.list(scope, read, list, Some(number));
+        self.text.push_str(" FROM (");
+        self.groups(scope, read, outer);
+        self.order(scope, read);
+        self.window(read);
+        let _ = write!(self.text, ") AS thalweg_g{number}");
+    }
+
+    /// `FROM … WHERE …` of a level, linked to an outer one or not.
+    fn rows_of(&mut self, scope: Scope<'a>, read: &'a Read<'a>, outer: Option<(Scope<'a>, &'a EmbedRead<'a>)>) {
         match outer {
             Some((outer, embed)) => {
                 self.related_source(outer, scope, embed);
@@ -417,27 +450,31 @@ impl<'a> Writer<'a> {
                 self.conditions(scope, read, " WHERE ");
             }
         }
-        if grouped.is_some() {
-            let groups = read.outputs.iter().enumerate().filter(|(_, output)| output.aggregate.is_none());
-            for (place, (at, _)) in groups.enumerate() {
-                self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
-                let _ = write!(self.text, "{}", at + 1);
-            }
-            // what is selected with a cast may be ordered by without it: then it groups too
-            let casts = if read.order.is_empty() { HashSet::new() } else { selected_casts(read) };
-            for term in &read.order {
-                if let OrderKey::Column(column) = &term.key
-                    && casts.contains(column.name)
-                {
-                    self.text.push_str(", ");
-                    self.column(scope, column);
-                }
-            }
+    }
+
+    /// The groups of a level's rows, with their values before they are put into their form.
+    fn groups(&mut self, scope: Scope<'a>, read: &'a Read<'a>, outer: Option<(Scope<'a>, &'a EmbedRead<'a>)>) {
+        self.text.push_str("SELECT ");
+        for (at, output) in read.outputs.iter().enumerate() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            self.ungrouped(scope, read, output);
+            let _ = write!(self.text, " AS c{at}");
         }
-        self.order(scope, read);
-        self.window(read);
-        if let Some(number) = grouped {
-            let _ = write!(self.text, ") AS thalweg_g{number}");
+        self.rows_of(scope, read, outer);
+        let groups = read.outputs.iter().enumerate().filter(|(_, output)| output.aggregate.is_none());
+        for (place, (at, _)) in groups.enumerate() {
+            self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
+            let _ = write!(self.text, "{}", at + 1);
+        }
+        // what is selected with a cast may be ordered by without it: then it groups too
+        let casts = if read.order.is_empty() { HashSet::new() } else { selected_casts(read) };
+        for term in &read.order {
+            if let OrderKey::Column(column) = &term.key
+                && casts.contains(column.name)
+            {
+                self.text.push_str(", ");
+                self.column(scope, column);
+            }
         }
     }
 
@@ -615,7 +652,7 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.text, ".c{at}");
                 if is_once_per_key {
                     // rows that have none are not in what is joined
-                    let is_array = !read.embeds[*index].as_json && matches!(output.codec, Codec::Array(_));
+                    let is_array = !read.embeds[*index].as_json && matches!(output.codec, Codec::Values(_));
                     self.text.push_str(if is_array { ", '{}')" } else { ", '[]')" });
                 }
             }

@@ -1,6 +1,6 @@
 //! All statements of a plan, each with what it is for.
 
-use crate::{Statement, count, estimate, flat, head, head_and_total, rows, rows_and_total, updated, write};
+use crate::{Statement, count, estimate, flat, head, head_and_total, rows, rows_and_total, updated, write, written};
 use thalweg_plan::{Delivery, Form, Plan, Returned};
 use thalweg_request::Count;
 use thalweg_rows::Level;
@@ -24,6 +24,8 @@ pub enum Purpose {
     RowCount,
     /// Writes rows and returns the key of each, before a column that says nothing.
     Key,
+    /// Writes rows and stores them for the next statement, which returns them.
+    Written,
     /// Tells how many rows the statement before it updated instead of inserting them.
     Updated,
 }
@@ -48,8 +50,12 @@ pub fn statements<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'
                 Returned::Nothing => Purpose::RowCount,
                 Returned::Key(_) => Purpose::Key,
                 Returned::Direct | Returned::Through(_) => Purpose::Rows(0),
+                Returned::Afterwards(_) => Purpose::Written,
             };
             let mut main = vec![(purpose, write(plan, changes))];
+            if let Returned::Afterwards(columns) = &changes.returned {
+                main.push((Purpose::Rows(0), written(plan, columns)));
+            }
             if changes.conflict.as_ref().is_some_and(|conflict| conflict.counts) && !plan.explains() {
                 main.push((Purpose::Updated, updated()));
             }
@@ -71,7 +77,8 @@ fn of_read<'a>(plan: &'a Plan<'a>, rows_max: Option<u64>) -> Statements<'a> {
         if matches!(plan.count, Some(Count::Exact | Count::Estimated)) {
             main.push((Purpose::Total, count(plan, count_max.map(|most| most.saturating_add(1)))));
         }
-        if matches!(plan.count, Some(Count::Planned | Count::Estimated)) {
+        // Without `db-max-rows`, all rows are counted, and an estimate says nothing more.
+        if plan.count == Some(Count::Planned) || count_max.is_some() {
             main.push((Purpose::Estimate, estimate(plan)));
         }
     }

@@ -4,7 +4,10 @@ use crate::quote::quote;
 use crate::read::{List, Scope, Writer};
 use crate::{Param, Statement};
 use std::borrow::Cow;
-use thalweg_plan::{Bound, Conflict, Document, Plan, Read, Render, Returned, Source, Value, Write, WrittenColumn};
+use std::fmt::Write as _;
+use thalweg_plan::{
+    Bound, Conflict, Document, Plan, Read, Render, Returned, ReturnedColumn, Source, Value, Write, WrittenColumn,
+};
 use thalweg_request::Action;
 use thalweg_rows::Shape;
 
@@ -28,6 +31,16 @@ pub fn write<'a>(plan: &'a Plan<'a>, write: &'a Write<'a>) -> Statement<'a> {
             writer.change(scope, &plan.read, write);
             writer.returning(scope, write, |writer| writer.list(scope, &plan.read, List::Columns, None));
         }
+        Returned::Afterwards(columns) => {
+            writer.text.push_str("WITH thalweg_written AS (");
+            writer.change(scope, &plan.read, write);
+            writer.returning(scope, write, |writer| match columns.as_slice() {
+                [] => writer.text.push('1'),
+                columns => writer.separated(columns, |writer, column| writer.named(scope, column.name)),
+            });
+            writer.text.push_str(") ");
+            writer.store(columns);
+        }
         Returned::Through(columns) => {
             writer.text.push_str("WITH thalweg_written AS (");
             writer.change(scope, &plan.read, write);
@@ -46,10 +59,39 @@ pub fn write<'a>(plan: &'a Plan<'a>, write: &'a Write<'a>) -> Statement<'a> {
     }
     let shape = match write.returned {
         _ if plan.explains() => plan.shape(),
-        Returned::Nothing | Returned::Key(_) => Shape::default(),
+        Returned::Nothing | Returned::Key(_) | Returned::Afterwards(_) => Shape::default(),
         Returned::Direct | Returned::Through(_) => plan.shape(),
     };
     Statement { text: writer.text, params: writer.params, shape }
+}
+
+/// The statement that returns rows which the one before it has written and stored.
+pub fn written<'a>(plan: &'a Plan<'a>, columns: &'a [ReturnedColumn<'a>]) -> Statement<'a> {
+    let mut writer = Writer::new();
+    writer.text.push_str("WITH thalweg_written AS MATERIALIZED (SELECT ");
+    writer.separated(columns, |writer, column| {
+        writer.text.push_str("thalweg_row.");
+        quote(&mut writer.text, column.name);
+        writer.text.push_str("::");
+        writer.name(column.type_name.0, column.type_name.1);
+        writer.text.push_str(" AS ");
+        quote(&mut writer.text, column.name);
+    });
+    // A list of columns cannot be empty.
+    let read = if columns.is_empty() { "json_array_elements" } else { "json_to_recordset" };
+    let _ = write!(
+        writer.text,
+        " FROM pg_catalog.{read}(pg_catalog.current_setting('thalweg.written')::pg_catalog.json) AS thalweg_row"
+    );
+    writer.text.push_str(if columns.is_empty() { "" } else { "(" });
+    writer.separated(columns, |writer, column| {
+        quote(&mut writer.text, column.name);
+        writer.text.push_str(" pg_catalog.text");
+    });
+    writer.text.push_str(if columns.is_empty() { ") " } else { ")) " });
+    writer.keep("thalweg_written");
+    writer.main(plan);
+    Statement { text: writer.text, params: writer.params, shape: plan.shape() }
 }
 
 /// The statement that tells how many rows the one before it updated instead of inserting them.
@@ -81,6 +123,24 @@ impl<'a> Writer<'a> {
             self.target(scope, write);
             self.text.push_str(" WHERE FALSE");
         }
+    }
+
+    /// Stores the rows that were written until the end of the transaction, each as the text of its values. NULL is what
+    /// `num_nulls` counts: a composite value whose members are null is none.
+    fn store(&mut self, columns: &[ReturnedColumn<'_>]) {
+        self.text.push_str(
+            "SELECT pg_catalog.set_config('thalweg.written', \
+             coalesce(pg_catalog.json_agg(thalweg_row)::pg_catalog.text, '[]'), true) <> '' FROM (SELECT ",
+        );
+        self.separated(columns, |writer, column| {
+            writer.text.push_str("CASE WHEN pg_catalog.num_nulls(");
+            quote(&mut writer.text, column.name);
+            writer.text.push_str(") = 0 THEN pg_catalog.format('%s', ");
+            quote(&mut writer.text, column.name);
+            writer.text.push_str(") END AS ");
+            quote(&mut writer.text, column.name);
+        });
+        self.text.push_str(" FROM thalweg_written) AS thalweg_row");
     }
 
     fn target(&mut self, scope: Scope<'a>, write: &'a Write<'a>) {

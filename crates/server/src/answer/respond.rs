@@ -24,6 +24,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) head_only: bool,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
+    /// The same limit, where it cut off rows of an embed.
+    pub(crate) embedded_cut: Option<u64>,
     /// The schema, where it is named.
     pub(crate) profile: Option<&'a str>,
 }
@@ -56,8 +58,9 @@ pub(crate) fn read(prepared: &Prepared, facts: &Facts<'_>, range: Option<Content
     }
     known(headers, PREFERENCE_APPLIED, &prepared.head.preference_applied);
     known(headers, header::WARNING, &prepared.head.warning);
-    if let Some(most) = facts.rows_cut {
-        let warning = format!("299 Thalweg \"There are more rows: db-max-rows is {most}.\"");
+    let cut = [("rows", facts.rows_cut), ("rows of an embed", facts.embedded_cut)];
+    for (rows, most) in cut.into_iter().filter_map(|(rows, most)| Some((rows, most?))) {
+        let warning = format!("299 Thalweg \"There are more {rows}: db-max-rows is {most}.\"");
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(warning)) {
             headers.append(header::WARNING, value);
         }
@@ -75,7 +78,7 @@ pub(crate) fn write(
     body: Body,
 ) -> Response<Body> {
     let WriteCounts { rows, updated, key } = written;
-    let has_body = matches!(write.returned, Returned::Direct | Returned::Through(_));
+    let has_body = write.returned.has_rows();
     let merges = write.conflict.as_ref().is_some_and(|conflict| conflict.counts);
     let size = body.size_bytes();
     let mut response = Response::new(if has_body { body } else { Body::whole(Bytes::new()) });

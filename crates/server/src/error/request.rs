@@ -6,7 +6,7 @@ use thalweg_auth::{Refusal, www_authenticate};
 use thalweg_decode::{DecodeError, Problem};
 use thalweg_json::write_string;
 use thalweg_plan::{Brings, PlanError};
-use thalweg_request::{Action, EMBED_LEVELS_MAX, EMBEDS_MAX, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
+use thalweg_request::{Action, EMBED_LEVELS_MAX, EMBEDS_MAX, NoRows, ORDER_TERMS_MAX, Raw, RequestError, VALUES_MAX};
 
 impl From<DecodeError> for ApiError {
     /// Texts that clients know stand alone; of others the row and column are told.
@@ -144,7 +144,7 @@ impl From<PlanError> for ApiError {
                 };
                 match brings {
                     Brings::Names | Brings::Fields => {}
-                    Brings::Json => with.push_str(" or with a single unnamed json/jsonb parameter"),
+                    Brings::Json | Brings::Document => with.push_str(" or with a single unnamed json/jsonb parameter"),
                     Brings::Raw(Raw::Text) => with = "with a single unnamed text parameter".to_owned(),
                     Brings::Raw(Raw::Xml) => with = "with a single unnamed xml parameter".to_owned(),
                     Brings::Raw(Raw::Octets) => with = "with a single unnamed bytea parameter".to_owned(),
@@ -166,6 +166,9 @@ impl From<PlanError> for ApiError {
             Kind::SeveralRows(_) => Self::new(400, "PGRST102", message)
                 .details("The rows after the first would be ignored.")
                 .hint("Send one object. POST with Prefer: resolution=merge-duplicates updates many rows by their keys."),
+            Kind::NoRows(NoRows::Mixed) => Self::new(400, "PGRST102", message),
+            Kind::NoRows(NoRows::Scalar) => Self::new(400, "PGRST102", message)
+                .hint("A function with one unnamed parameter of type json receives any JSON document."),
             Kind::KeyOfPut => Self::new(405, "PGRST105", message),
             Kind::NoSet => Self::new(400, "PGRST128", message),
             Kind::Relationship { origin, target, hint, schema, suggestion } => {

@@ -159,7 +159,14 @@ impl<'a> Going<'a> {
         body: &mut RequestBody,
         bill: &mut Laps,
     ) -> Result<ApiRequest<'a>, ApiError> {
-        let mut request = ApiRequest::parse(action, target, self.head_only(), self.params, self.headers)?;
+        let known = match target {
+            Target::Function(name) if action == Action::Read => {
+                thalweg_plan::parameters(&self.snapshot.catalog, self.schema, name, self.params)
+            }
+            Target::Function(_) | Target::Relation(_) => Vec::new(),
+        };
+        let given = (action, target, self.head_only());
+        let mut request = ApiRequest::parse_given(given, self.params, self.headers, &known)?;
         if !self.in_force.config.db_count_estimates {
             request.preferences.count_exactly();
         }
@@ -304,6 +311,7 @@ impl<'a> Going<'a> {
             prefix: self.state.prefix(),
             head_only: self.head_only(),
             rows_cut: outcome.rows_cut,
+            embedded_cut: outcome.embedded_cut,
             profile: self.profile(),
         };
         let mut response = match write {

@@ -19,7 +19,7 @@ use crate::prepared::Prepared;
 use crate::schema::Snapshot;
 use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie, sign_in};
 use crate::state::State;
-use crate::transaction::Tally;
+use crate::transaction::FoundRows;
 use crate::upload::RequestBody;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -317,7 +317,7 @@ impl<'a> Making<'a> {
             let params = owned(&known.params(question));
             return Ok(Ready { query, prepared: known.prepared.clone(), params, function: None, page });
         }
-        let request = text.request(Action::Read)?;
+        let request = text.request(Action::Read, (&self.snapshot.catalog, going.schema))?;
         // it was planned when the page was loaded, if not with these of its parameters: its site has to mend that
         let of_site = |error: ApiError| ApiError::of_page(error.words().into()).retried(error.retry);
         let plan = plan(&request, None, going.context(&request)).map_err(|error| of_site(error.into()))?;
@@ -347,6 +347,8 @@ impl<'a> Making<'a> {
     /// What a template sees of a query's rows.
     fn value(&self, ready: &Ready<'_>, found: Found) -> Result<minijinja::Value, ApiError> {
         let Found { table, tally } = found;
+        let Prepared { offset_rows: offset, limit_rows: limit, .. } = *ready.prepared;
+        let total = tally.total(FoundRows { offset, rows: table.len() as u64, limit });
         Ok(match (&ready.query.query.shows, ready.prepared.form) {
             (_, Form::Nothing) => minijinja::Value::from(()),
             (_, Form::Value) => table.into_value(),
@@ -355,17 +357,17 @@ impl<'a> Making<'a> {
             }
             (_, Form::Values) => table.into_values(),
             (Shows::Some { per_page, parameter }, Form::Rows) => {
-                table.into_rows(Some(self.pager(ready.page, *per_page, parameter, tally)))
+                table.into_rows(Some(self.pager(ready.page, *per_page, parameter, total)))
             }
             (Shows::All, Form::Rows) if ready.query.query.count.is_some() => {
-                table.into_rows(Some(self.pager(None, 0, "", tally)))
+                table.into_rows(Some(self.pager(None, 0, "", total)))
             }
             (Shows::All, Form::Rows) => table.into_rows(None),
         })
     }
 
-    fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, tally: Tally) -> Pager {
-        Pager { page, per_page, total: tally.total(), address: self.address().into(), parameter: parameter.into() }
+    fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, total: Option<u64>) -> Pager {
+        Pager { page, per_page, total, address: self.address().into(), parameter: parameter.into() }
     }
 
     /// Writes the template.

@@ -2,8 +2,9 @@
 
 use crate::error::ApiError;
 use std::borrow::Cow;
+use thalweg_catalog::Catalog;
 use thalweg_pages::{Query, Shows};
-use thalweg_request::{Action, ApiRequest, Count, Headers, Params, RequestError, Resource, Target};
+use thalweg_request::{Action, ApiRequest, Count, Headers, KnownParameter, Params, RequestError, Resource, Target};
 
 /// The text of a request, `/flights?id=eq.1`, taken apart.
 #[derive(Default)]
@@ -57,10 +58,19 @@ impl<'a> RequestText<'a> {
     }
 
     /// The request. Of what a page shows as one row, one is fetched.
-    pub(crate) fn request(&self, action: Action) -> Result<ApiRequest<'_>, RequestError> {
+    pub(crate) fn request(
+        &self,
+        action: Action,
+        (catalog, schema): (&Catalog, &str),
+    ) -> Result<ApiRequest<'_>, RequestError> {
         let arguments = self.query.map_or(&[][..], |query| &query.arguments);
+        let mut known: Vec<KnownParameter<'_>> =
+            arguments.iter().map(|name| KnownParameter { name, takes_all: true }).collect();
+        if let Target::Function(name) = self.target() {
+            known.extend(thalweg_plan::parameters(catalog, schema, name, &self.params));
+        }
         let given = (action, self.target(), false);
-        let mut request = ApiRequest::parse_given(given, &self.params, &self.headers, arguments)?;
+        let mut request = ApiRequest::parse_given(given, &self.params, &self.headers, &known)?;
         if self.query.is_some_and(|query| query.shows == Shows::One) {
             request.window.limit_rows = Some(request.window.limit_rows.map_or(1, |limit| limit.min(1)));
         }

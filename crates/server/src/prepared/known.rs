@@ -302,6 +302,7 @@ mod tests {
             count: None,
             offset_rows: 0,
             limit_rows: None,
+            embedded_cut: None,
             rows_cut: None,
             affected_max: None,
             is_large: false,

@@ -149,7 +149,7 @@ fn link(catalog: &Catalog, (origin, target): (RelationId, RelationId), link: &Li
             "near": key_columns(catalog, (origin, *relation), near),
             "far": key_columns(catalog, (*relation, target), far),
         }),
-        Link::Function { schema, name } => json!({"function": [&**schema, &**name]}),
+        Link::Function { schema, name, .. } => json!({"function": [&**schema, &**name]}),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::load::{self, LoadFailure};
 use crate::config::{Reading, reread};
+use crate::error::ApiError;
 use crate::log::Failures;
 use crate::state::State;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use thalweg_catalog::LoadError;
 use tokio::sync::{Notify, watch};
 
 /// Triggers that come within this time are one.
@@ -39,6 +41,8 @@ pub(crate) struct Reloader {
     /// Time at which a request's suspicion last caused a load, unless a load has found something
     /// new since.
     suspected: Mutex<Option<Instant>>,
+    /// Message about exposed schemas that do not exist, if the last load failed for that reason.
+    missing_schemas: Mutex<Option<String>>,
 }
 
 /// What has come of the first attempt to load the schema cache.
@@ -63,6 +67,7 @@ impl Reloader {
             first: watch::channel(FirstLoad::Running).0,
             given_up: watch::channel(None).0,
             suspected: Mutex::new(None),
+            missing_schemas: Mutex::new(None),
         }
     }
 
@@ -140,6 +145,13 @@ impl Reloader {
         }
         *suspected = Some(Instant::now());
         Some(self.ask())
+    }
+
+    /// Returns the error of a request that needs a schema cache while there is none, or while it
+    /// cannot be loaded.
+    pub(crate) fn no_schema_cache(&self) -> ApiError {
+        let missing = self.missing_schemas.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ApiError::no_schema_cache(missing)
     }
 
     /// Records that a load has found something new, so that a suspicion may cause the next load at
@@ -282,6 +294,9 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
                      asked for. Declare it STABLE."
                 );
             }
+            for schema in catalog.missing_extra_schemas() {
+                tracing::info!(target: "notice", "the schema \"{schema}\" of db-extra-search-path does not exist, and is ignored");
+            }
             loading.snapshot.store(Some(Arc::new(snapshot)));
             loading.reloader.found_new();
             loading.pool.renew();
@@ -300,6 +315,11 @@ async fn load(state: &Arc<State>) -> Result<bool, LoadFailure> {
         Ok(is_partial)
     });
     let loaded = loaded.await.unwrap_or_else(|panic| Err(LoadFailure::Panic(panic.to_string())));
+    let missing = match &loaded {
+        Err(LoadFailure::Load(error @ LoadError::MissingSchemas(_))) => Some(error.to_string()),
+        Ok(_) | Err(_) => None,
+    };
+    *state.reloader.missing_schemas.lock().unwrap_or_else(PoisonError::into_inner) = missing;
     if loaded.is_err() {
         state.vitals.failed_to_load();
     } else {

@@ -114,8 +114,8 @@ fn bind<'p>(
         };
         let wrong = |error: ApiError| of_query(error.words());
         let text = RequestText::of_query(&sample, query).map_err(wrong)?;
-        let request = text.request(Action::Read).map_err(|error| wrong(error.into()))?;
         let schema = in_force.config.default_schema();
+        let request = text.request(Action::Read, (&snapshot.catalog, schema)).map_err(|error| wrong(error.into()))?;
         let plan = plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| wrong(error.into()))?;
         if let Some(column) = plan.read.unknown_column() {
             return Err(of_query(format!("no column is called {column}, by which it filters or orders")));
@@ -234,7 +234,7 @@ pub(crate) fn embedded<'r, 'a>(read: &'r Read<'a>, output: &Output<'_>) -> Optio
 fn holds_members(codec: &Codec) -> bool {
     match codec {
         Codec::Scalar(Scalar::Json | Scalar::Jsonb) | Codec::Row(_) => true,
-        Codec::Array(_) | Codec::List(_) => true,
+        Codec::Array(_) | Codec::List(_) | Codec::Values(_) => true,
         Codec::Scalar(_) | Codec::Output | Codec::Digits | Codec::Flag | Codec::Found(..) => false,
     }
 }

@@ -68,7 +68,7 @@ impl BoundForm {
         let catalog = &snapshot.catalog;
         let bound = match text.target() {
             Target::Relation(name) => {
-                let request = text.request(action(form.does)).map_err(|error| said(error.into()))?;
+                let request = text.request(action(form.does), (catalog, schema)).map_err(|error| said(error.into()))?;
                 plan(&request, None, context(in_force, snapshot, schema)).map_err(|error| said(error.into()))?;
                 let relation = thalweg_plan::relation(catalog, schema, name).map_err(|error| said(error.into()))?;
                 Self::of_relation(form, catalog, relation).map_err(wrong)?

@@ -48,10 +48,36 @@ impl Tally {
         *self = Self::new(self.count_max);
     }
 
-    pub(crate) fn total(&self) -> Option<u64> {
-        match (self.counted, self.estimated) {
-            (Some(counted), Some(_)) if self.count_max.is_some_and(|most| counted <= most) => Some(counted),
-            (counted, estimated) => counted.max(estimated),
+    /// Returns the number of all rows if they were counted to the end.
+    pub(crate) fn exact(&self) -> Option<u64> {
+        let is_whole = |counted: &u64| self.count_max.is_none_or(|most| *counted <= most);
+        self.counted.filter(is_whole)
+    }
+
+    /// Returns the number of all rows. PostgreSQL's estimate is corrected by the rows that were found.
+    pub(crate) fn total(&self, found: FoundRows) -> Option<u64> {
+        self.exact().or_else(|| Some(found.correct(self.counted.max(self.estimated)?)))
+    }
+}
+
+/// The rows that a statement with a window has found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoundRows {
+    pub(crate) offset: u64,
+    pub(crate) rows: u64,
+    pub(crate) limit: Option<u64>,
+}
+
+impl FoundRows {
+    /// Corrects an estimate of the number of all rows.
+    fn correct(self, estimate: u64) -> u64 {
+        let end = self.offset.saturating_add(self.rows);
+        match self.limit.is_some_and(|limit| self.rows >= limit) {
+            // The window is full, so that more rows may follow.
+            true => estimate.max(end),
+            false if self.rows > 0 || self.offset == 0 => end,
+            // The rows end before the window.
+            false => estimate.min(self.offset),
         }
     }
 }
@@ -90,14 +116,9 @@ impl Replies {
         }
     }
 
-    /// How many rows there are in all, as far as it was asked.
-    pub(crate) fn total(&self) -> Option<u64> {
-        self.tally.total()
-    }
-
-    /// Whether the total is exactly what has been counted.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.tally.counted.is_some() && self.tally.estimated.is_none()
+    /// Returns the counts of all rows, as far as they were requested.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// How many rows the response has, or would have if it returned those that were written.
@@ -125,7 +146,7 @@ impl RowSink for Replies {
     fn row(&mut self, row: RowView<'_>) -> Result<Demand, EncodeError> {
         let mut columns = row.columns();
         match self.reply() {
-            Reply::Nothing | Reply::Of(Purpose::RowCount) => {}
+            Reply::Nothing | Reply::Of(Purpose::RowCount | Purpose::Written) => {}
             Reply::Of(Purpose::Key) if self.key.is_none() => {
                 let mut key = Vec::new();
                 while let Ok(value) = columns.column() {

@@ -1,6 +1,6 @@
 //! A plan's statements, run in one round trip where that is possible, up to where the head of the response can be sent.
 
-use super::replies::{Replies, Reply};
+use super::replies::{FoundRows, Replies, Reply};
 use super::{Entered, Session};
 use crate::answer::{Body, ContentRange, Flowing, Held, Outlet, REFUSED_BYTES_MIN};
 use crate::error::{ApiError, Retry};
@@ -56,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) key: Option<Vec<Option<String>>>,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
+    /// The same limit, where it cut off rows of an embed.
+    pub(crate) embedded_cut: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),
 }
@@ -112,7 +114,16 @@ impl Run<'_> {
                 let (rows, range) = (replies.rows(), self.range_of_total(&replies));
                 thalweg_gauge::rows(rows);
                 let body = Body::flowing(held, Flowing { entered, replies, billed_rows: Some(rows), turn });
-                Ok(Outcome { range, body, rows, updated: 0, key: None, rows_cut: None, set_by_sql: (None, None) })
+                Ok(Outcome {
+                    range,
+                    body,
+                    rows,
+                    updated: 0,
+                    key: None,
+                    rows_cut: None,
+                    embedded_cut: None,
+                    set_by_sql: (None, None),
+                })
             }
         }
     }
@@ -234,6 +245,9 @@ impl Run<'_> {
         if let Some(most) = prepared.rows_cut {
             encoder.set_rows_max(most);
         }
+        if let Some(most) = prepared.embedded_cut {
+            encoder.set_embedded_max(most);
+        }
         Replies::new(replies, encoder, prepared.count_max, prepared.is_made_of_rows)
     }
 
@@ -263,9 +277,9 @@ impl Run<'_> {
 
     /// The response to a transaction that has ended well.
     fn ended(&self, mut replies: Replies, mut held: Held) -> Result<Outcome, ApiError> {
-        let (rows, total) = (self.returned(&replies), replies.total());
+        let (rows, prepared) = (self.returned(&replies), self.prepared);
+        let total = replies.tally().total(FoundRows { offset: prepared.offset_rows, rows, limit: self.limit() });
         thalweg_gauge::rows(rows);
-        let prepared = self.prepared;
         let rows_cut = prepared.rows_cut.filter(|most| replies.rows() > *most);
         if !self.head_only && prepared.form != Form::Nothing && prepared.has_body {
             held.push(replies.encoder.finish());
@@ -291,16 +305,20 @@ impl Run<'_> {
             updated: replies.updated,
             key: replies.key.take(),
             rows_cut,
+            embedded_cut: prepared.embedded_cut.filter(|_| replies.encoder.has_cut_embeds()),
             set_by_sql: std::mem::take(&mut replies.set_by_sql),
         })
     }
 
+    /// Returns the largest number of rows that the response may have.
+    fn limit(&self) -> Option<u64> {
+        self.prepared.limit_rows.into_iter().chain(self.prepared.rows_cut).min()
+    }
+
     /// How many rows will come, if the total says so before they have.
     fn range_of_total(&self, replies: &Replies) -> Option<ContentRange> {
-        let total = replies.total().filter(|_| replies.is_exact())?;
-        let offset = self.prepared.offset_rows;
-        let limit = self.prepared.limit_rows.unwrap_or(u64::MAX);
-        let limit = self.prepared.rows_cut.map_or(limit, |most| limit.min(most));
+        let (total, offset) = (replies.tally().exact()?, self.prepared.offset_rows);
+        let limit = self.limit().unwrap_or(u64::MAX);
         Some(ContentRange { offset, rows: total.saturating_sub(offset).min(limit), total: Some(total) })
     }
 }

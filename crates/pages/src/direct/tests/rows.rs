@@ -189,7 +189,7 @@ impl Bytes<'_, '_> {
             Codec::Flag => self.choices.of(&["t", "f"]).into(),
             Codec::Found(first, _) => self.value(&first.codec),
             Codec::Scalar(scalar) => self.torn(|choices| scalar_bytes(*scalar, choices)),
-            Codec::Array(element) | Codec::List(element) => self.array(element),
+            Codec::Array(element) | Codec::List(element) | Codec::Values(element) => self.array(element),
             Codec::Row(fields) => {
                 let is_torn = self.faults == Faults::Records && self.choices.is_one_in(6);
                 let mut record = (fields.len() as i32 + i32::from(is_torn)).to_be_bytes().to_vec();

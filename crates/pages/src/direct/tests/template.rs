@@ -357,7 +357,7 @@ impl Writer<'_, '_> {
             Some(Codec::Scalar(Scalar::Date)) => &OF_DATES,
             Some(Codec::Scalar(Scalar::Timestamp | Scalar::TimestampTz)) => &OF_STAMPS,
             Some(Codec::Scalar(Scalar::Time | Scalar::TimeTz)) => &OF_TIMES,
-            Some(Codec::Array(_) | Codec::List(_)) => &OF_LISTS,
+            Some(Codec::Array(_) | Codec::List(_) | Codec::Values(_)) => &OF_LISTS,
             Some(
                 Codec::Digits
                 | Codec::Scalar(
@@ -434,7 +434,7 @@ fn of_row(codec: &Codec, at: usize, fields: &[Field]) -> Option<Arc<[Field]>> {
 fn lists(path: &str, fields: &[Field], found: &mut Vec<(String, Arc<[Field]>)>) {
     for (at, field) in own_fields(fields) {
         let path = format!("{path}.{}", field.name);
-        if let Codec::List(element) | Codec::Array(element) = &field.codec
+        if let Codec::List(element) | Codec::Array(element) | Codec::Values(element) = &field.codec
             && let Codec::Row(columns) = &**element
         {
             found.push((path, columns.clone()));

@@ -40,7 +40,7 @@ impl Browsing<'_> {
         let query = self.address.query();
         let headers = Headers { accept: Some("text/html"), ..Headers::default() };
         let text = RequestText::of_target(target, &query, headers)?;
-        let request = text.request(Action::Read)?;
+        let request = text.request(Action::Read, (&self.snapshot.catalog, self.schema))?;
         let planned = plan(&request, None, self.going(&text).context(&request));
         // a function that returns nothing answers nothing, whatever is accepted
         Ok(planned.is_ok_and(|plan| plan.form != Form::Nothing))
@@ -54,7 +54,7 @@ impl Browsing<'_> {
             Headers { prefer: is_counted.then_some("count=exact").into_iter().collect(), ..Headers::default() };
         let text = RequestText::of_target(target, &query, headers)?;
         let going = self.going(&text);
-        let mut request = text.request(Action::Read)?;
+        let mut request = text.request(Action::Read, (&self.snapshot.catalog, self.schema))?;
         let per_page = fit(&mut request, &going)?;
         let mut planned = plan(&request, None, going.context(&request))?;
         let types = Types::of(&planned.read);
@@ -63,7 +63,7 @@ impl Browsing<'_> {
 
         let accept = Headers { accept: Some(PLAN), ..Headers::default() };
         let text_of_plan = RequestText::of_target(target, &query, accept)?;
-        let of_plan = text_of_plan.request(Action::Read)?;
+        let of_plan = text_of_plan.request(Action::Read, (&self.snapshot.catalog, self.schema))?;
         let asks_plan = self.in_force.config.db_plan_enabled && self.address.says("plan").is_some();
         let explaining = self.going(&text_of_plan);
         let explaining_plan = match asks_plan {
@@ -98,7 +98,7 @@ impl Browsing<'_> {
         page["comment"] = comment.and_then(Option::as_deref).into();
         page["tools"] = tools(&self.kept(), planned.read.from.relation(), function.is_some());
         page["columns"] = self.headings(&level, relation.is_some());
-        page["total"] = rows.tally.total().map(|total| grouped(&total.to_string())).into();
+        page["total"] = rows.tally.exact().map(|total| grouped(&total.to_string())).into();
         page["first"] = (offset + 1).into();
         page["last"] = (offset + count.min(per_page)).into();
         page["is_nothing"] = (planned.form == Form::Nothing).into();

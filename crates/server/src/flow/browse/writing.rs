@@ -50,7 +50,7 @@ impl<'a> Browsing<'a> {
         let query = self.row().query();
         let text = RequestText::of_target(Target::Relation(&relation.name), &query, Headers::default())?;
         let going = self.going(&text);
-        let mut request = text.request(Action::Read)?;
+        let mut request = text.request(Action::Read, (&self.snapshot.catalog, self.schema))?;
         request.window.limit_rows = Some(1);
         let mut planned = plan(&request, None, going.context(&request))?;
         planned.abridge(&self.snapshot.catalog, ENTRY_CHARS_MAX + 1);

@@ -173,7 +173,7 @@ fn kind(
         (_, oid::JSON | oid::JSONB) => Kind::Json,
         (_, oid::INT2 | oid::INT4 | oid::INT8 | oid::FLOAT4 | oid::FLOAT8 | oid::NUMERIC) => Kind::Number,
         (Codec::Digits | Codec::Scalar(Scalar::Int2 | Scalar::Int4 | Scalar::Int8), _) => Kind::Number,
-        (Codec::Row(_) | Codec::Array(_) | Codec::List(_), _) => Kind::Json,
+        (Codec::Row(_) | Codec::Array(_) | Codec::List(_) | Codec::Values(_), _) => Kind::Json,
         _ => Kind::Text,
     }
 }

@@ -5,7 +5,7 @@ use super::understood::Understood;
 use crate::error::ApiError;
 use crate::upload::form::Field;
 use thalweg_decode::{DecodeError, KEYS_MAX, Problem, Root, Scan};
-use thalweg_request::{Action, ApiRequest, Form, Key, Payload, RequestError, Rows};
+use thalweg_request::{Action, ApiRequest, Form, Key, NoRows, Payload, RequestError, Rows};
 
 impl Received {
     /// What a plan has to know of the body.
@@ -63,15 +63,27 @@ impl Received {
             let is_array = self.first_byte != Some(b'{');
             return Ok(Payload { rows: Rows::Unread, is_array, is_json: true, ..Payload::unknown() });
         }
-        if !keys_are_named && !scan.is_uniform() {
-            return Err(DecodeError { problem: Problem::Keys, row: scan.rows(), column: None }.into());
+        let is_call = self.action == Some(Action::Call);
+        let is_scalar = scan.root() == Some(Root::Other);
+        // A call with null is one without arguments.
+        let is_null = is_call && is_scalar && self.first_byte == Some(b'n');
+        let no_rows = match scan.is_uniform() {
+            _ if keys_are_named || is_null => None,
+            false if !is_call => {
+                return Err(DecodeError { problem: Problem::Keys, row: scan.rows(), column: None }.into());
+            }
+            false => Some(NoRows::Mixed),
+            true => is_scalar.then_some(NoRows::Scalar),
+        };
+        if no_rows.is_some() {
+            return Ok(Payload { is_array: !is_scalar, is_json: true, no_rows, ..Payload::unknown() });
         }
         let rows = match (scan.root(), scan.rows()) {
             _ if self.flows() => Rows::Flowing,
             (None | Some(Root::Other), _) | (_, 0) => Rows::None,
             (Some(Root::Object | Root::Array | Root::Sequence), 1) => Rows::One,
             // A call takes several rows only as one document.
-            (Some(_), _) if self.action == Some(Action::Call) => Rows::One,
+            (Some(_), _) if is_call => Rows::One,
             (Some(Root::Object | Root::Array | Root::Sequence), _) => Rows::Many,
         };
         let has_several_rows = scan.rows() > 1;

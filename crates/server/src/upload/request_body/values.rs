@@ -8,7 +8,7 @@ use crate::upload::make::made;
 use bytes::Bytes;
 use thalweg_decode::{Column, CsvDocument, CsvRows, JoinedRows, JsonRows, Kind, Rewrite, Root, Unescaped};
 use thalweg_plan::{Bound, CopyKind, Render, Source, Write};
-use thalweg_request::{Action, ApiRequest, Form, Raw};
+use thalweg_request::{ApiRequest, Form, Raw};
 use thalweg_rows::Format;
 
 /// Makes rows of a COPY.
@@ -21,9 +21,6 @@ impl Received {
         match &self.understood {
             Understood::Json(scan) if scan.root() == Some(Root::Sequence) => {
                 made(JoinedRows::default(), held, holds).await
-            }
-            Understood::Json(scan) if scan.root() == Some(Root::Other) && self.action == Some(Action::Call) => {
-                Ok(vec![Bytes::from_static(b"[]")])
             }
             Understood::Csv(_) => made(CsvDocument::default(), held, holds).await,
             Understood::Parts { fields, .. } => form::document(fields, holds).await,
