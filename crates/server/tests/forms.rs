@@ -2,6 +2,7 @@
 
 mod documents;
 mod signing_in;
+mod typed;
 mod words;
 
 use crate::served::{GRANTS, Served, config};
@@ -494,7 +495,7 @@ fn a_redirect_stays_on_the_site() {
         ("/evil.example", "/%2Fevil.example/1"),
         ("//evil.example", "/%2F%2Fevil.example/2"),
         ("\\evil.example", "/%5Cevil.example/3"),
-        ("a\r\nSet-Cookie: x=y", "/a%0D%0ASet-Cookie%3A%20x%3Dy/4"),
+        ("a\r\nSet-Cookie: x=y\r", "/a%0ASet-Cookie%3A%20x%3Dy%0D/4"),
         ("", "/5"),
         ("ü?#", "/%C3%BC%3F%23/6"),
         (&"x".repeat(8 * 1024 - 3), &format!("/{}/7", "x".repeat(8 * 1024 - 3))),

@@ -44,8 +44,10 @@ pub(super) async fn attempt(
     let pages = &bound.loaded.pages;
     let locale = making.asked.locale(pages, making.in_force);
     let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale };
+    let zone = making.zone();
+    let meant = |name: &str, typed: &str| sent.form.field(name)?.meant(typed, &sent.locale, &zone);
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
-    body.receive_form(&making.parts.headers, arrays, &sent.set()?).await?;
+    body.receive_form(&making.parts.headers, meant, arrays, &sent.set()?).await?;
     let faults = match sent.carry_out((body, cookie, peer), bill).await {
         Ok(response) => return Ok((response, None)),
         Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
@@ -241,7 +243,7 @@ impl Sent<'_> {
         let mut room_bytes = GIVEN_BACK_BYTES_MAX;
         // of several with one name the last counts, but that all are elements of an array
         for field in received.fields().iter().rev().filter(|field| field.is_typed() && !is_set(field.name())) {
-            let Some(typed) = field.text(room_bytes) else { continue };
+            let Some(typed) = field.typed(room_bytes) else { continue };
             room_bytes = room_bytes.saturating_sub(typed.len());
             match is_array(field.name()) {
                 true if typed.is_empty() => _ = arrays.entry(field.name()).or_default(),

@@ -282,7 +282,7 @@ impl<'a> Making<'a> {
     }
 
     /// The zone in which moments are shown: the visitor's, as a cookie names it, or else that of the database's sessions.
-    fn zone(&self) -> String {
+    pub(super) fn zone(&self) -> String {
         let of_cookie = cookie(self.asked.headers, "zone").filter(|name| Zone::named(name).is_some());
         let of_session = || self.snapshot.zone.as_ref().map(|_| &*self.snapshot.catalog.session().time_zone);
         of_cookie.or_else(of_session).unwrap_or("UTC").to_owned()
