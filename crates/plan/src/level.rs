@@ -400,10 +400,7 @@ fn condition<'a>(
         && type_oid.is_some_and(|known| !field.path.is_empty() || base_type(context, known) != oid::TSVECTOR);
     let reads = match &filter.operation {
         Operation::In(_) => true,
-        Operation::Compare { operator, quantifier, .. } => {
-            quantifier.is_none()
-                && !matches!(operator, thalweg_request::Comparison::Like | thalweg_request::Comparison::Ilike)
-        }
+        Operation::Compare { operator, quantifier, .. } => quantifier.is_none() && !operator.is_of_pattern(),
         Operation::Is(_) | Operation::Distinct(_) | Operation::Fts { .. } => false,
     };
     let representation = || context.catalog.representation(type_oid?)?.from_text.as_ref();

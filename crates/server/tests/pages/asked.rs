@@ -184,3 +184,32 @@ fn what_an_address_may_say_is_held_against_the_database() {
         assert!(said.contains(wrong), "{head}: {said}");
     }
 }
+
+#[test]
+fn a_text_that_is_searched_for_is_no_pattern_and_blanks_around_it_do_not_count() {
+    let text = "+++\nnotes = \"/notes?or=(body.icontains.{q?},title.icontains.\\\"{q?}\\\")&order=id\"\n\
+                exact = \"/notes?body=contains.{q=}&order=id\"\n+++\n\
+                {% for n in notes %}{{ n.id }}{% endfor %};{% for n in exact %}{{ n.id }}{% endfor %};{{ request.query.q }}";
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.notes (id int primary key, title text, body text not null);
+         insert into api.notes values (1, null, 'lost 500 m'), (2, 'a_b', '50% of it'), (3, 'Zürich', 'a*b'), (4, 'c\\d', '50 %'), (5, 'x', 'ab');
+         {GRANTS}"
+    ));
+    let (served, _folder) = serve(&database, &[("index.html", text)]);
+    for (query, found) in [
+        ("", "12345;12345;"),
+        ("50%25", "2;2;50%"),
+        ("%2050%25%20", "2;2; 50% "),
+        ("_", "2;;_"),
+        ("*", "3;3;*"),
+        ("%5C", "4;;\\"),
+        ("OF", "2;;OF"),
+        ("%C3%BCrich", "3;;ürich"),
+        ("a,b)", ";;a,b)"),
+        ("%22", ";;&quot;"),
+        ("%20%20", "12345;12345;  "),
+    ] {
+        assert_eq!(served.get(&format!("/?q={query}")).text(), found, "{query}");
+    }
+}
