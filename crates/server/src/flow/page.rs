@@ -130,6 +130,11 @@ pub(super) async fn attempt<'a>(
         return form::attempt(&making, bound, found.number, (body, given.cookie, given.peer), bill).await;
     }
     let mut filled = making.filled(&bound, found.number, bill).await?;
+    match filled.after_last.take() {
+        Some(AfterLast::LastIs(address)) => return Ok((sent_to(StatusCode::TEMPORARY_REDIRECT, address), None)),
+        Some(AfterLast::NotFound) => return Err(ApiError::no_page()),
+        None => {}
+    }
     filled.values.insert("form", form::untouched());
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
     Ok((response, None))
@@ -205,11 +210,24 @@ fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Option<(Response<Body>,
     let path = parts.uri.path().strip_suffix('/').filter(|path| !path.is_empty())?;
     pages.find(path).ok()??;
     let query = parts.uri.query().map_or(String::new(), |query| format!("?{query}"));
+    Some((sent_to(StatusCode::PERMANENT_REDIRECT, format!("{path}{query}")), None))
+}
+
+/// A redirect.
+fn sent_to(status: StatusCode, address: String) -> Response<Body> {
     let mut response = Response::new(Body::whole(Bytes::new()));
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    respond::text(response.headers_mut(), header::LOCATION, format!("{path}{query}"));
+    *response.status_mut() = status;
+    respond::text(response.headers_mut(), header::LOCATION, address);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    Some((response, None))
+    response
+}
+
+/// What the address of a page of a list leads to if the list ends before it.
+enum AfterLast {
+    /// The address of the last page.
+    LastIs(String),
+    /// The rows were not counted, so that the last page is not known.
+    NotFound,
 }
 
 /// A query that is ready to be run.
@@ -241,6 +259,8 @@ pub(super) struct Filled {
     rows_bytes: usize,
     /// `response.headers` and `response.status`, as SQL has set them.
     set_by_sql: (Option<String>, Option<String>),
+    /// Whether one of its lists ends before the page that the address names.
+    after_last: Option<AfterLast>,
 }
 
 impl<'a> Making<'a> {
@@ -273,7 +293,7 @@ impl<'a> Making<'a> {
         for (name, value) in &self.asked.bound {
             values.insert(*name, *value);
         }
-        Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
+        Filled { values, rows_bytes: 0, set_by_sql: (None, None), after_last: None }
     }
 
     /// The path that was asked for, and its query string.
@@ -300,6 +320,7 @@ impl<'a> Making<'a> {
         let mut collected = self.run(&ready, bill).await?;
         (filled.rows_bytes, filled.set_by_sql) = (collected.size_bytes(), std::mem::take(&mut collected.set_by_sql));
         for (ready, found) in ready.iter().zip(collected.into_found()) {
+            filled.after_last = filled.after_last.or_else(|| self.after_last(ready, &found));
             filled.values.insert(ready.query.name.clone(), self.value(ready, found)?);
         }
         Ok(filled)
@@ -362,6 +383,16 @@ impl<'a> Making<'a> {
             }
             (Shows::All, Form::Rows) => table.into_rows(None),
         })
+    }
+
+    /// Returns where a list's address leads if its page has no rows, unless that is the first page.
+    fn after_last(&self, ready: &Ready<'_>, found: &Found) -> Option<AfterLast> {
+        let Shows::Some { per_page, parameter } = &ready.query.query.shows else { return None };
+        if !found.table.is_empty() || ready.page? == 1 {
+            return None;
+        }
+        let pager = self.pager(ready.page, *per_page, parameter, found.tally);
+        Some(pager.last_before().map_or(AfterLast::NotFound, AfterLast::LastIs))
     }
 
     fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, tally: Tally) -> Pager {

@@ -213,3 +213,39 @@ fn a_text_that_is_searched_for_is_no_pattern_and_blanks_around_it_do_not_count()
         assert_eq!(served.get(&format!("/?q={query}")).text(), found, "{query}");
     }
 }
+
+#[test]
+fn a_page_after_the_last_one_leads_to_it_or_is_not_found() {
+    let text = |count: &str| {
+        format!(
+            "+++\nflights = {{ rows = '/flights?title=ilike.*{{q=}}*&order=id', per_page = 2{count} }}\n\
+             pilots = {{ rows = '/pilots?order=id', per_page = 1, page_by = 'p'{count} }}\n+++\n\
+             {{% for f in flights %}}{{{{ f.id }}}}{{% endfor %}}"
+        )
+    };
+    let database = database();
+    let files =
+        [("counted.html", text(", count = 'exact'")), ("plain.html", text("")), ("404.html", "none".to_owned())];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (served, _folder) = serve(&database, &files);
+    for (address, status, location) in [
+        ("/counted", 200, None),
+        ("/counted?page=2", 200, None),
+        ("/counted?page=3", 307, Some("/counted?page=2")),
+        ("/counted?q=&page=999&p=2", 307, Some("/counted?q=&p=2&page=2")),
+        ("/counted?page=999&p=999", 307, Some("/counted?p=999&page=2")),
+        ("/counted?page=2&p=999", 307, Some("/counted?page=2&p=3")),
+        // Without a row there is a first page, and no second one.
+        ("/counted?q=nothing", 200, None),
+        ("/counted?q=nothing&page=2", 307, Some("/counted?q=nothing")),
+        ("/counted?page=0", 404, None),
+        ("/plain?page=2", 200, None),
+        ("/plain?page=3", 404, None),
+        ("/plain?page=2&p=4", 404, None),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let response = served.request(method, address, &[]);
+            assert_eq!((response.status, response.header("location")), (status, location), "{method} {address}");
+        }
+    }
+}
