@@ -52,7 +52,7 @@ pub use form::{BACK, Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};
 pub use format::{
     DATE_PATTERN_BYTES_MAX, FRACTION_DIGITS_MAX, LOCALE_BYTES_MAX, LOCALES_MAX, typed_moment, typed_number,
 };
-pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX};
+pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX, of_query};
 pub use messages::{
     LANGUAGE_RANGES_MAX, LANGUAGES_MAX, MESSAGE_BRACKETS_MAX, MESSAGE_FRACTION_DIGITS_MAX, Messages, choose,
 };
