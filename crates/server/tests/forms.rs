@@ -1,5 +1,6 @@
 //! Forms of pages: what they write and call, where their visitors go then, and what the page says when something is wrong.
 
+mod checks;
 mod documents;
 mod signing_in;
 mod typed;

@@ -2,6 +2,9 @@
 //!
 //! PostgreSQL names a column where one has no value, and a constraint where one is broken; which columns that is of, and what a comment says
 //! of it, is looked up. Of a value that is none of its type it names nothing: then each that was typed is tried alone.
+//! It stops at the first thing that is wrong, so that the others are looked for here (`checks.rs`).
+
+mod checks;
 
 use super::Sent;
 use crate::error::{ApiError, Retry};
@@ -155,6 +158,9 @@ impl Sent<'_> {
         }
         if faults.of_fields.is_empty() || !is_of_value {
             self.place(&reported, received, &mut faults).await?;
+        }
+        if is_of_value || reported.code.starts_with("23") {
+            self.checks(received, &mut faults).await?;
         }
         Ok(faults)
     }
