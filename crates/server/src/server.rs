@@ -13,6 +13,7 @@ use crate::overload::RefusalPace;
 use crate::prepared::KnownReads;
 use crate::routes::{ClientBody, Routes};
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
+use crate::sent_forms::SentForms;
 use crate::site::{self, Site, keep_read};
 use crate::spool::Spool;
 use crate::state::State;
@@ -451,6 +452,7 @@ impl ServerBuilder {
             outlet: Outlet::new(spool.clone()),
             spool,
             callers: Callers::new(&config),
+            sent_forms: SentForms::default(),
             turns: Turns::of_pool(config.db_pool, waiting_max, wait),
             computations: self.computations,
             descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),

@@ -3,6 +3,7 @@
 mod checks;
 mod documents;
 mod signing_in;
+mod twice;
 mod typed;
 mod words;
 

@@ -135,7 +135,7 @@ pub(super) async fn attempt<'a>(
         Some(AfterLast::NotFound) => return Err(ApiError::no_page()),
         None => {}
     }
-    filled.values.insert("form", form::untouched());
+    filled.values.insert("form", form::untouched(&filled.once));
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
     Ok((response, None))
 }
@@ -259,6 +259,8 @@ pub(super) struct Filled {
     rows_bytes: usize,
     /// `response.headers` and `response.status`, as SQL has set them.
     set_by_sql: (Option<String>, Option<String>),
+    /// Whether the page gives its forms keys.
+    pub(super) once: Arc<form::Once>,
     /// Whether one of its lists ends before the page that the address names.
     after_last: Option<AfterLast>,
 }
@@ -293,7 +295,7 @@ impl<'a> Making<'a> {
         for (name, value) in &self.asked.bound {
             values.insert(*name, *value);
         }
-        Filled { values, rows_bytes: 0, set_by_sql: (None, None), after_last: None }
+        Filled { values, rows_bytes: 0, set_by_sql: (None, None), once: Arc::default(), after_last: None }
     }
 
     /// The path that was asked for, and its query string.
@@ -409,7 +411,7 @@ impl<'a> Making<'a> {
         bill: &mut Laps,
     ) -> Result<Response<Body>, ApiError> {
         let media_type = bound.loaded.pages.pages()[number].media_type();
-        let set_by_sql = filled.set_by_sql.clone();
+        let (set_by_sql, once) = (filled.set_by_sql.clone(), filled.once.clone());
         let has_languages = bound.loaded.pages.messages().languages().count() > 1;
         let mut out = self.written(bound, number, filled).await?;
         // what is put into a page that is there finds the script there
@@ -420,6 +422,10 @@ impl<'a> Making<'a> {
         bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
+        if once.is_given() {
+            // whoever got the same key would be taken for the same visitor
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        }
         if has_languages {
             response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         }

@@ -11,14 +11,16 @@ use crate::flow::{self, Answer};
 use crate::log;
 use crate::overload::StayAway;
 use crate::routes::Mount;
+use crate::sent_forms::Outlives;
 use crate::site::Route;
 use crate::state::{State, body_limits};
 use crate::upload::{Incoming, RequestBody};
 use hyper::body::Incoming as HttpBody;
+use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, Uri};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
 
 /// How long a client may take for the head of a request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,7 +45,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     mut closed: watch::Receiver<bool>,
 ) {
     let asked = Notify::new();
-    let client = Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS };
+    let client = Arc::new(Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS });
     let socket = Socket::new(stream, state.in_force().config.client_stall_timeout);
     let untaken = socket.untaken();
     let service = service_fn(|request: Request<HttpBody>| {
@@ -50,7 +53,14 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         asked.notify_one();
         async move {
             untaken.taken().await;
-            state.bills.bill(request, |request| exchange(state, client, request)).await
+            let exchange = |request| async move {
+                match is_form(state, &request) {
+                    // boxed: few requests are forms, and all would have room for it
+                    true => Box::pin(exchange_form(state, client, request)).await,
+                    false => exchange(state, client, request).await,
+                }
+            };
+            state.bills.bill(request, exchange).await
         }
     });
     let stream = Framed::new(socket);
@@ -130,6 +140,45 @@ impl Client {
             Box::pin(tokio::time::sleep(delay)).await;
         }
         self.stay_away.begin();
+    }
+}
+
+/// Returns whether a request sends a form, which may be one of a page.
+fn is_form(state: &State, request: &Request<HttpBody>) -> bool {
+    const TYPES: [&[u8]; 2] = [b"application/x-www-form-urlencoded", b"multipart/form-data"];
+    let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
+    let is_of_form = |known: &&[u8]| content_type.get(..known.len()).is_some_and(|of| of.eq_ignore_ascii_case(known));
+    request.method() == Method::POST && TYPES.iter().any(is_of_form) && state.answers_pages()
+}
+
+/// An exchange in a task of its own, which may outlive the connection: the task is aborted with the
+/// connection, unless a form is being carried out that a second request may ask for.
+async fn exchange_form(
+    state: &Arc<State>,
+    client: &Arc<Client>,
+    mut request: Request<HttpBody>,
+) -> Result<Response<Body>, Infallible> {
+    struct Abort(AbortHandle, Outlives);
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            if !self.1.is_set() {
+                self.0.abort();
+            }
+        }
+    }
+    let outlives = Outlives::default();
+    request.extensions_mut().insert(outlives.clone());
+    let (state, client) = (state.clone(), client.clone());
+    let exchange = async move { exchange(&state, &client, request).await };
+    let task = tokio::spawn(thalweg_gauge::billed(exchange));
+    let _abort = Abort(task.abort_handle(), outlives);
+    match task.await {
+        Ok(exchanged) => exchanged,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime shuts down.
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 
