@@ -666,7 +666,8 @@ fn people_sign_in_write_their_own_rows_and_sign_out() {
     assert_eq!(led(&ended), "/sign_in?back=%2Fown");
     assert!(ended.header("set-cookie").unwrap().starts_with("__Host-club=; "));
     // a form of such a page writes nothing
-    assert_eq!(led(&post(&served, "/own", "title=x&pilot_id=1")), "/sign_in?back=%2Fown");
+    assert_eq!(led(&post(&served, "/own", "title=&pilot_id=")), "/sign_in?back=%2Fown");
+    assert_eq!(post(&served, "/own", "title=x&pilot_id=1").status, 401);
     assert_eq!(get("/own", &ann), "1: Mine,");
     let long = format!("/own?q={}", "%20".repeat(3000));
     assert_eq!(led(&served.get(&long)), "/sign_in?back=");

@@ -8,8 +8,10 @@
 
 mod faults;
 mod once;
+mod signed_out;
 
 pub(super) use once::Once;
+pub(super) use signed_out::keep;
 
 use super::going::{self, Ready};
 use super::page::Making;
@@ -47,7 +49,8 @@ pub(super) async fn attempt(
     let found = forms.iter().find(|(known, _)| known == name).ok_or_else(|| ApiError::no_such_form(name))?;
     let pages = &bound.loaded.pages;
     let locale = making.asked.locale(pages, making.in_force);
-    let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale };
+    let is_for_members = pages.pages()[number].front.sign_in.is_some();
+    let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale, is_for_members };
     let zone = making.zone();
     let meant = |name: &str, typed: &str| sent.form.field(name)?.meant(typed, &sent.locale, &zone);
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
@@ -119,6 +122,8 @@ struct Sent<'a> {
     messages: &'a Messages,
     /// The language of the page.
     locale: String,
+    /// Whether the page is only for visitors who have signed in.
+    is_for_members: bool,
 }
 
 /// Why nothing was done.

@@ -108,9 +108,17 @@ pub(super) async fn attempt<'a>(
     if is_sent || !found.page.front.queries.is_empty() {
         super::check_room(state)?;
     }
+    // of whoever is sent to sign in, what was typed is not lost
+    let of_site = (in_force, &loaded.pages);
     let who = match (given.who((state, in_force), parts, bill).await, &found.page.front.sign_in) {
+        (Ok(who), Some(sign_in)) if is_sent && !who.has_token() => {
+            return form::keep(of_site, parts, (sign_in, None)).of(body).await;
+        }
         (Ok(who), Some(sign_in)) if !who.has_token() => return Ok((sign_in::send(sign_in, parts), None)),
         // their session has ended
+        (Err(error), Some(sign_in)) if is_sent && error.status == StatusCode::UNAUTHORIZED => {
+            return form::keep(of_site, parts, (sign_in, Some(&error))).of(body).await;
+        }
         (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
             let mut response = sign_in::send(sign_in, parts);
             error.mark(response.headers_mut());
@@ -127,7 +135,14 @@ pub(super) async fn attempt<'a>(
     let making =
         Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked, peer: given.peer };
     if is_sent {
-        return form::attempt(&making, bound, found.number, (body, given.cookie, given.peer), bill).await;
+        let sent = form::attempt(&making, bound, found.number, (&mut *body, given.cookie, given.peer), bill).await;
+        return match (sent, &found.page.front.sign_in) {
+            // the database says so
+            (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
+                form::keep(of_site, parts, (sign_in, Some(&error))).of(body).await
+            }
+            (sent, _) => sent,
+        };
     }
     let mut filled = making.filled(&bound, found.number, bill).await?;
     match filled.after_last.take() {

@@ -147,6 +147,11 @@ impl Sent<'_> {
     /// What is wrong with the fields, if the visitor can mend it; else the error.
     pub(super) async fn faults(&self, error: ApiError, received: &Received) -> Result<Faults, ApiError> {
         let Some(reported) = error.reported.as_deref().cloned() else { return Err(error) };
+        // the session has ended, as a function says that runs before each request
+        let is_signed_out = error.status == StatusCode::UNAUTHORIZED && reported.code == "PGRST";
+        if is_signed_out && self.is_for_members {
+            return Err(error);
+        }
         let Some(status) = status(&error, &reported) else { return Err(error) };
         let mut faults = Faults { error: Some(error), ..Faults::new(status) };
         let is_of_value = reported.code.starts_with("22");
