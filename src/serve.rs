@@ -29,6 +29,7 @@ impl Unsaid {
         match (&config.db_uri, self) {
             (None, Self::Cluster { data_dir }) => {
                 let cluster = Cluster::start(&thalweg_embedded_postgres::Options { data_dir, ..Default::default() })?;
+                cluster.notice().into_iter().for_each(thalweg_server::print_error);
                 config.db_uri = Some(cluster.uri("postgres"));
                 Ok(Some(cluster))
             }
