@@ -20,7 +20,7 @@ mod static_files;
 pub(crate) use asked::{Asked, cookie};
 pub(crate) use bound::{Bound, BoundQuery, embedded};
 pub(crate) use collected::{Collected, Found};
-pub(crate) use development::{Development, keep_read};
+pub(crate) use development::{Development, Watched, keep_read};
 pub(crate) use error_page::{error_page, signed_out_page};
 pub(crate) use form::{Blank, BoundForm, FormField, action};
 pub(crate) use origin::origin;
