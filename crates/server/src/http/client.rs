@@ -53,14 +53,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
         asked.notify_one();
         async move {
             untaken.taken().await;
-            let exchange = |request| async move {
-                match is_form(state, &request) {
-                    // boxed: few requests are forms, and all would have room for it
-                    true => Box::pin(exchange_form(state, client, request)).await,
-                    false => exchange(state, client, request).await,
-                }
-            };
-            state.bills.bill(request, exchange).await
+            state.bills.bill(request, |request| exchange(state, client, request)).await
         }
     });
     let stream = Framed::new(socket);
@@ -143,21 +136,23 @@ impl Client {
     }
 }
 
-/// Returns whether a request sends a form, which may be one of a page.
+/// Returns whether a request sends a form, which may be one of a page, and has no task of its own yet.
 fn is_form(state: &State, request: &Request<HttpBody>) -> bool {
     const TYPES: [&[u8]; 2] = [b"application/x-www-form-urlencoded", b"multipart/form-data"];
+    let has_task = request.extensions().get::<Outlives>().is_some();
     let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
     let is_of_form = |known: &&[u8]| content_type.get(..known.len()).is_some_and(|of| of.eq_ignore_ascii_case(known));
-    request.method() == Method::POST && TYPES.iter().any(is_of_form) && state.answers_pages()
+    request.method() == Method::POST && TYPES.iter().any(is_of_form) && state.answers_pages() && !has_task
 }
 
 /// An exchange in a task of its own, which may outlive the connection: the task is aborted with the
-/// connection, unless a form is being carried out that a second request may ask for.
-async fn exchange_form(
-    state: &Arc<State>,
-    client: &Arc<Client>,
+/// connection, unless a form is being carried out that a second request may ask for. Boxed: few
+/// requests are forms, and the future of every client would have room for it.
+fn exchange_form(
+    state: Arc<State>,
+    client: Arc<Client>,
     mut request: Request<HttpBody>,
-) -> Result<Response<Body>, Infallible> {
+) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>> {
     struct Abort(AbortHandle, Outlives);
     impl Drop for Abort {
         fn drop(&mut self) {
@@ -168,25 +163,30 @@ async fn exchange_form(
     }
     let outlives = Outlives::default();
     request.extensions_mut().insert(outlives.clone());
-    let (state, client) = (state.clone(), client.clone());
     let exchange = async move { exchange(&state, &client, request).await };
     let task = tokio::spawn(thalweg_gauge::billed(exchange));
-    let _abort = Abort(task.abort_handle(), outlives);
-    match task.await {
-        Ok(exchanged) => exchanged,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime shuts down.
-            Err(_) => std::future::pending().await,
-        },
-    }
+    let abort = Abort(task.abort_handle(), outlives);
+    Box::pin(async move {
+        let _abort = abort;
+        match task.await {
+            Ok(exchanged) => exchanged,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime shuts down.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    })
 }
 
 async fn exchange(
     state: &Arc<State>,
-    client: &Client,
+    client: &Arc<Client>,
     request: Request<HttpBody>,
 ) -> Result<Response<Body>, Infallible> {
+    if is_form(state, &request) {
+        return exchange_form(state.clone(), client.clone(), request).await;
+    }
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
     client.wait_after_refusal(state, &parts).await;
