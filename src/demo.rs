@@ -87,8 +87,9 @@ impl Ground {
         let cluster = Cluster::start(&thalweg_embedded_postgres::Options {
             data_dir: Some(data_dir.clone()),
             fresh,
-            settings: Vec::new(),
+            ..Default::default()
         })?;
+        cluster.notice().into_iter().for_each(print);
         let made = if cluster.created() { "new" } else { "known" };
         let (version, after) = (cluster.major_version(), started.elapsed());
         print(format_args!("PostgreSQL {version} with a {made} cluster after {after:.1?}"));

@@ -29,6 +29,7 @@ impl Unsaid {
         match (&config.db_uri, self) {
             (None, Self::Cluster { data_dir }) => {
                 let cluster = Cluster::start(&thalweg_embedded_postgres::Options { data_dir, ..Default::default() })?;
+                cluster.notice().into_iter().for_each(thalweg_server::print_error);
                 config.db_uri = Some(cluster.uri("postgres"));
                 Ok(Some(cluster))
             }
@@ -97,12 +98,16 @@ impl Served {
 /// Serves a database, and the pages of a site, whose migrations are applied first.
 pub(crate) fn run(serving: &Serving) -> Result<(), Box<dyn Error>> {
     let signals = Signals::listen()?;
-    let served = serving.options.read()?;
+    let mut served = serving.options.read()?;
     if let Some(migrations) = &served.migrations {
         site::apply(migrations, &served.config)?;
     }
-    let server = Server::builder(served.config.clone()).sources(served.sources.clone());
-    serve(server.development(serving.dev), &signals, |_, _| {})?;
+    let server = Server::builder(served.config.clone()).sources(served.sources.clone()).development(serving.dev);
+    let server = match served.migrations.take().filter(|_| serving.dev) {
+        Some(applied) => server.watching(applied.path().to_owned(), move || site::difference(&applied)),
+        None => server,
+    };
+    serve(server, &signals, |_, _| {})?;
     Ok(served.stop()?)
 }
 

@@ -3,7 +3,7 @@
 use crate::serve::Unsaid;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use thalweg_migrations::Folder;
+use thalweg_migrations::{Folder, Migration};
 use thalweg_server::{Config, Sources};
 
 /// A site's folder.
@@ -43,6 +43,38 @@ impl Site {
 pub(crate) fn apply(migrations: &Folder, config: &Config) -> Result<usize, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(migrations.apply(config.db_uri.as_deref().unwrap_or("postgresql://")))?)
+}
+
+/// What must be done before the migrations of a folder are those that have been applied.
+pub(crate) fn difference(applied: &Folder) -> Option<String> {
+    let now = match Folder::read(applied.path()) {
+        Ok(now) => now,
+        Err(error) => return Some(error.to_string()),
+    };
+    let find = |folder: &Folder, name: &str| {
+        let known = folder.migrations().iter().find(|known| known.name() == name);
+        known.map(|known| known.sha256().to_owned())
+    };
+    let mut notes = Vec::new();
+    for migration in now.migrations() {
+        let path = migration.path().display();
+        match find(applied, migration.name()) {
+            None => notes.push(format!("{path} has not been applied. Stop the server and start it again.")),
+            Some(sha256) if sha256 != migration.sha256() => {
+                notes.push(format!("{path} has changed since it was applied. Change it back and write a new file."));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_gone = |migration: &&Migration| find(&now, migration.name()).is_none();
+    notes.extend(
+        applied
+            .migrations()
+            .iter()
+            .filter(is_gone)
+            .map(|migration| format!("{} was applied and is gone. Put it back.", migration.path().display())),
+    );
+    (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
 /// `thalweg migrate`

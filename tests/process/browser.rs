@@ -137,7 +137,7 @@ const BOOKS: &str = "
     insert into api.books (title, year) select 'Book ' || n, 1900 + n from generate_series(1, 40) n;
 ";
 const BOOK_LIST: &str = r##"+++
-books = "/books?title=ilike.*{q=}*&order=id"
+books = "/books?title=icontains.{q=}&order=id"
 [form]
 insert = "/books"
 +++

@@ -146,3 +146,27 @@ fn a_server_that_is_killed_leaves_nothing_half_applied() {
         "1"
     );
 }
+
+/// A site that is being written was silent about a new file, and its pages about what they missed.
+#[test]
+fn with_dev_a_migration_that_is_not_applied_is_told() {
+    let directory = Directory::new("dev-note");
+    let (site, database) = (new_site(&directory), Database::new(""));
+    let (schema, uri) = (site.join("schema"), database.uri());
+    let settings = [("THALWEG_DB_URI", uri.as_str()), ON_ANY_PORT];
+    let mut program = Program::start(&["serve", site.to_str().unwrap(), "--dev"], &settings);
+    let address = program.address();
+    let shown = |note: &str| Client::connect(address).request("GET", "/", &[]).text().contains(note);
+    assert!(!shown("applied"));
+    std::fs::write(schema.join("003-tags.sql"), "create table api.tags (id int);\n").unwrap();
+    program.line("003-tags.sql has not been applied. Stop the server and start it again.");
+    eventually("the page has the note", || shown("003-tags.sql has not been applied."));
+    let first = std::fs::read_to_string(schema.join("001-books.sql")).unwrap();
+    std::fs::write(schema.join("001-books.sql"), format!("{first}\n-- more")).unwrap();
+    program.line("001-books.sql has changed since it was applied. Change it back and write a new file.");
+    std::fs::remove_file(schema.join("002-reviews.sql")).unwrap();
+    program.line("002-reviews.sql was applied and is gone. Put it back.");
+    std::fs::write(schema.join("003-tags.sql"), "begin;\n").unwrap();
+    program.line("003-tags.sql:1");
+    assert_eq!(applied(&database), "001-books.sql, 002-reviews.sql");
+}

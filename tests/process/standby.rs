@@ -20,8 +20,8 @@ fn start(data_dir: &Path) -> Cluster {
     let settings = [("fsync", "off"), ("hot_standby", "on"), ("autovacuum", "off")];
     let options = Options {
         data_dir: Some(data_dir.to_owned()),
-        fresh: false,
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        ..Options::default()
     };
     Cluster::start(&options).expect("PostgreSQL starts")
 }

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use thalweg_embedded_postgres::{Cluster, Options as ClusterOptions};
+use thalweg_embedded_postgres::{Cluster, Collation, Options as ClusterOptions};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -150,7 +150,13 @@ pub(crate) fn start_cluster(settings: &[(&str, &str)]) -> Outcome<(Cluster, Path
     let data_dir = std::env::temp_dir().join(format!("thalweg-bench-{}", std::process::id()));
     let all = [("shared_buffers", "512MB"), ("fsync", "off"), ("autovacuum", "off")];
     let settings = all.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let cluster = Cluster::start(&ClusterOptions { data_dir: Some(data_dir.clone()), fresh: true, settings })?;
+    let cluster = Cluster::start(&ClusterOptions {
+        data_dir: Some(data_dir.clone()),
+        fresh: true,
+        settings,
+        // as in all runs that figures are compared with
+        collation: Collation::Bytes,
+    })?;
     Ok((cluster, data_dir))
 }
 

@@ -45,6 +45,7 @@ fn configure(folder: &Path) -> Result<(Config, Option<Cluster>), Box<dyn Error>>
         return Ok((config, None));
     }
     let cluster = Cluster::start(&Options { data_dir: Some(folder.join(".thalweg")), ..Options::default() })?;
+    cluster.notice().into_iter().for_each(thalweg_server::print_error);
     config.db_uri = Some(cluster.uri("postgres"));
     Ok((config, Some(cluster)))
 }

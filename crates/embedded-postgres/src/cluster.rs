@@ -23,6 +23,20 @@ pub struct Options {
     pub fresh: bool,
     /// Settings of PostgreSQL's, such as `("fsync", "off")`.
     pub settings: Vec<(String, String)>,
+    /// How a new cluster compares texts. A cluster that exists keeps what it was made with.
+    pub collation: Collation,
+}
+
+/// How a cluster compares texts where a column or a query names no collation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Collation {
+    /// By the rules of Unicode for all languages (the locale `und` of ICU): `Ö` comes after `O`, and
+    /// `ILIKE` and `lower` recognise the case of all letters. Needs PostgreSQL 15 or later, built
+    /// with ICU; otherwise see [`Cluster::notice`].
+    #[default]
+    Unicode,
+    /// By bytes. Only `a` to `z` have upper and lower case.
+    Bytes,
 }
 
 /// A running cluster. It is stopped when this is dropped. `Debug` leaves out the password.
@@ -32,6 +46,7 @@ pub struct Cluster {
     port: u16,
     password: String,
     created: bool,
+    notice: Option<String>,
     major: u32,
     /// Holds the lock.
     _lock: File,
@@ -73,15 +88,17 @@ impl Cluster {
             version = None;
         }
         let binaries = Binaries::find(version)?;
-        if version.is_none() {
-            initialise(owner, &binaries, &data_dir, &home, &lock)?;
-        }
+        let notice = match version {
+            Some(_) => None,
+            None => initialise(owner, &binaries, (&data_dir, &home), &lock, options.collation)?,
+        };
         let password = read_password(&data_dir)?;
         let socket_dir = socket_dir(owner, &data_dir)?;
         let port = free_port()?;
         let watchdog = start(owner, &binaries, &data_dir, &home, &socket_dir, port, options)?;
         let created = version.is_none();
-        let mut cluster = Self { watchdog, socket_dir, port, password, created, major: binaries.major, _lock: lock };
+        let major = binaries.major;
+        let mut cluster = Self { watchdog, socket_dir, port, password, created, notice, major, _lock: lock };
         cluster.wait_until_ready(&data_dir, &home)?;
         Ok(cluster)
     }
@@ -106,6 +123,12 @@ impl Cluster {
     /// Whether the cluster was made by this start.
     pub fn created(&self) -> bool {
         self.created
+    }
+
+    /// What the user should know about a cluster that was made by this start: that texts are
+    /// compared in another way than [`Options::collation`] says.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// PostgreSQL's major version.
@@ -215,8 +238,45 @@ fn stop_leftover(owner: Owner, home: &Path, version: Option<u32>) -> Result<(), 
 }
 
 /// Makes the cluster beside its place and moves it there whole. If this process ends meanwhile, `initdb` goes on for a
-/// moment, and holds the lock, so that nobody makes another in its place.
-fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path, lock: &File) -> Result<(), Error> {
+/// moment, and holds the lock, so that nobody makes another in its place. Returns a notice if texts
+/// are not compared as wanted.
+fn initialise(
+    owner: Owner,
+    binaries: &Binaries,
+    (data_dir, home): (&Path, &Path),
+    lock: &File,
+    collation: Collation,
+) -> Result<Option<String>, Error> {
+    const UNICODE: &[&str] = &["--locale-provider=icu", "--icu-locale=und"];
+    let is_unicode = collation == Collation::Unicode;
+    let why = match is_unicode && binaries.major >= ICU_MAJOR_MIN {
+        true => match initdb(owner, binaries, (data_dir, home), lock, UNICODE) {
+            Ok(()) => return Ok(None),
+            Err(error) => error.to_string(),
+        },
+        false => format!("PostgreSQL {} compares texts by ICU from version {ICU_MAJOR_MIN} on only", binaries.major),
+    };
+    initdb(owner, binaries, (data_dir, home), lock, &[])?;
+    let notice = || {
+        format!(
+            "The database in {} compares texts by bytes: Z comes before a, and ILIKE and lower() know no case of \
+             letters such as Ä. A PostgreSQL of version {ICU_MAJOR_MIN} or later with ICU is needed for more.\n{why}",
+            data_dir.display()
+        )
+    };
+    Ok(is_unicode.then(notice))
+}
+
+/// The first version whose databases can compare texts by ICU.
+const ICU_MAJOR_MIN: u32 = 15;
+
+fn initdb(
+    owner: Owner,
+    binaries: &Binaries,
+    (data_dir, home): (&Path, &Path),
+    lock: &File,
+    locale: &[&str],
+) -> Result<(), Error> {
     let partial = data_dir.join("cluster.partial");
     for leftover in [&partial, &home.to_path_buf()] {
         if leftover.exists() {
@@ -230,6 +290,7 @@ fn initialise(owner: Owner, binaries: &Binaries, data_dir: &Path, home: &Path, l
     let output = owner
         .command(&binaries.directory.join("initdb"))
         .args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        .args(locale)
         .arg(format!("--username={SUPERUSER}"))
         .arg(format!("--pwfile={}", password_file.display()))
         .arg("--pgdata")
@@ -333,3 +394,6 @@ fn start(
 fn log_since_start(data_dir: &Path) -> String {
     fs::read_to_string(data_dir.join("postgres.log")).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@ mod error;
 mod fetch;
 mod owner;
 
-pub use cluster::{Cluster, Options};
+pub use cluster::{Cluster, Collation, Options};
 pub use error::Error;
 
 use std::path::PathBuf;

@@ -55,6 +55,11 @@ impl Folder {
         Ok(Self { path: path.to_owned(), migrations })
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The migrations, in the order in which they are applied.
     pub fn migrations(&self) -> &[Migration] {
         &self.migrations

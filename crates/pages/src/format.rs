@@ -8,6 +8,7 @@ mod formatters;
 mod moment;
 mod number;
 mod prepared;
+mod typed;
 
 use arguments::Arguments;
 use formatters::{Formatters, Length, Parts};
@@ -21,6 +22,7 @@ pub use formatters::{LOCALE_BYTES_MAX, LOCALES_MAX};
 pub use number::FRACTION_DIGITS_MAX;
 pub(crate) use number::Number;
 pub(crate) use prepared::Prepared;
+pub use typed::{typed_moment, typed_number};
 
 /// How long the pattern of a date may be.
 pub const DATE_PATTERN_BYTES_MAX: usize = 256;
@@ -28,7 +30,7 @@ pub const DATE_PATTERN_BYTES_MAX: usize = 256;
 const SHOWN_CHARS_MAX: usize = 64;
 
 /// The names of the filters. They look at a value, and never at a row.
-pub(crate) const FILTERS: [&str; 5] = ["number", "bytes", "date", "time", "datetime"];
+pub(crate) const FILTERS: [&str; 6] = ["number", "bytes", "date", "time", "datetime", "datetime_local"];
 
 /// The filters of dates and times, and what they show.
 const PARTS: [(&str, Parts); 3] = [("date", Parts::Date), ("time", Parts::Time), ("datetime", Parts::DateTime)];
@@ -38,6 +40,7 @@ const MOMENT_ARGUMENTS: [&str; 2] = ["locale", "zone"];
 pub(crate) fn register(env: &mut Environment<'_>) {
     env.add_filter("number", number);
     env.add_filter("bytes", bytes);
+    env.add_filter("datetime_local", datetime_local);
     for (name, parts) in PARTS {
         env.add_filter(
             name,
@@ -136,6 +139,16 @@ fn moment(state: &State, parts: Parts, value: &Value, arguments: &Arguments) -> 
     let (date, time) =
         moment.date_and_time(parts).ok_or_else(|| refused(format!("{} is no {}", shown(value), parts.expected())))?;
     formatters(text(&locale))?.moment(parts, length, date, time)
+}
+
+/// The value of `<input type="datetime-local">`, in the page's zone.
+fn datetime_local(state: &State, value: &Value, named: Option<Kwargs>) -> Result<String, Error> {
+    let zone = Arguments::read(None, named, &["zone"])?.setting(state, "zone")?;
+    match value.as_str() {
+        Some(moment) => typed::datetime_local(moment, text(&zone)),
+        None if is_nothing(value) => Ok(String::new()),
+        None => Err(refused(format!("{} is no {}", shown(value), Parts::DateTime.expected()))),
+    }
 }
 
 fn by_pattern(moment: &Moment<'_>, pattern: &str) -> Result<String, Error> {
@@ -264,6 +277,14 @@ mod tests {
             ("{{ stamp|time }}", "23:36:37"),
             ("{% macro shown(at) %}{{ at|date }}{% endmacro %}{{ shown(instant) }}", "23.11.2026"),
             ("{% set locale = 'en' %}{{ instant|date }}", "Nov 23, 2026"),
+            (
+                "{{ instant|datetime_local }} {{ instant|datetime_local(zone='UTC') }}",
+                "2026-11-23T00:36:37.500 2026-11-22T23:36:37.500",
+            ),
+            (
+                "{{ stamp|datetime_local }}[{{ none|datetime_local }}{{ missing|datetime_local }}]",
+                "2026-11-22T23:36:37[]",
+            ),
         ] {
             assert_eq!(in_locale("de", template), text, "{template}");
         }

@@ -18,6 +18,8 @@ const FENCE: &str = "+++";
 const FORMS: &str = "a form is a table: [form], or [forms.delete] of one with a name";
 const REQUEST: &str = "a request is needed: \"/flights?order=id\"";
 const TABLE: &str = "a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, count = \"exact\" } for many";
+/// The keys of a head that are no queries.
+const KEYS: [&str; 3] = ["form", "forms", "sign_in"];
 /// Names that mean something in templates already, or to their filters.
 const RESERVED: [&str; 25] = [
     messages::FUNCTION,
@@ -58,6 +60,23 @@ pub(crate) fn can_be_bound(name: &str) -> bool {
 /// Whether a query can have this name.
 fn is_free(name: &str) -> bool {
     is_name(name) && !RESERVED.contains(&name)
+}
+
+/// A message about the query of a head, which may be another key of the head that is misspelled.
+pub fn of_query(name: &str, message: &str) -> String {
+    format!("{name}: {message}{}", nearest_key(name))
+}
+
+/// The key of a head that a name may be a misspelling of, as the end of a message.
+fn nearest_key(name: &str) -> String {
+    let is_near = |key: &&str| {
+        let edits = strsim::osa_distance(key, name);
+        edits == 1 || edits == 2 && key.len() > 5
+    };
+    match KEYS.iter().find(|key| is_near(key)) {
+        Some(key) => format!("; {name} is read as the name of a query, perhaps {key} is meant"),
+        None => String::new(),
+    }
 }
 
 /// What a page says before its template begins.
@@ -127,7 +146,8 @@ impl Head<'_> {
                 _ => {}
             }
             if !is_free(name) {
-                return Err(self.error(at, format!("{name} cannot be the name of a query: letters, digits and _ can, but for words of the templates")));
+                let hint = nearest_key(name);
+                return Err(self.error(at, format!("{name} cannot be the name of a query: letters, digits and _ can, but for words of the templates{hint}")));
             }
             if front.queries.len() == QUERIES_MAX {
                 return Err(self.error(at, format!("a page has at most {QUERIES_MAX} queries")));
@@ -171,7 +191,7 @@ impl Head<'_> {
     }
 
     fn query(&self, name: &str, value: &DeValue<'_>, at: usize) -> Result<Query, Error> {
-        let wrong = |at, message: &str| self.error(at, format!("{name}: {message}"));
+        let wrong = |at, message: &str| self.error(at, of_query(name, message));
         let (text, at, shows, count) = match value {
             DeValue::String(text) => (text, at, Shows::All, None),
             DeValue::Table(table) => {
@@ -190,7 +210,7 @@ impl Head<'_> {
 
     fn shows(&self, name: &str, table: &DeTable<'_>, is_one: bool) -> Result<Shows, Error> {
         let wrong =
-            |value: &Spanned<DeValue<'_>>, message: &str| self.error(value.span().start, format!("{name}: {message}"));
+            |value: &Spanned<DeValue<'_>>, message: &str| self.error(value.span().start, of_query(name, message));
         const KNOWN: [&str; 5] = ["one", "rows", "per_page", "page_by", "count"];
         if let Some((key, value)) = table.iter().find(|(key, _)| !KNOWN.contains(&key.get_ref().as_ref())) {
             return Err(wrong(value, &format!("{} is none of {}", key.get_ref(), KNOWN.join(", "))));

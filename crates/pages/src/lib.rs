@@ -33,6 +33,7 @@ mod format;
 mod front;
 mod messages;
 mod need;
+mod newline;
 mod pager;
 mod provided;
 mod query;
@@ -48,8 +49,10 @@ pub use direct::Chunks;
 pub use error::{Error, ErrorKind, Place};
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDERS_DEEP_MAX, SITE_BYTES_MAX};
 pub use form::{BACK, Does, FORM_FIELDS_MAX, FORMS_MAX, Form, Location, Text};
-pub use format::{DATE_PATTERN_BYTES_MAX, FRACTION_DIGITS_MAX, LOCALE_BYTES_MAX, LOCALES_MAX};
-pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX};
+pub use format::{
+    DATE_PATTERN_BYTES_MAX, FRACTION_DIGITS_MAX, LOCALE_BYTES_MAX, LOCALES_MAX, typed_moment, typed_number,
+};
+pub use front::{Front, PER_PAGE_MAX, QUERIES_MAX, of_query};
 pub use messages::{
     LANGUAGE_RANGES_MAX, LANGUAGES_MAX, MESSAGE_BRACKETS_MAX, MESSAGE_FRACTION_DIGITS_MAX, Messages, choose,
 };

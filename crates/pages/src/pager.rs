@@ -50,6 +50,12 @@ impl Pager {
         })
     }
 
+    /// The address of the last page, if it is known and precedes this one.
+    pub fn last_before(&self) -> Option<String> {
+        let pages = self.total?.div_ceil(self.per_page.max(1)).max(1);
+        (pages < self.page?).then(|| self.link(pages))
+    }
+
     /// The address with another number in it.
     fn link(&self, page: u64) -> String {
         let mut link = address_without(&self.address, &self.parameter);
@@ -86,6 +92,9 @@ mod tests {
         // the last one, and one behind it
         assert_eq!(value(&pager(3, Some(41)), "next", 1), "None");
         assert_eq!(value(&pager(9, Some(41)), "previous", 0), "/flights?q=a%26b&x=&page=3");
+        assert_eq!(pager(9, Some(41)).last_before().as_deref(), Some("/flights?q=a%26b&x=&page=3"));
+        assert_eq!(pager(9, Some(0)).last_before().as_deref(), Some("/flights?q=a%26b&x="));
+        assert_eq!((pager(3, Some(41)).last_before(), pager(9, None).last_before()), (None, None));
         // without a total
         assert_eq!(value(&pager(9, None), "previous", 0), "/flights?q=a%26b&x=&page=8");
         assert_eq!(value(&pager(1, None), "previous", 21), "None");

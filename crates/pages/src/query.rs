@@ -64,6 +64,9 @@ pub struct Value {
     pub name: String,
     /// What is done where it is absent.
     pub absent: Absent,
+    /// Whether a text is searched for it (`contains`, `icontains`). Blanks around it do not count,
+    /// and if there is nothing else, it is absent.
+    pub is_searched: bool,
 }
 
 /// What is done where a value is absent.
@@ -271,7 +274,7 @@ fn write<'q, T: AsRef<str>>(
 }
 
 /// The operators that compare with one value (PostgREST's, and what they may have behind them).
-const OPERATORS: [&str; 24] = [
+const OPERATORS: [&str; 26] = [
     "eq",
     "gt",
     "gte",
@@ -280,6 +283,8 @@ const OPERATORS: [&str; 24] = [
     "neq",
     "like",
     "ilike",
+    "contains",
+    "icontains",
     "match",
     "imatch",
     "is",
@@ -297,6 +302,14 @@ const OPERATORS: [&str; 24] = [
     "nxl",
     "adj",
 ];
+
+/// Returns whether what precedes a value in a filter or a tree ends with an operator that searches
+/// for a text.
+fn is_search(before: &str) -> bool {
+    let before = before.strip_suffix('"').unwrap_or(before);
+    let operator = before.strip_suffix('.').and_then(|before| before.rsplit(['.', ',', '(']).next());
+    matches!(operator, Some("contains" | "icontains"))
+}
 
 /// Whether all that is written of a value is an operator, or begins with one: `eq.`, `not.like.*`, `fts(english).`.
 fn is_behind_operator(value: &str) -> bool {
@@ -504,6 +517,7 @@ impl Reader<'_> {
         let wrong = |message: &str| (begin, message.to_owned());
         let (mut value, rest) = Value::begin(&self.text[begin..]).map_err(|message| wrong(&message))?;
         let standing = self.place.standing(&value, rest).map_err(wrong)?;
+        value.is_searched = is_search(&self.place.value);
         if standing == Standing::Argument {
             self.arguments.extend(self.place.parameter.clone());
         }
@@ -585,7 +599,7 @@ impl Value {
                 "{{{text}}} needs a name: {{id}}, {{site?}}, {{page=1}}, {{cookie.theme}}; a brace itself is written twice"
             ));
         }
-        Ok(Value { source, name: name.to_owned(), absent })
+        Ok(Value { source, name: name.to_owned(), absent, is_searched: false })
     }
 }
 
@@ -613,8 +627,26 @@ mod tests {
         assert_eq!(filled("/f?or=(a.eq.{a},b.is.null)", "1,b)"), "/f?or=(a.eq.%221%2Cb%29%22,b.is.null)");
         assert_eq!(filled("/f?tags=cs.{{{tag}}}", "a,b}"), "/f?tags=cs.{%22a%2Cb%7D%22}");
         assert_eq!(filled("/f?or=(a.like.\"*{q}*\",b.eq.1)", "x\",y"), "/f?or=(a.like.\"*x%5C%22%2Cy*\",b.eq.1)");
+        assert_eq!(filled("/f?t=icontains.{q}", "50%_"), "/f?t=icontains.50%25_");
+        assert_eq!(filled("/f?or=(t.icontains.{q},b.eq.1)", "x,y"), "/f?or=(t.icontains.%22x%2Cy%22,b.eq.1)");
         assert_eq!(filled("/rpc/find?q={q}", "a&b"), "/rpc/find?q=a%26b");
         assert_eq!(filled("/f?t=like.*{q}*", "ü"), "/f?t=like.*%C3%BC*");
+    }
+
+    #[test]
+    fn blanks_do_not_count_where_a_text_is_searched_for() {
+        for (text, is_searched) in [
+            ("/f?t=contains.{q}", true),
+            ("/f?t=not.icontains.{q?}", true),
+            ("/f?or=(t.icontains.{q?},b.is.null)", true),
+            ("/f?or=(b.is.null,t.not.icontains.\"{q}\")", true),
+            ("/f?t=ilike.*{q}*", false),
+            ("/f?t=eq.{q}", false),
+            ("/rpc/find?q={q}", false),
+        ] {
+            let query = Query::parse(text, Shows::All, None).unwrap();
+            assert!(query.values().all(|value| value.is_searched == is_searched), "{text}");
+        }
     }
 
     #[test]

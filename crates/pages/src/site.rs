@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::front::{self, Front};
 use crate::messages::{self, Messages};
 use crate::need::Need;
+use crate::newline::keep_first_line;
 use crate::provided::Vocabulary;
 use crate::query::{Query, Shows};
 use crate::route::{self, Part, PathError, Routes};
@@ -119,8 +120,8 @@ impl Site {
         let mut heads = Vec::new();
         for (number, (front, begin)) in fronts.into_iter().enumerate() {
             let (file, text) = &templates.sources[number];
-            let (head, body) = (front_as_comment(begin.1), &text[begin.0..]);
-            let mut called = direct::read(file, body, &mut site.loops);
+            let (head, body) = (front_as_comment(begin.1), keep_first_line(file, &text[begin.0..]));
+            let mut called = direct::read(file, &body, &mut site.loops);
             called.text.insert_str(0, &head);
             site.called.insert(file.clone(), called);
             site.templates.insert(file.clone(), format!("{head}{body}"));

@@ -125,6 +125,13 @@ fn what_cannot_be_loaded_names_its_file() {
         (&[("x.html", "+++\na = \"/a\"\n+++\n\n{% if %}")], ErrorKind::Syntax, "x.html:5:1"),
         (&[("x.html", "+++\nform = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: a form is a table"),
         (&[("x.html", "+++\nclaims = \"/a\"\n+++\n")], ErrorKind::Front, "x.html:2:1: claims cannot be the name"),
+        (
+            &[("x.html", "+++\n[from]\ninsert = \"/a\"\n+++\n")],
+            ErrorKind::Front,
+            "x.html:2:2: from: a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, \
+             count = \"exact\" } for many; from is read as the name of a query, perhaps form is meant",
+        ),
+        (&[("x.html", "+++\nsign-in = \"/a\"\n+++\n")], ErrorKind::Front, "perhaps sign_in is meant"),
         (&[("[request].html", "")], ErrorKind::Name, "[request] cannot be named"),
         (&[("_x.html", "+++\n[form]\ninsert = \"/a\"\n+++\n")], ErrorKind::Front, "is none: [form]"),
         (&[("x.html", "{% extends 'x.html' %}")], ErrorKind::Syntax, "x.html extends itself"),

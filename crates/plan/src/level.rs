@@ -404,7 +404,7 @@ fn condition<'a>(
     let reads = match &filter.operation {
         Operation::In(_) | Operation::Distinct(_) => true,
         // A pattern is no value.
-        Operation::Compare { operator, .. } => !matches!(operator, Comparison::Like | Comparison::Ilike),
+        Operation::Compare { operator, .. } => !operator.is_of_pattern(),
         Operation::Is(_) | Operation::Fts { .. } => false,
     };
     let representation = || context.catalog.representation(type_oid?)?.from_text.as_ref();

@@ -113,6 +113,10 @@ pub enum Comparison {
     Lte,
     Like,
     Ilike,
+    /// The column's text contains this one, in which no character has a meaning of its own.
+    Contains,
+    /// The same in any case.
+    Icontains,
     Match,
     Imatch,
     Cs,
@@ -126,7 +130,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    pub(crate) const NAMES: [(&'static str, Self); 18] = [
+    pub(crate) const NAMES: [(&'static str, Self); 20] = [
         ("eq", Self::Eq),
         ("neq", Self::Neq),
         ("gt", Self::Gt),
@@ -135,6 +139,8 @@ impl Comparison {
         ("lte", Self::Lte),
         ("like", Self::Like),
         ("ilike", Self::Ilike),
+        ("contains", Self::Contains),
+        ("icontains", Self::Icontains),
         ("match", Self::Match),
         ("imatch", Self::Imatch),
         ("cs", Self::Cs),
@@ -149,6 +155,11 @@ impl Comparison {
 
     fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, operator)| operator)
+    }
+
+    /// Whether its operand becomes a pattern of `LIKE`.
+    pub fn is_of_pattern(self) -> bool {
+        matches!(self, Self::Like | Self::Ilike | Self::Contains | Self::Icontains)
     }
 
     /// Whether `(any)` and `(all)` may follow.
@@ -188,6 +199,8 @@ pub(crate) fn operand_start(text: &str) -> Option<usize> {
     let (name, operand) = operation.split_once('.')?;
     let is_opaque = match Comparison::named(name) {
         Some(Comparison::Like | Comparison::Ilike) => !operand.contains('*'),
+        // PostgreSQL is sent a pattern, in which some characters are escaped.
+        Some(Comparison::Contains | Comparison::Icontains) => false,
         Some(_) => true,
         None if name == "isdistinct" => operand != "null",
         None => matches!(name, "fts" | "plfts" | "phfts" | "wfts"),

@@ -69,6 +69,8 @@ mod tests {
             "a=eq(any).{1}",
             "a=isdistinct.null",
             "a=fts(english).x",
+            "a=contains.x",
+            "a=not.icontains.x",
             "and=(a.eq.1)",
             "a=1",
             "a=eq",

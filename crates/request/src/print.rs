@@ -223,7 +223,8 @@ mod tests {
     fn operation() -> impl Strategy<Value = Operation<'static>> {
         use Comparison::*;
         let quantified = prop_oneof![Just(Eq), Just(Gt), Just(Lte), Just(Like), Just(Imatch)];
-        let plain = prop_oneof![Just(Neq), Just(Cs), Just(Ov), Just(Adj), Just(Nxl), Just(Eq), Just(Ilike)];
+        let plain =
+            prop_oneof![Just(Neq), Just(Cs), Just(Ov), Just(Adj), Just(Nxl), Just(Eq), Just(Ilike), Just(Icontains)];
         let quantifier = prop_oneof![Just(Quantifier::Any), Just(Quantifier::All)];
         let words = prop_oneof![
             Just(IsWord::Null),

@@ -38,6 +38,7 @@ mod pace;
 mod prepared;
 mod routes;
 mod schema;
+mod sent_forms;
 mod server;
 mod site;
 mod spool;

@@ -13,7 +13,8 @@ use crate::overload::RefusalPace;
 use crate::prepared::KnownReads;
 use crate::routes::{ClientBody, Routes};
 use crate::schema::{FirstLoad, Reloader, keep_loaded, listen};
-use crate::site::{self, Site, keep_read};
+use crate::sent_forms::SentForms;
+use crate::site::{self, Site, Watched, keep_read};
 use crate::spool::Spool;
 use crate::state::State;
 use crate::turns::Turns;
@@ -29,6 +30,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -59,6 +61,7 @@ pub struct ServerBuilder {
     config: Config,
     sources: Option<Sources>,
     is_development: bool,
+    watched: Option<Watched>,
     routes: Routes,
     additions: Additions,
     computations: Computations,
@@ -135,6 +138,7 @@ impl Server {
             config,
             sources: None,
             is_development: false,
+            watched: None,
             routes: Routes::default(),
             additions: Additions::default(),
             computations: Computations::new(),
@@ -318,6 +322,13 @@ impl ServerBuilder {
         Self { is_development, ..self }
     }
 
+    /// While the site is being written, calls `note` whenever a file of `folder` has changed. The
+    /// pages show what it returns, and the log has it too: for example that a migration has not
+    /// been applied.
+    pub fn watching(self, folder: PathBuf, note: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { watched: Some(Watched { folder, note: Box::new(note) }), ..self }
+    }
+
     /// Lets a service answer below a path, such as an axum `Router` without state. It sees paths without this prefix, as if
     /// nested there, and comes before pages and API: of several the one with the longest prefix. The API of a site and its
     /// files (`/api`, `/static`) cannot be covered.
@@ -451,6 +462,7 @@ impl ServerBuilder {
             outlet: Outlet::new(spool.clone()),
             spool,
             callers: Callers::new(&config),
+            sent_forms: SentForms::default(),
             turns: Turns::of_pool(config.db_pool, waiting_max, wait),
             computations: self.computations,
             descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),
@@ -488,7 +500,7 @@ impl ServerBuilder {
             false => Some(open(&state).await?),
         };
         if let Some(site) = state.site.clone().filter(|site| site.development().is_some()) {
-            tokio::spawn(keep_read(site));
+            tokio::spawn(keep_read(site, self.watched));
         }
         tokio::spawn(crate::log::write_counts());
         tokio::spawn(keep_loaded(state.clone()));

@@ -5,13 +5,14 @@ use crate::answer::Outlet;
 use crate::auth::Issuer;
 use crate::callers::Callers;
 use crate::computations::Computations;
-use crate::config::{Config, DatabaseSettings, InForce, Sources};
+use crate::config::{Config, DatabaseSettings, InForce, PagesBrowse, Sources};
 use crate::error::ApiError;
 use crate::log;
 use crate::overload::RefusalPace;
 use crate::prepared::KnownReads;
 use crate::routes::Routes;
 use crate::schema::{Reloader, Snapshot};
+use crate::sent_forms::SentForms;
 use crate::site::Site;
 use crate::spool::Spool;
 use crate::turns::{Turn, Turns};
@@ -65,6 +66,8 @@ pub(crate) struct State {
     pub(crate) turns: Turns,
     /// Permits for computations that may take long.
     pub(crate) computations: Computations,
+    /// Forms that have been carried out.
+    pub(crate) sent_forms: SentForms,
     /// Turns of descriptions of a schema, each of which takes a hundred times the memory that the schema does.
     pub(crate) descriptions: Turns,
 }
@@ -86,6 +89,11 @@ impl State {
     /// Where the API is, if not at the root.
     pub(crate) fn prefix(&self) -> &str {
         self.site.as_deref().map_or("", Site::prefix)
+    }
+
+    /// Returns whether it answers pages, of which some have forms.
+    pub(crate) fn answers_pages(&self) -> bool {
+        self.site.is_some() || self.in_force.load().config.pages_browse == PagesBrowse::On
     }
 
     /// Reads the site's folder again. One with something wrong is told of, and leaves the site as it was.

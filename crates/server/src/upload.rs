@@ -20,4 +20,5 @@ mod request_body;
 pub(crate) use form::Field;
 pub(crate) use held::HeldBytes;
 pub(crate) use incoming::{BodyLimits, Incoming};
+pub(crate) use make::Stint;
 pub(crate) use request_body::{CopyRows, Received, RequestBody};

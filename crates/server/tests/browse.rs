@@ -107,6 +107,24 @@ fn a_server_without_a_site_answers_as_postgrest_does() {
     assert_eq!(rows(&served, "/pilots?select=id").as_array().map(Vec::len), Some(2));
 }
 
+/// A double click, or a step back, made a second row.
+#[test]
+fn a_new_row_is_made_once() {
+    let database = database();
+    let served = browsed(config(&database.uri()));
+    let form = page(&served, "/pilots?:new=1");
+    let (_, after) = form.split_once("name=\":once\" value=\"").unwrap();
+    let key = after.split('"').next().unwrap();
+    let body = |name: &str| format!("%3Aonce={key}&%3Ais.name={name}");
+    let location = |name: &str| send(&served, "/pilots?:new=1", &body(name)).header("location").unwrap().to_owned();
+    assert_eq!(
+        [location("Dai"), location("Dai"), location("Eve")],
+        ["/pilots?id=eq.3", "/pilots?id=eq.3", "/pilots?id=eq.4"]
+    );
+    // An edit comes to the same each time.
+    assert!(!page(&served, "/pilots?id=eq.3&:edit=1").contains(":once"));
+}
+
 #[test]
 fn a_site_has_them_below_its_api() {
     let database = database();

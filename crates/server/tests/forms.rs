@@ -1,7 +1,10 @@
 //! Forms of pages: what they write and call, where their visitors go then, and what the page says when something is wrong.
 
+mod checks;
 mod documents;
 mod signing_in;
+mod twice;
+mod typed;
 mod words;
 
 use crate::served::{GRANTS, Served, config};
@@ -494,7 +497,7 @@ fn a_redirect_stays_on_the_site() {
         ("/evil.example", "/%2Fevil.example/1"),
         ("//evil.example", "/%2F%2Fevil.example/2"),
         ("\\evil.example", "/%5Cevil.example/3"),
-        ("a\r\nSet-Cookie: x=y", "/a%0D%0ASet-Cookie%3A%20x%3Dy/4"),
+        ("a\r\nSet-Cookie: x=y\r", "/a%0ASet-Cookie%3A%20x%3Dy%0D/4"),
         ("", "/5"),
         ("ü?#", "/%C3%BC%3F%23/6"),
         (&"x".repeat(8 * 1024 - 3), &format!("/{}/7", "x".repeat(8 * 1024 - 3))),
@@ -663,7 +666,8 @@ fn people_sign_in_write_their_own_rows_and_sign_out() {
     assert_eq!(led(&ended), "/sign_in?back=%2Fown");
     assert!(ended.header("set-cookie").unwrap().starts_with("__Host-club=; "));
     // a form of such a page writes nothing
-    assert_eq!(led(&post(&served, "/own", "title=x&pilot_id=1")), "/sign_in?back=%2Fown");
+    assert_eq!(led(&post(&served, "/own", "title=&pilot_id=")), "/sign_in?back=%2Fown");
+    assert_eq!(post(&served, "/own", "title=x&pilot_id=1").status, 401);
     assert_eq!(get("/own", &ann), "1: Mine,");
     let long = format!("/own?q={}", "%20".repeat(3000));
     assert_eq!(led(&served.get(&long)), "/sign_in?back=");

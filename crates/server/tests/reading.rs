@@ -349,6 +349,15 @@ fn null_the_empty_string_and_an_asterisk_can_be_looked_for() {
         ("name=like(any).{a%5C*b,n*}", "15"),
         ("name=like(any).{a%5C%5C*b}", "1"),
         ("or=(name.like.\"a%5C%5C*b\",id.eq.4)", "14"),
+        ("name=contains.*", "1"),
+        ("name=contains.%25", "6"),
+        ("name=contains.%5C", "7"),
+        ("name=contains._", ""),
+        ("name=icontains.A*B", "1"),
+        ("name=contains.A", ""),
+        ("name=contains.", "123567"),
+        ("name=not.icontains.A", "35"),
+        ("or=(name.contains.%25,name.not.icontains.\"A\")", "356"),
     ] {
         // A second request may use what the first has prepared.
         assert_eq!((ids(filter), ids(filter)), (expected.to_owned(), expected.to_owned()), "{filter}");

@@ -182,6 +182,7 @@ impl<'a> Writer<'a> {
                 self.text.push_str(sql_operator(*operator));
                 let text = match operator {
                     Comparison::Like | Comparison::Ilike => like_pattern(text, quantifier.is_some()),
+                    Comparison::Contains | Comparison::Icontains => Cow::Owned(containing(text)),
                     _ => Cow::Borrowed(&**text),
                 };
                 match quantifier {
@@ -316,8 +317,8 @@ fn sql_operator(operator: Comparison) -> &'static str {
         Comparison::Gte => " >= ",
         Comparison::Lt => " < ",
         Comparison::Lte => " <= ",
-        Comparison::Like => " LIKE ",
-        Comparison::Ilike => " ILIKE ",
+        Comparison::Like | Comparison::Contains => " LIKE ",
+        Comparison::Ilike | Comparison::Icontains => " ILIKE ",
         Comparison::Match => " ~ ",
         Comparison::Imatch => " ~* ",
         Comparison::Cs => " @> ",
@@ -347,9 +348,30 @@ fn like_pattern(pattern: &str, is_array: bool) -> Cow<'_, str> {
     Cow::Owned(pattern.chars().map(translate).collect())
 }
 
+/// The pattern of all texts that contain a text.
+fn containing(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for c in text.chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_to_search_for_is_no_pattern() {
+        for (text, pattern) in [("", "%%"), ("50%", r"%50\%%"), (r"a_b\*", r"%a\_b\\*%"), ("é", "%é%")] {
+            assert_eq!(containing(text), pattern);
+        }
+    }
 
     #[test]
     fn an_escaped_asterisk_stays() {

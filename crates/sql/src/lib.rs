@@ -29,7 +29,7 @@ mod write;
 pub use call::pre_request;
 pub use download::{bytes, describe};
 pub use flat::flat;
-pub use probe::{value_of_column, value_of_type};
+pub use probe::{broken_checks, value_of_column, value_of_type};
 pub use quote::quote;
 pub use read::{count, estimate, head, head_and_total, rows, rows_and_total};
 pub use statements::{Purpose, Statements, statements};

@@ -18,6 +18,22 @@ pub fn value_of_type(schema: &str, name: &str) -> String {
     text
 }
 
+/// Which checks of a relation a row breaks. The row is given by a document (`$1`), and a check by its
+/// expression as PostgreSQL writes it, whose columns are those of the relation.
+pub fn broken_checks<'a>(schema: &str, relation: &str, expressions: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::from("SELECT ");
+    for (at, expression) in expressions.enumerate() {
+        text.push_str(if at > 0 { ", (" } else { "(" });
+        text.push_str(expression);
+        text.push_str(") IS FALSE");
+    }
+    text.push_str(" FROM pg_catalog.jsonb_populate_record(NULL::");
+    named(&mut text, schema, relation);
+    text.push_str(", $1::pg_catalog.jsonb) AS ");
+    quote(&mut text, relation);
+    text
+}
+
 fn named(text: &mut String, schema: &str, name: &str) {
     quote(text, schema);
     text.push('.');

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use thalweg_embedded_postgres::{Cluster, Options};
+use thalweg_embedded_postgres::{Cluster, Collation, Options};
 use thalweg_wire::{Config, Connection, Query, Texts};
 
 static CLUSTER: OnceLock<(Cluster, PathBuf)> = OnceLock::new();
@@ -21,6 +21,8 @@ fn cluster() -> &'static (Cluster, PathBuf) {
             data_dir: Some(data_dir.clone()),
             fresh: true,
             settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            // The golden and the differential cases have the order of bytes.
+            collation: Collation::Bytes,
         };
         (Cluster::start(&options).expect("PostgreSQL starts"), data_dir)
     })

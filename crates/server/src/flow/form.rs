@@ -2,11 +2,16 @@
 //! says what is wrong.
 //!
 //! ```text
-//!  fields ──▶ a row's values ──▶ plan, transaction (going.rs) ──▶ 303
-//!                                            └─▶ faults ──▶ the page again (page.rs)
+//!  fields ──▶ sent before? (once.rs) ──▶ a row's values ──▶ plan, transaction (going.rs) ──▶ 303
+//!                                                                     └─▶ faults ──▶ the page again (page.rs)
 //! ```
 
 mod faults;
+mod once;
+mod signed_out;
+
+pub(super) use once::Once;
+pub(super) use signed_out::keep;
 
 use super::going::{self, Ready};
 use super::page::Making;
@@ -15,6 +20,7 @@ use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
 use crate::error::ApiError;
 use crate::http::PREFERENCE_APPLIED;
+use crate::sent_forms::Begun;
 use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
 use crate::site::{self, Blank, Bound, BoundForm};
 use crate::upload::{Field, Received, RequestBody};
@@ -43,16 +49,30 @@ pub(super) async fn attempt(
     let found = forms.iter().find(|(known, _)| known == name).ok_or_else(|| ApiError::no_such_form(name))?;
     let pages = &bound.loaded.pages;
     let locale = making.asked.locale(pages, making.in_force);
-    let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale };
+    let is_for_members = pages.pages()[number].front.sign_in.is_some();
+    let sent = Sent { making, name, form: &found.1, messages: pages.messages(), locale, is_for_members };
+    let zone = making.zone();
+    let meant = |name: &str, typed: &str| sent.form.field(name)?.meant(typed, &sent.locale, &zone);
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
-    body.receive_form(&making.parts.headers, arrays, &sent.set()?).await?;
+    body.receive_form(&making.parts.headers, meant, arrays, &sent.set()?).await?;
+    let running = match sent.begin(body.split().0).await {
+        Some(Begun::Again(response)) => return Ok((response, None)),
+        Some(Begun::First(running)) => Some(running),
+        None => None,
+    };
     let faults = match sent.carry_out((body, cookie, peer), bill).await {
-        Ok(response) => return Ok((response, None)),
+        Ok(response) => {
+            if let Some(running) = running {
+                running.done(&response);
+            }
+            return Ok((response, None));
+        }
         Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
         Err(Failure::Faults(faults)) => *faults,
     };
     let mut filled = making.filled(&bound, number, bill).await?;
-    filled.values.insert("form", sent.state(body.split().0, &faults));
+    drop(running);
+    filled.values.insert("form", sent.state(body.split().0, &faults, &filled.once));
     let mut response = making.page(bound.clone(), number, filled, faults.status, bill).await?;
     if let Some(error) = &faults.error {
         error.mark(response.headers_mut());
@@ -67,22 +87,31 @@ const GIVEN_BACK_BYTES_MAX: usize = 1024 * 1024;
 const NAME: &str = "form";
 
 /// What a template finds of a form that was not sent.
-pub(super) fn untouched() -> minijinja::Value {
-    state("", Values::default(), Values::default(), None)
+pub(super) fn untouched(once: &Arc<Once>) -> minijinja::Value {
+    state("", Values::default(), Values::default(), None, once)
 }
 
 /// What a template finds of a form.
-pub(super) const STATE: [Provided; 4] = [
+pub(super) const STATE: [Provided; 5] = [
     Provided::any("name"),
     Provided::any("values"),
     Provided::each("errors", &faults::FIELDS),
     Provided::of("error", &faults::FIELDS),
+    Provided::any(once::NAME),
 ];
 
-fn state(name: &str, values: Values, errors: Values, error: Option<minijinja::Value>) -> minijinja::Value {
+fn state(
+    name: &str,
+    values: Values,
+    errors: Values,
+    error: Option<minijinja::Value>,
+    once: &Arc<Once>,
+) -> minijinja::Value {
     let (values, errors) = (minijinja::Value::from_object(values), minijinja::Value::from_object(errors));
     let error = error.unwrap_or(minijinja::Value::from(()));
-    minijinja::Value::from_object(Provided::values(&STATE, [name.into(), values, errors, error]))
+    let [names @ .., _once] = &STATE;
+    let values = Provided::values(names, [name.into(), values, errors, error]);
+    minijinja::Value::from_object(once::State { values: Arc::new(values), once: once.clone() })
 }
 
 /// A form that was sent.
@@ -93,6 +122,8 @@ struct Sent<'a> {
     messages: &'a Messages,
     /// The language of the page.
     locale: String,
+    /// Whether the page is only for visitors who have signed in.
+    is_for_members: bool,
 }
 
 /// Why nothing was done.
@@ -233,15 +264,16 @@ impl Sent<'_> {
     }
 
     /// What a template finds of a form that was sent, and is not done.
-    fn state(&self, received: &Received, faults: &Faults) -> minijinja::Value {
+    fn state(&self, received: &Received, faults: &Faults, once: &Arc<Once>) -> minijinja::Value {
         let mut values = Values::default();
         let is_set = |name: &str| self.form.form.set.iter().any(|(known, _)| known == name);
         let is_array = |name: &str| self.form.field(name).is_some_and(|field| field.is_array);
         let mut arrays: BTreeMap<&str, Vec<minijinja::Value>> = BTreeMap::new();
         let mut room_bytes = GIVEN_BACK_BYTES_MAX;
+        let is_shown = |field: &&Field| field.is_typed() && !is_set(field.name()) && field.name() != once::FIELD;
         // of several with one name the last counts, but that all are elements of an array
-        for field in received.fields().iter().rev().filter(|field| field.is_typed() && !is_set(field.name())) {
-            let Some(typed) = field.text(room_bytes) else { continue };
+        for field in received.fields().iter().rev().filter(is_shown) {
+            let Some(typed) = field.typed(room_bytes) else { continue };
             room_bytes = room_bytes.saturating_sub(typed.len());
             match is_array(field.name()) {
                 true if typed.is_empty() => _ = arrays.entry(field.name()).or_default(),
@@ -261,7 +293,7 @@ impl Sent<'_> {
             errors.insert(name.as_str(), minijinja::Value::from_object(fault.clone()));
         }
         let other = faults.other.clone().map(minijinja::Value::from_object);
-        state(self.name, values, errors, other)
+        state(self.name, values, errors, other, once)
     }
 }
 

@@ -108,9 +108,17 @@ pub(super) async fn attempt<'a>(
     if is_sent || !found.page.front.queries.is_empty() {
         super::check_room(state)?;
     }
+    // of whoever is sent to sign in, what was typed is not lost
+    let of_site = (in_force, &loaded.pages);
     let who = match (given.who((state, in_force), parts, bill).await, &found.page.front.sign_in) {
+        (Ok(who), Some(sign_in)) if is_sent && !who.has_token() => {
+            return form::keep(of_site, parts, (sign_in, None)).of(body).await;
+        }
         (Ok(who), Some(sign_in)) if !who.has_token() => return Ok((sign_in::send(sign_in, parts), None)),
         // their session has ended
+        (Err(error), Some(sign_in)) if is_sent && error.status == StatusCode::UNAUTHORIZED => {
+            return form::keep(of_site, parts, (sign_in, Some(&error))).of(body).await;
+        }
         (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
             let mut response = sign_in::send(sign_in, parts);
             error.mark(response.headers_mut());
@@ -127,10 +135,22 @@ pub(super) async fn attempt<'a>(
     let making =
         Making { state, site, in_force, parts, snapshot: &snapshot, who: &who, asked: &asked, peer: given.peer };
     if is_sent {
-        return form::attempt(&making, bound, found.number, (body, given.cookie, given.peer), bill).await;
+        let sent = form::attempt(&making, bound, found.number, (&mut *body, given.cookie, given.peer), bill).await;
+        return match (sent, &found.page.front.sign_in) {
+            // the database says so
+            (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
+                form::keep(of_site, parts, (sign_in, Some(&error))).of(body).await
+            }
+            (sent, _) => sent,
+        };
     }
     let mut filled = making.filled(&bound, found.number, bill).await?;
-    filled.values.insert("form", form::untouched());
+    match filled.after_last.take() {
+        Some(AfterLast::LastIs(address)) => return Ok((sent_to(StatusCode::TEMPORARY_REDIRECT, address), None)),
+        Some(AfterLast::NotFound) => return Err(ApiError::no_page()),
+        None => {}
+    }
+    filled.values.insert("form", form::untouched(&filled.once));
     let response = making.page(bound, found.number, filled, StatusCode::OK, bill).await?;
     Ok((response, None))
 }
@@ -205,11 +225,24 @@ fn beside(pages: &thalweg_pages::Site, parts: &Parts) -> Option<(Response<Body>,
     let path = parts.uri.path().strip_suffix('/').filter(|path| !path.is_empty())?;
     pages.find(path).ok()??;
     let query = parts.uri.query().map_or(String::new(), |query| format!("?{query}"));
+    Some((sent_to(StatusCode::PERMANENT_REDIRECT, format!("{path}{query}")), None))
+}
+
+/// A redirect.
+fn sent_to(status: StatusCode, address: String) -> Response<Body> {
     let mut response = Response::new(Body::whole(Bytes::new()));
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    respond::text(response.headers_mut(), header::LOCATION, format!("{path}{query}"));
+    *response.status_mut() = status;
+    respond::text(response.headers_mut(), header::LOCATION, address);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    Some((response, None))
+    response
+}
+
+/// What the address of a page of a list leads to if the list ends before it.
+enum AfterLast {
+    /// The address of the last page.
+    LastIs(String),
+    /// The rows were not counted, so that the last page is not known.
+    NotFound,
 }
 
 /// A query that is ready to be run.
@@ -241,6 +274,16 @@ pub(super) struct Filled {
     rows_bytes: usize,
     /// `response.headers` and `response.status`, as SQL has set them.
     set_by_sql: (Option<String>, Option<String>),
+    /// Whether the page gives its forms keys.
+    pub(super) once: Arc<form::Once>,
+    /// Whether one of its lists ends before the page that the address names.
+    after_last: Option<AfterLast>,
+}
+
+/// Returns the number of all rows of a query, if the query counts them.
+fn total(ready: &Ready<'_>, found: &Found) -> Option<u64> {
+    let Prepared { offset_rows: offset, limit_rows: limit, .. } = *ready.prepared;
+    found.tally.total(FoundRows { offset, rows: found.table.len() as u64, limit })
 }
 
 impl<'a> Making<'a> {
@@ -273,7 +316,7 @@ impl<'a> Making<'a> {
         for (name, value) in &self.asked.bound {
             values.insert(*name, *value);
         }
-        Filled { values, rows_bytes: 0, set_by_sql: (None, None) }
+        Filled { values, rows_bytes: 0, set_by_sql: (None, None), once: Arc::default(), after_last: None }
     }
 
     /// The path that was asked for, and its query string.
@@ -282,7 +325,7 @@ impl<'a> Making<'a> {
     }
 
     /// The zone in which moments are shown: the visitor's, as a cookie names it, or else that of the database's sessions.
-    fn zone(&self) -> String {
+    pub(super) fn zone(&self) -> String {
         let of_cookie = cookie(self.asked.headers, "zone").filter(|name| Zone::named(name).is_some());
         let of_session = || self.snapshot.zone.as_ref().map(|_| &*self.snapshot.catalog.session().time_zone);
         of_cookie.or_else(of_session).unwrap_or("UTC").to_owned()
@@ -300,6 +343,7 @@ impl<'a> Making<'a> {
         let mut collected = self.run(&ready, bill).await?;
         (filled.rows_bytes, filled.set_by_sql) = (collected.size_bytes(), std::mem::take(&mut collected.set_by_sql));
         for (ready, found) in ready.iter().zip(collected.into_found()) {
+            filled.after_last = filled.after_last.or_else(|| self.after_last(ready, &found));
             filled.values.insert(ready.query.name.clone(), self.value(ready, found)?);
         }
         Ok(filled)
@@ -346,9 +390,8 @@ impl<'a> Making<'a> {
 
     /// What a template sees of a query's rows.
     fn value(&self, ready: &Ready<'_>, found: Found) -> Result<minijinja::Value, ApiError> {
-        let Found { table, tally } = found;
-        let Prepared { offset_rows: offset, limit_rows: limit, .. } = *ready.prepared;
-        let total = tally.total(FoundRows { offset, rows: table.len() as u64, limit });
+        let total = total(ready, &found);
+        let Found { table, .. } = found;
         Ok(match (&ready.query.query.shows, ready.prepared.form) {
             (_, Form::Nothing) => minijinja::Value::from(()),
             (_, Form::Value) => table.into_value(),
@@ -366,6 +409,16 @@ impl<'a> Making<'a> {
         })
     }
 
+    /// Returns where a list's address leads if its page has no rows, unless that is the first page.
+    fn after_last(&self, ready: &Ready<'_>, found: &Found) -> Option<AfterLast> {
+        let Shows::Some { per_page, parameter } = &ready.query.query.shows else { return None };
+        if !found.table.is_empty() || ready.page? == 1 {
+            return None;
+        }
+        let pager = self.pager(ready.page, *per_page, parameter, total(ready, found));
+        Some(pager.last_before().map_or(AfterLast::NotFound, AfterLast::LastIs))
+    }
+
     fn pager(&self, page: Option<u64>, per_page: u64, parameter: &str, total: Option<u64>) -> Pager {
         Pager { page, per_page, total, address: self.address().into(), parameter: parameter.into() }
     }
@@ -380,7 +433,7 @@ impl<'a> Making<'a> {
         bill: &mut Laps,
     ) -> Result<Response<Body>, ApiError> {
         let media_type = bound.loaded.pages.pages()[number].media_type();
-        let set_by_sql = filled.set_by_sql.clone();
+        let (set_by_sql, once) = (filled.set_by_sql.clone(), filled.once.clone());
         let has_languages = bound.loaded.pages.messages().languages().count() > 1;
         let mut out = self.written(bound, number, filled).await?;
         // what is put into a page that is there finds the script there
@@ -391,6 +444,10 @@ impl<'a> Making<'a> {
         bill.lap(Lap::Encode);
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
+        if once.is_given() {
+            // whoever got the same key would be taken for the same visitor
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        }
         if has_languages {
             response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         }

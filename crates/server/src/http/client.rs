@@ -11,14 +11,16 @@ use crate::flow::{self, Answer};
 use crate::log;
 use crate::overload::StayAway;
 use crate::routes::Mount;
+use crate::sent_forms::Outlives;
 use crate::site::Route;
 use crate::state::{State, body_limits};
 use crate::upload::{Incoming, RequestBody};
 use hyper::body::Incoming as HttpBody;
+use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, Uri};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::os::fd::AsRawFd;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
 
 /// How long a client may take for the head of a request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,7 +45,7 @@ pub(crate) async fn client<S: AsyncRead + AsyncWrite + AsRawFd + Reset + Unpin>(
     mut closed: watch::Receiver<bool>,
 ) {
     let asked = Notify::new();
-    let client = Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS };
+    let client = Arc::new(Client { peer, stay_away: StayAway::default(), shows_cuts: S::SHOWS_CUTS });
     let socket = Socket::new(stream, state.in_force().config.client_stall_timeout);
     let untaken = socket.untaken();
     let service = service_fn(|request: Request<HttpBody>| {
@@ -131,11 +134,57 @@ impl Client {
     }
 }
 
+/// Returns whether a request sends a form, which may be one of a page, and has no task of its own yet.
+fn is_form(state: &State, request: &Request<HttpBody>) -> bool {
+    const TYPES: [&[u8]; 2] = [b"application/x-www-form-urlencoded", b"multipart/form-data"];
+    let has_task = request.extensions().get::<Outlives>().is_some();
+    let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
+    let is_of_form = |known: &&[u8]| content_type.get(..known.len()).is_some_and(|of| of.eq_ignore_ascii_case(known));
+    request.method() == Method::POST && TYPES.iter().any(is_of_form) && state.answers_pages() && !has_task
+}
+
+/// An exchange in a task of its own, which may outlive the connection: the task is aborted with the
+/// connection, unless a form is being carried out that a second request may ask for. Boxed: few
+/// requests are forms, and the future of every client would have room for it.
+fn exchange_form(
+    state: Arc<State>,
+    client: Arc<Client>,
+    mut request: Request<HttpBody>,
+) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>> {
+    struct Abort(AbortHandle, Outlives);
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            if !self.1.is_set() {
+                self.0.abort();
+            }
+        }
+    }
+    let outlives = Outlives::default();
+    request.extensions_mut().insert(outlives.clone());
+    let exchange = async move { exchange(&state, &client, request).await };
+    let task = tokio::spawn(thalweg_gauge::billed(exchange));
+    let abort = Abort(task.abort_handle(), outlives);
+    Box::pin(async move {
+        let _abort = abort;
+        match task.await {
+            Ok(exchanged) => exchanged,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime shuts down.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    })
+}
+
 async fn exchange(
     state: &Arc<State>,
-    client: &Client,
+    client: &Arc<Client>,
     request: Request<HttpBody>,
 ) -> Result<Response<Body>, Infallible> {
+    if is_form(state, &request) {
+        return exchange_form(state.clone(), client.clone(), request).await;
+    }
     let (mut parts, body) = request.into_parts();
     mend::unpack(&mut parts.headers);
     client.wait_after_refusal(state, &parts).await;

@@ -63,6 +63,18 @@ impl<'a> Asked<'a> {
     }
 
     pub(crate) fn value(&self, wanted: &Value) -> Option<Cow<'_, str>> {
+        let found = self.found(wanted)?;
+        if !wanted.is_searched {
+            return Some(found);
+        }
+        let searched = match found {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+        };
+        Some(searched).filter(|text| !text.is_empty())
+    }
+
+    fn found(&self, wanted: &Value) -> Option<Cow<'_, str>> {
         match wanted.source {
             Source::Address => self.of_address(&wanted.name).map(Cow::Borrowed),
             Source::Cookie => cookie(self.headers, &wanted.name).map(Cow::Borrowed),

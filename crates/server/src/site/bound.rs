@@ -110,7 +110,7 @@ fn bind<'p>(
     for sample in query.samples() {
         let of_query = |message: String| {
             let place = Place { file: page.template.clone(), line: 0, column: 0 };
-            Error::new(ErrorKind::Query, place, format!("{name}: {message}"))
+            Error::new(ErrorKind::Query, place, thalweg_pages::of_query(name, &message))
         };
         let wrong = |error: ApiError| of_query(error.words());
         let text = RequestText::of_query(&sample, query).map_err(wrong)?;

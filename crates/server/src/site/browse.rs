@@ -58,7 +58,7 @@ impl Template {
 pub(crate) fn renderer() -> Result<&'static Renderer, &'static thalweg_pages::Error> {
     static RENDERER: LazyLock<Result<Renderer, thalweg_pages::Error>> = LazyLock::new(|| {
         let mut renderer = Renderer::of(&thalweg_pages::Site::of([])?, [], &Additions::default())?;
-        renderer.add_missing(TEMPLATES.into_iter().chain([super::error_page::TEMPLATE]))?;
+        renderer.add_missing(TEMPLATES.into_iter().chain(super::error_page::TEMPLATES))?;
         Ok(renderer)
     });
     RENDERER.as_ref()

@@ -6,10 +6,10 @@ use crate::answer::Body;
 use arc_swap::ArcSwapOption;
 use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, Uri};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thalweg_pages::Place;
@@ -33,6 +33,8 @@ const CHANGES: &str = "/.thalweg/changes";
 pub(crate) struct Development {
     /// Why it could not be read last.
     wrong: ArcSwapOption<String>,
+    /// What its pages show besides, such as that a migration has not been applied.
+    note: ArcSwapOption<String>,
     /// A number that changes when it does. It begins with the time, so that a server that is started again says another.
     changed: watch::Sender<u64>,
     /// Whether the server stops, so that nobody waits for a change any more.
@@ -44,6 +46,7 @@ impl Development {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         Self {
             wrong: ArcSwapOption::empty(),
+            note: ArcSwapOption::empty(),
             changed: watch::Sender::new(started << 20),
             stops: watch::Sender::new(false),
         }
@@ -67,15 +70,31 @@ impl Development {
         self.changed.send_modify(|number| *number += 1);
     }
 
+    /// Replaces the note that pages show, and logs it.
+    fn set_note(&self, note: Option<String>) {
+        if self.note.load().as_deref() == note.as_ref() {
+            return;
+        }
+        if let Some(note) = &note {
+            tracing::warn!(target: "notice", "{note}");
+        }
+        self.note.store(note.map(Arc::new));
+        self.changed.send_modify(|number| *number += 1);
+    }
+
     /// Lets those go who wait for a change: a server that stops answers who has asked, and a page that is open always has.
     pub(crate) fn stop(&self) {
         self.stops.send_replace(true);
     }
 
-    /// The script that every page ends with.
+    /// The note, and the script that every page ends with.
     pub(crate) fn script(&self) -> String {
         let number = *self.changed.borrow();
-        format!(
+        let escaped = |note: &Arc<String>| note.replace('&', "&amp;").replace('<', "&lt;");
+        let note = self.note.load_full().as_ref().map(escaped);
+        let note =
+            note.map_or(String::new(), |note| format!("<div role=\"status\" style=\"{NOTE_STYLE}\">{note}</div>\n"));
+        note + &format!(
             "<script>(async () => {{ for (;;) {{ try {{ const answer = await fetch(\"{CHANGES}?{number}\"); \
              if (answer.ok && await answer.text() !== \"{number}\") location.reload(); }} \
              catch {{ await new Promise(done => setTimeout(done, 500)); }} }} }})()</script>\n"
@@ -103,17 +122,47 @@ impl Development {
     }
 }
 
-/// Reads a site again whenever its folder has changed, for ever.
-pub(crate) async fn keep_read(site: Arc<Site>) {
-    let look = |site: Arc<Site>| tokio::task::spawn_blocking(move || fingerprint(&site.folder));
-    let mut known = look(site.clone()).await.unwrap_or(0);
+/// The style of the note, which stands at the lower edge of the window, in any page's colours.
+const NOTE_STYLE: &str = "position:fixed;inset:auto 0 0 0;z-index:2147483647;padding:.75rem 1rem;white-space:pre-wrap;\
+                          overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#222;background:#ffe08a";
+
+/// A folder beside the pages of a site that is being written, and what the pages show of it.
+pub(crate) struct Watched {
+    pub(crate) folder: PathBuf,
+    pub(crate) note: Box<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// Reads a site again whenever its folder has changed, for ever, and the note of another folder
+/// whenever that has.
+pub(crate) async fn keep_read(site: Arc<Site>, watched: Option<Watched>) {
+    let watched = watched.map(Arc::new);
+    let look = || {
+        let (site, watched) = (site.clone(), watched.clone());
+        tokio::task::spawn_blocking(move || {
+            (fingerprint(&site.folder), watched.map(|watched| fingerprint(&watched.folder)))
+        })
+    };
+    let (mut of_pages, mut of_watched) = look().await.unwrap_or_default();
     loop {
         tokio::time::sleep(LOOKED_AT).await;
-        let now = look(site.clone()).await.unwrap_or(known);
-        if now != known {
-            known = now;
-            let reading = site.clone();
-            _ = tokio::task::spawn_blocking(move || reading.reload()).await;
+        let (pages, beside) = look().await.unwrap_or((of_pages, of_watched));
+        let (pages_changed, watched_changed) = (pages != of_pages, beside != of_watched);
+        (of_pages, of_watched) = (pages, beside);
+        let (site, watched) = (site.clone(), watched.clone().filter(|_| watched_changed));
+        let read = move || {
+            if let (Some(watched), Some(development)) = (watched, site.development()) {
+                development.set_note((watched.note)());
+            }
+            pages_changed.then(|| site.reload())
+        };
+        if pages_changed || watched_changed {
+            _ = tokio::task::spawn_blocking(read).await;
         }
     }
 }
@@ -165,6 +214,20 @@ mod tests {
     use super::*;
     use std::pin::pin;
     use std::task::{Context, Waker};
+
+    #[test]
+    fn a_note_is_text() {
+        let development = Development::new();
+        assert!(!development.script().contains("status"));
+        let before = *development.changed.borrow();
+        development.set_note(Some("a <b> & c".to_owned()));
+        assert!(development.script().contains(">a &lt;b> &amp; c</div>"));
+        development.set_note(Some("a <b> & c".to_owned()));
+        development.set_note(None);
+        assert!(!development.script().contains("status"));
+        // Pages that are open load again, once for each change.
+        assert_eq!(*development.changed.borrow(), before + 2);
+    }
 
     #[tokio::test]
     async fn a_server_that_stops_keeps_no_page_waiting() {

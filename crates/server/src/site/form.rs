@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::flow::{RequestText, context};
 use crate::schema::Snapshot;
 use thalweg_catalog::{Catalog, Column, Function, Parameter, Relation, RelationKind, Returns, Runs, TypeKind, nearest};
-use thalweg_pages::{Does, Error, ErrorKind, Form, Page, Source};
+use thalweg_pages::{Does, Error, ErrorKind, Form, Page, Source, typed_moment, typed_number};
 use thalweg_plan::plan;
 use thalweg_request::{Action, Target};
 use thalweg_rows::oid::{self, Oid};
@@ -38,7 +38,7 @@ pub(crate) struct FormField {
     pub(crate) is_required: bool,
     /// What finds out whether a text is a value of it, and whether that takes its name too.
     pub(crate) probe: Option<(String, bool)>,
-    /// The type of its values, below any domains.
+    /// The type of its values, below any domains and arrays.
     base: Oid,
     /// How many characters it may have, where that is known.
     pub(crate) most: Option<i32>,
@@ -215,7 +215,7 @@ impl FormField {
         };
         let is_required = column.not_null && (!has_default || does == Does::Update);
         let is_array = is_array(catalog, column.type_oid);
-        let base = catalog.base_type(column.type_oid);
+        let base = base_type(catalog, column.type_oid);
         // PostgreSQL counts the four bytes of a length with it
         let is_of_length = matches!(column.type_oid, oid::VARCHAR | oid::BPCHAR) && column.type_modifier > 4;
         let most = is_of_length.then_some(column.type_modifier.saturating_sub(4));
@@ -233,7 +233,7 @@ impl FormField {
             .filter(|_| parameter.type_oid != oid::TEXT && !parameter.variadic)
             .map(|known| (thalweg_sql::value_of_type(&known.schema, &known.name), false));
         let is_array = is_array(catalog, parameter.type_oid);
-        let base = catalog.base_type(parameter.type_oid);
+        let base = base_type(catalog, parameter.type_oid);
         Self {
             name: parameter.name.to_string(),
             blank,
@@ -249,12 +249,29 @@ impl FormField {
 impl FormField {
     /// Whether files are written into it.
     pub(crate) fn is_of_bytes(&self) -> bool {
-        self.base == oid::BYTEA
+        self.base == oid::BYTEA && !self.is_array
+    }
+
+    /// The value that a typed text means to a visitor whose pages are in this language and show
+    /// moments in this zone, if that is another text: the database would read a moment without an
+    /// offset in its own zone, and no number with a decimal comma.
+    pub(crate) fn meant(&self, typed: &str, locale: &str, zone: &str) -> Option<String> {
+        match self.base {
+            oid::TIMESTAMPTZ => typed_moment(typed, zone),
+            oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8 => typed_number(typed, locale),
+            _ => None,
+        }
+    }
+
+    /// Whether its values are JSON.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.base, oid::JSON | oid::JSONB)
     }
 
     /// What kind of value is needed, as messages tell them apart.
     pub(crate) fn kind(&self) -> &'static str {
         match self.base {
+            _ if self.is_array => "other",
             oid::INT2 | oid::INT4 | oid::INT8 => "integer",
             oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8 => "number",
             oid::DATE => "date",
@@ -278,6 +295,15 @@ impl FormField {
             }
             _ => text(),
         }
+    }
+}
+
+/// The type below domains, and of an array that of its elements.
+fn base_type(catalog: &Catalog, type_oid: Oid) -> Oid {
+    let base = catalog.base_type(type_oid);
+    match catalog.type_of(base).map(|known| &known.kind) {
+        Some(TypeKind::Array(element)) => catalog.base_type(*element),
+        _ => base,
     }
 }
 

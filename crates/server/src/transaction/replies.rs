@@ -20,7 +20,7 @@ pub(crate) enum Reply {
 }
 
 /// How many rows there are in all, as far as it was asked: counted, estimated, or both (representation §5).
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     /// Above this, a count has been cut off.
     count_max: Option<u64>,

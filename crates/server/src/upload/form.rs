@@ -28,6 +28,8 @@ pub(crate) struct Field {
     is_argument: bool,
     /// Whether it counts: it has become no argument, and of those with its name that is so for none that comes before it.
     pub(crate) counts: bool,
+    /// What was typed, if the value is another one.
+    typed: Option<String>,
     /// Its value, in the chunks that it came in.
     pub(crate) content: Vec<Bytes>,
 }
@@ -47,6 +49,15 @@ impl Field {
         self.form == Form::Text && !self.is_optional && !self.is_made
     }
 
+    /// Whether it is made of other fields, or given by the page.
+    pub(crate) fn is_made(&self) -> bool {
+        self.is_made
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        self.form == Form::File
+    }
+
     /// Its text, if that is no more than so many bytes. A file has none.
     pub(crate) fn text(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
         let is_text = self.form == Form::Text && self.size_bytes() <= bytes_max;
@@ -56,13 +67,22 @@ impl Field {
         })
     }
 
+    /// What was typed, if that is no more than so many bytes.
+    pub(crate) fn typed(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
+        match &self.typed {
+            Some(typed) => Some(Cow::Borrowed(typed.as_str())).filter(|typed| typed.len() <= bytes_max),
+            None => self.text(bytes_max),
+        }
+    }
+
     /// Whether nothing was typed into it.
     pub(crate) fn is_blank(&self) -> bool {
         self.form == Form::Text && self.content.iter().all(Bytes::is_empty)
     }
 
     fn of_text(name: String, content: Vec<Bytes>) -> Self {
-        Self { name, form: Form::Text, is_optional: false, is_made: false, is_argument: false, counts: false, content }
+        let (form, typed) = (Form::Text, None);
+        Self { name, form, is_optional: false, is_made: false, is_argument: false, counts: false, typed, content }
     }
 
     /// Puts a field in the place of all that were sent under its name.
@@ -88,6 +108,7 @@ pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
             is_made: false,
             is_argument: false,
             counts: false,
+            typed: None,
             content,
         };
         let Some(file_name) = file_name else {
@@ -110,6 +131,52 @@ pub(crate) fn fields(found: Vec<Part>) -> Vec<Field> {
 /// The fields of a form without files.
 pub(crate) fn of_pairs(pairs: Vec<(String, String)>) -> Vec<Field> {
     pairs.into_iter().map(|(name, value)| Field::of_text(name, vec![value.into()])).collect()
+}
+
+/// Size of the longest typed text that may mean another value, in bytes.
+const MEANT_BYTES_MAX: usize = 128;
+
+/// Replaces short texts that were typed by the values that they mean.
+pub(crate) fn replace_typed(fields: &mut [Field], meant: impl Fn(&str, &str) -> Option<String>) {
+    for field in fields.iter_mut().filter(|field| field.is_typed()) {
+        let Some(typed) = field.text(MEANT_BYTES_MAX).map(Cow::into_owned) else { continue };
+        if let Some(value) = meant(&field.name, &typed) {
+            (field.content, field.typed) = (vec![value.into()], Some(typed));
+        }
+    }
+}
+
+/// Makes line feeds of the ends of lines in what was typed, which browsers send as CR LF: they count
+/// a line feed for `maxlength`, as the database does for `length`.
+pub(crate) async fn unify_line_ends(fields: &mut [Field], holds: &Holds) -> Result<(), ApiError> {
+    let has_returns = |field: &&mut Field| field.is_typed() && field.content.iter().any(|chunk| chunk.contains(&b'\r'));
+    for field in fields.iter_mut().filter(has_returns) {
+        let mut making = Making::new(holds);
+        let mut after_return = false;
+        for piece in field.content.iter().flat_map(|chunk| chunk.chunks(PIECE_BYTES)) {
+            making.write(|out| after_return = append_lines(out, piece, after_return)).await?;
+        }
+        if after_return {
+            making.write(|out| out.push(b'\r')).await?;
+        }
+        field.content = making.finish()?;
+    }
+    Ok(())
+}
+
+/// Appends a part of a text without the returns before line feeds. `after_return` says whether the
+/// part before it ended with a return, which was not appended. Returns the same of this part.
+fn append_lines(out: &mut Vec<u8>, piece: &[u8], mut after_return: bool) -> bool {
+    for &byte in piece {
+        if after_return && byte != b'\n' {
+            out.push(b'\r');
+        }
+        after_return = byte == b'\r';
+        if !after_return {
+            out.push(byte);
+        }
+    }
+    after_return
 }
 
 /// Sets a value, whatever was sent under its name.
@@ -217,4 +284,21 @@ pub(crate) async fn last_of_each(fields: &[(String, String)], holds: &Holds) -> 
 pub(crate) async fn document(fields: &[Field], holds: &Holds) -> Result<Vec<Bytes>, ApiError> {
     let members = fields.iter().map(|field| (field.name.as_str(), field.content.iter().map(|chunk| &chunk[..])));
     object(members, holds).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_are_unified_wherever_a_text_is_cut() {
+        let text = b"a\r\nb\r\r\n\nc\rd\r";
+        for size in 1..=text.len() {
+            let (mut out, mut after_return) = (Vec::new(), false);
+            for piece in text.chunks(size) {
+                after_return = append_lines(&mut out, piece, after_return);
+            }
+            assert_eq!((&out[..], after_return), (&b"a\nb\r\n\nc\rd"[..], true), "in pieces of {size}");
+        }
+    }
 }

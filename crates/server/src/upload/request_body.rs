@@ -122,10 +122,13 @@ impl RequestBody {
         self.read(may_flow, request.names_keys()).await
     }
 
-    /// Reads the form of a page: its fields are values of a row, whatever becomes of that. Some are arrays, and some the page's to set.
+    /// Reads the form of a page. Its fields are values of a row, whatever the form does. `meant`
+    /// returns the value that a typed text means where that is another text. The fields of an array
+    /// are joined, and the page sets some values itself.
     pub(crate) async fn receive_form(
         &mut self,
         headers: &HeaderMap,
+        meant: impl Fn(&str, &str) -> Option<String>,
         arrays: impl Iterator<Item = &str>,
         set: &[(&str, String)],
     ) -> Result<(), ApiError> {
@@ -147,6 +150,8 @@ impl RequestBody {
         let Received { understood: Understood::Parts { fields, .. }, kept, .. } = &mut self.received else {
             return Ok(());
         };
+        form::unify_line_ends(fields, kept.holds()).await?;
+        form::replace_typed(fields, meant);
         for name in arrays {
             form::gather(fields, name, kept.holds()).await?;
         }

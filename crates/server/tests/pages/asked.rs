@@ -184,3 +184,68 @@ fn what_an_address_may_say_is_held_against_the_database() {
         assert!(said.contains(wrong), "{head}: {said}");
     }
 }
+
+#[test]
+fn a_text_that_is_searched_for_is_no_pattern_and_blanks_around_it_do_not_count() {
+    let text = "+++\nnotes = \"/notes?or=(body.icontains.{q?},title.icontains.\\\"{q?}\\\")&order=id\"\n\
+                exact = \"/notes?body=contains.{q=}&order=id\"\n+++\n\
+                {% for n in notes %}{{ n.id }}{% endfor %};{% for n in exact %}{{ n.id }}{% endfor %};{{ request.query.q }}";
+    let database = Database::new(&format!(
+        "create schema api;
+         create table api.notes (id int primary key, title text, body text not null);
+         insert into api.notes values (1, null, 'lost 500 m'), (2, 'a_b', '50% of it'), (3, 'Zürich', 'a*b'), (4, 'c\\d', '50 %'), (5, 'x', 'ab');
+         {GRANTS}"
+    ));
+    let (served, _folder) = serve(&database, &[("index.html", text)]);
+    for (query, found) in [
+        ("", "12345;12345;"),
+        ("50%25", "2;2;50%"),
+        ("%2050%25%20", "2;2; 50% "),
+        ("_", "2;;_"),
+        ("*", "3;3;*"),
+        ("%5C", "4;;\\"),
+        ("OF", "2;;OF"),
+        ("%C3%BCrich", "3;;ürich"),
+        ("a,b)", ";;a,b)"),
+        ("%22", ";;&quot;"),
+        ("%20%20", "12345;12345;  "),
+    ] {
+        assert_eq!(served.get(&format!("/?q={query}")).text(), found, "{query}");
+    }
+}
+
+#[test]
+fn a_page_after_the_last_one_leads_to_it_or_is_not_found() {
+    let text = |count: &str| {
+        format!(
+            "+++\nflights = {{ rows = '/flights?title=ilike.*{{q=}}*&order=id', per_page = 2{count} }}\n\
+             pilots = {{ rows = '/pilots?order=id', per_page = 1, page_by = 'p'{count} }}\n+++\n\
+             {{% for f in flights %}}{{{{ f.id }}}}{{% endfor %}}"
+        )
+    };
+    let database = database();
+    let files =
+        [("counted.html", text(", count = 'exact'")), ("plain.html", text("")), ("404.html", "none".to_owned())];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (served, _folder) = serve(&database, &files);
+    for (address, status, location) in [
+        ("/counted", 200, None),
+        ("/counted?page=2", 200, None),
+        ("/counted?page=3", 307, Some("/counted?page=2")),
+        ("/counted?q=&page=999&p=2", 307, Some("/counted?q=&p=2&page=2")),
+        ("/counted?page=999&p=999", 307, Some("/counted?p=999&page=2")),
+        ("/counted?page=2&p=999", 307, Some("/counted?page=2&p=3")),
+        // Without a row there is a first page, and no second one.
+        ("/counted?q=nothing", 200, None),
+        ("/counted?q=nothing&page=2", 307, Some("/counted?q=nothing")),
+        ("/counted?page=0", 404, None),
+        ("/plain?page=2", 200, None),
+        ("/plain?page=3", 404, None),
+        ("/plain?page=2&p=4", 404, None),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let response = served.request(method, address, &[]);
+            assert_eq!((response.status, response.header("location")), (status, location), "{method} {address}");
+        }
+    }
+}

@@ -30,6 +30,27 @@ fn names_that_nothing_defines_stop_the_start() {
     }
 }
 
+/// It was reported as a missing table alone.
+#[test]
+fn a_misspelled_key_of_a_head_is_named() {
+    let database = database();
+    for (head, wrong) in [
+        ("sing_in = \"/sign_in\"", "sing_in is read as the name of a query, perhaps sign_in is meant"),
+        ("sign_in = \"/sign_in\"\nfrom = \"/absent\"", "from is read as the name of a query, perhaps form is meant"),
+        ("froms = \"/rpc/absent\"", "froms is read as the name of a query, perhaps forms is meant"),
+    ] {
+        let folder = site(&[("a.html", &format!("+++\n{head}\n+++\n"))]);
+        let config = Config { pages_dir: Some(folder.path().to_owned()), ..config(&database.uri()) };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let ended =
+            runtime.block_on(async { Server::builder(config).start().await?.serve(std::future::pending()).await });
+        let said = ended.unwrap_err().to_string();
+        assert!(said.contains(wrong), "{head}: {said}");
+    }
+    // A query that exists may have any name.
+    assert_eq!(page(&database, "+++\nfrom = \"/flights?order=id\"\n+++\n{{ from|length }}"), "3");
+}
+
 #[test]
 fn what_pages_find_is_what_their_names_are_held_against() {
     let database = database();

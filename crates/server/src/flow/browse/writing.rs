@@ -7,6 +7,7 @@ use crate::auth::cookie;
 use crate::error::{ApiError, Retry};
 use crate::flow::batch::Batch;
 use crate::flow::{Answered, RequestText};
+use crate::sent_forms::{Begun, FormHasher, new_key};
 use crate::site::browse::{Address, ENTRY_CHARS_MAX, Entry, FORM_BYTES_MAX, Level, Template, name, of_rows};
 use crate::upload::RequestBody;
 use hyper::header::{self, HeaderValue};
@@ -15,8 +16,10 @@ use thalweg_catalog::Relation;
 use thalweg_gauge::{Lap, Laps};
 use thalweg_json::Value;
 use thalweg_plan::plan;
-use thalweg_request::{Action, Headers, Resource, Target};
+use thalweg_request::{Action, Headers, Params, Resource, Target};
 
+/// The field of a new row's form by which it is inserted once, although the form may be sent twice.
+const ONCE: &str = ":once";
 /// One row, or none is written.
 const ONE: &str = "application/vnd.pgrst.object+json";
 
@@ -34,6 +37,7 @@ impl<'a> Browsing<'a> {
         page["comment"] = relation.comment.as_deref().into();
         page["fields"] = entry.fields(&self.snapshot.catalog, relation).into();
         page["is_new"] = self.address.says("new").is_some().into();
+        page["once"] = self.address.says("new").and_then(|_| new_key()).into();
         page["action"] = self.address.link().into();
         page["back"] = self.row().link().into();
         if let Some(error) = error {
@@ -89,17 +93,37 @@ impl<'a> Browsing<'a> {
             return Ok(sent_on(&Address { path: self.address.path.clone(), ..Address::default() }));
         }
         let entry = Entry::of_form(&self.snapshot.catalog, relation, body, says("edit"))?;
+        let running = match self.begin(body).await {
+            Some(Begun::Again(response)) => return Ok(response),
+            Some(Begun::First(running)) => Some(running),
+            None => None,
+        };
         let written = match says("new") {
             true => self.insert(relation, &entry, bill).await,
             false => self.update(relation, &entry, bill).await,
         };
         match written {
-            Ok(response) => Ok(response),
+            Ok(response) => {
+                if let Some(running) = running {
+                    running.done(&response);
+                }
+                Ok(response)
+            }
             // A form that is shown again invites the user to send it again. The error page says
             // whether that is safe.
             Err(error) if error.status.is_server_error() => Err(error),
             Err(error) => self.entry(relation, &entry, Some(&error), bill).await,
         }
+    }
+
+    /// Begins to carry out the form of a new row, or finds the outcome of the same one.
+    async fn begin(&self, body: &str) -> Option<Begun<'_>> {
+        let has_key = |(name, value): (&str, &str)| name == ONCE && !value.is_empty();
+        Params::decode(body).ok()?.iter().find(|field| has_key(*field))?;
+        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
+        let mut hasher = FormHasher::new(address, &self.who.claims());
+        hasher.part(body.as_bytes());
+        Some(self.state.sent_forms.begin(hasher.finish(), self.parts).await)
     }
 
     /// Inserts a row, and sends the browser to it.

@@ -2,6 +2,9 @@
 //!
 //! PostgreSQL names a column where one has no value, and a constraint where one is broken; which columns that is of, and what a comment says
 //! of it, is looked up. Of a value that is none of its type it names nothing: then each that was typed is tried alone.
+//! It stops at the first thing that is wrong, so that the others are looked for here (`checks.rs`).
+
+mod checks;
 
 use super::Sent;
 use crate::error::{ApiError, Retry};
@@ -144,6 +147,11 @@ impl Sent<'_> {
     /// What is wrong with the fields, if the visitor can mend it; else the error.
     pub(super) async fn faults(&self, error: ApiError, received: &Received) -> Result<Faults, ApiError> {
         let Some(reported) = error.reported.as_deref().cloned() else { return Err(error) };
+        // the session has ended, as a function says that runs before each request
+        let is_signed_out = error.status == StatusCode::UNAUTHORIZED && reported.code == "PGRST";
+        if is_signed_out && self.is_for_members {
+            return Err(error);
+        }
         let Some(status) = status(&error, &reported) else { return Err(error) };
         let mut faults = Faults { error: Some(error), ..Faults::new(status) };
         let is_of_value = reported.code.starts_with("22");
@@ -155,6 +163,9 @@ impl Sent<'_> {
         }
         if faults.of_fields.is_empty() || !is_of_value {
             self.place(&reported, received, &mut faults).await?;
+        }
+        if is_of_value || reported.code.starts_with("23") {
+            self.checks(received, &mut faults).await?;
         }
         Ok(faults)
     }

@@ -6,13 +6,15 @@ use thalweg_catalog::{Catalog, Function, Parameter, Relation, Volatility};
 use thalweg_json::{Value, json};
 
 /// The operators that the form offers, with what they say.
-const OPERATORS: [(&str, &str); 18] = [
+const OPERATORS: [(&str, &str); 20] = [
     ("eq", "="),
     ("neq", "≠"),
     ("lt", "<"),
     ("lte", "≤"),
     ("gt", ">"),
     ("gte", "≥"),
+    ("icontains", "contains the text (any case)"),
+    ("not.icontains", "does not contain the text (any case)"),
     ("ilike", "is like (any case)"),
     ("like", "is like"),
     ("not.ilike", "is not like (any case)"),
@@ -21,7 +23,7 @@ const OPERATORS: [(&str, &str); 18] = [
     ("not.is", "is not (null, true, false)"),
     ("in", "is one of"),
     ("not.in", "is none of"),
-    ("cs", "contains"),
+    ("cs", "contains (lists, JSON, ranges)"),
     ("cd", "is contained in"),
     ("wfts", "is found by a search for"),
     ("isdistinct", "is distinct from"),
