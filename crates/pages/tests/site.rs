@@ -128,7 +128,7 @@ fn what_cannot_be_loaded_names_its_file() {
         (
             &[("x.html", "+++\n[from]\ninsert = \"/a\"\n+++\n")],
             ErrorKind::Front,
-            "x.html:2:2: from: a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, \
+            "x.html:2:1: from: a table has a request: { one = \"…\" } for a single row, { rows = \"…\", per_page = 20, \
              count = \"exact\" } for many; from is read as the name of a query, perhaps form is meant",
         ),
         (&[("x.html", "+++\nsign-in = \"/a\"\n+++\n")], ErrorKind::Front, "perhaps sign_in is meant"),

@@ -25,7 +25,7 @@ pub(crate) const SENT_FORMS_MAX: usize = 10_000;
 /// Size of all outcomes that are kept, in bytes.
 pub(crate) const SENT_FORMS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Size of the largest head of a response that is kept, in bytes.
-const HEAD_BYTES_MAX: usize = 32 * 1024;
+const OUTCOME_BYTES_MAX: usize = 32 * 1024;
 /// Time for which an outcome is kept.
 const SENT_FORM_TIME_MAX: Duration = Duration::from_secs(60 * 60);
 
@@ -178,7 +178,7 @@ impl Running<'_> {
     pub(crate) fn done(mut self, response: &Response<Body>) {
         let headers = response.headers();
         let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
-        if bytes > HEAD_BYTES_MAX {
+        if bytes > OUTCOME_BYTES_MAX {
             return;
         }
         self.is_done = true;
@@ -285,7 +285,7 @@ mod tests {
         // The newest is known, the oldest is not, and one that is too large is not kept.
         assert!(matches!(forms.begin_alone(id(3 * SENT_FORMS_MAX - 1)).await, Begun::Again(_)));
         drop(first(forms.begin_alone(id(0)).await));
-        first(forms.begin_alone([7; 32]).await).done(&response(&"a".repeat(HEAD_BYTES_MAX)));
+        first(forms.begin_alone([7; 32]).await).done(&response(&"a".repeat(OUTCOME_BYTES_MAX)));
         drop(first(forms.begin_alone([7; 32]).await));
         let mut kept = forms.lock();
         kept.make_room(Instant::now() + 2 * SENT_FORM_TIME_MAX);

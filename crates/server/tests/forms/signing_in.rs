@@ -113,7 +113,7 @@ fn what_was_typed_is_kept_when_the_session_has_ended() {
         let again: Vec<String> =
             fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
         let new = cookie_of("new");
-        let sent = served.send("POST", "/own?a=%22%3E", &[FORM, HERE, ("cookie", &new)], &again.join("&"));
+        let sent = served.send("POST", "/own?a=%22%3E", &[FORM, HERE, ("cookie", &new)], again.join("&"));
         assert!(led(&sent).starts_with("/own/"));
         assert_eq!(database.value("select title from api.files order by id desc limit 1"), typed);
     }

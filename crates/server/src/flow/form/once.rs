@@ -13,7 +13,7 @@ pub(super) const NAME: &str = "once";
 /// The name of the hidden field.
 pub(super) const FIELD: &str = "_once";
 /// Size of the longest key, in bytes.
-const KEY_BYTES_MAX: usize = 64;
+const ONCE_BYTES_MAX: usize = 64;
 
 /// Whether a page has given a form a key.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Sent<'_> {
         }
         let fields = received.fields();
         let key = fields.iter().rfind(|field| field.name() == FIELD && field.is_typed())?;
-        key.text(KEY_BYTES_MAX).filter(|key| !key.is_empty())?;
+        key.text(ONCE_BYTES_MAX).filter(|key| !key.is_empty())?;
         let mut hasher = FormHasher::new(self.making.address(), &self.making.who.claims());
         let mut stint = Stint::default();
         for field in fields.iter().filter(|field| !field.is_made()) {

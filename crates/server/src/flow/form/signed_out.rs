@@ -1,7 +1,7 @@
 //! A form that was sent by a visitor whose session has ended: what was typed is kept in a page that
 //! sends it again, after the visitor has signed in.
 
-use super::once;
+use super::{GIVEN_BACK_BYTES_MAX, once};
 use crate::answer::Body;
 use crate::config::InForce;
 use crate::error::ApiError;
@@ -14,9 +14,6 @@ use hyper::{Response, StatusCode};
 use std::borrow::Cow;
 use thalweg_json::{Value, json};
 use thalweg_pages::{Location, Site};
-
-/// How much of what was typed is kept, in bytes.
-const KEPT_BYTES_MAX: usize = super::GIVEN_BACK_BYTES_MAX;
 
 /// A form to be kept.
 pub(in crate::flow) struct Keeping<'a> {
@@ -77,7 +74,7 @@ impl Keeping<'_> {
         let says = |id: &str, arguments: &[(&str, minijinja::Value)]| {
             self.pages.messages().own(&locale, id, arguments).unwrap_or_default()
         };
-        let mut room_bytes = KEPT_BYTES_MAX;
+        let mut room_bytes = GIVEN_BACK_BYTES_MAX;
         let (mut typed, mut files) = (Vec::new(), Vec::new());
         let mut is_too_much = false;
         for field in fields {
