@@ -1,3 +1,5 @@
+//! How new clusters compare texts, and that existing ones are kept as they are.
+
 use super::*;
 use thalweg_wire::{Config, Connection, Query, Texts};
 
