@@ -149,6 +149,8 @@ pub struct ReturnedColumn<'a> {
     pub name: &'a str,
     /// The schema and name of the column's type.
     pub type_name: (&'a str, &'a str),
+    /// True for a date or a moment, whose text depends on `DateStyle`.
+    pub is_moment: bool,
 }
 
 /// Resolves what a request writes. `conditions` are those of the root.
@@ -232,11 +234,31 @@ impl<'a> Write<'a> {
         let all = || self.relation.columns.iter().map(|column| &*column.name).collect();
         let stored = |name: &'a str| {
             let column = &self.relation.columns[usize::from(self.relation.column(name)?)];
-            Some(ReturnedColumn { name, type_name: type_name(context, column.type_oid)? })
+            let type_oid = column.type_oid;
+            let is_moment = is_moment(base_type(context, type_oid));
+            let type_name = type_name(context, type_oid).filter(|_| self.is_storable(context, type_oid))?;
+            Some(ReturnedColumn { name, type_name, is_moment })
         };
         let names: Vec<&'a str> = columns.clone().unwrap_or_else(all);
         let stored: Option<Vec<_>> = names.into_iter().map(stored).collect();
         stored.map_or(Returned::Through(columns), Returned::Afterwards)
+    }
+
+    /// Returns true if a value of a type is stored as text and read again as the same value: the type is PostgreSQL's own
+    /// or one of the relation's schema, which the role may use, and no setting or lookup decides what its text means.
+    fn is_storable(&self, context: &Context<'_>, type_oid: Oid) -> bool {
+        let Some(known) = context.catalog.type_of(type_oid) else { return false };
+        let is_own = known.schema == self.relation.schema;
+        match &known.kind {
+            TypeKind::Enum(_) => is_own,
+            TypeKind::Domain(base) => is_own && self.is_storable(context, *base),
+            TypeKind::Array(element) => !is_moment(*element) && self.is_storable(context, *element),
+            TypeKind::Composite(attributes) => {
+                let is_kept = |type_oid| !is_moment(type_oid) && self.is_storable(context, type_oid);
+                is_own && attributes.iter().all(|attribute| is_kept(attribute.type_oid))
+            }
+            TypeKind::Base | TypeKind::Range | TypeKind::Multirange => is_storable_base(type_oid),
+        }
     }
 
     /// Returns true if the write may change what embeds and computed columns find: by triggers and rules, since an embed
@@ -246,7 +268,9 @@ impl<'a> Write<'a> {
             Value::Column { column, .. } => column.computed.is_some(),
             Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(..) | Value::Lifted(..) => false,
         };
-        let looks_elsewhere = !read.embeds.is_empty() || read.outputs.iter().any(is_computed);
+        // PostgreSQL executes rules in no statement with others.
+        let may_look = !self.relation.has_rules || !read.embeds.is_empty();
+        let looks_elsewhere = may_look && (!read.embeds.is_empty() || read.outputs.iter().any(is_computed));
         let is_written = |relation: &Relation| {
             relation.oid == self.relation.oid || relation.kind.is_view() || self.relation.kind.is_view()
         };
@@ -288,6 +312,25 @@ impl<'a> Write<'a> {
             })
             .collect()
     }
+}
+
+/// Returns true if the text of a type's values depends on `DateStyle`.
+fn is_moment(type_oid: Oid) -> bool {
+    matches!(type_oid, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ)
+}
+
+/// Returns true for the types of PostgreSQL's own whose text is read again as the same value.
+fn is_storable_base(type_oid: Oid) -> bool {
+    let is_number = matches!(
+        type_oid,
+        oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8 | oid::BOOL | oid::OID
+    );
+    let is_text = matches!(
+        type_oid,
+        oid::BIT | oid::VARBIT | oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::BYTEA | oid::UUID
+    );
+    let is_time = matches!(type_oid, oid::TIME | oid::TIMETZ | oid::INTERVAL);
+    is_number || is_text || is_time || is_moment(type_oid) || matches!(type_oid, oid::JSON | oid::JSONB)
 }
 
 /// Returns true if a condition is true of an embed at any level.

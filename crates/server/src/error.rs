@@ -98,6 +98,8 @@ enum Details {
 pub(crate) const FINAL_STATUS_MIN: u16 = 200;
 /// Code of a request that is refused because there is no room for connections, bodies or answers.
 pub(crate) const NO_ROOM: &str = "PGRST003";
+/// Code of the errors of a write that may have been executed.
+pub(crate) const MAYBE_EXECUTED: &str = "TWG24";
 const CLIENT_ERROR: &str = "Database client error. Retrying the connection.";
 
 impl ApiError {
@@ -196,13 +198,22 @@ impl ApiError {
     /// `Retry-After`, and no status that clients take as permission to repeat the request
     /// (`docs/errors.md`).
     pub(crate) fn may_have_been_executed(cause: &dyn std::fmt::Display) -> Self {
-        let mut api =
-            Self::new(500, "TWG24", "The connection to the database was lost. The request may have been executed.")
-                .details("The end of the transaction was sent, and PostgreSQL did not report how it ended.")
-                .logged(cause.to_string())
-                .hint("Find out whether it was executed before you send it again.");
+        let mut api = Self::new(
+            500,
+            MAYBE_EXECUTED,
+            "The connection to the database was lost. The request may have been executed.",
+        )
+        .details("The end of the transaction was sent, and PostgreSQL did not report how it ended.")
+        .logged(cause.to_string())
+        .hint("Find out whether it was executed before you send it again.");
         api.load_is_due = true;
         api
+    }
+
+    /// A form with a key was sent before, and its response cannot be sent again.
+    pub(crate) fn form_may_have_been_executed() -> Self {
+        Self::new(500, MAYBE_EXECUTED, "The same form was sent before, and may have been executed.")
+            .hint("Find out whether it was executed before you send it again.")
     }
 
     /// The response would have no end but the connection's, and that does not show whether it is whole.

@@ -8,7 +8,7 @@
 
 use crate::answer::Body;
 use bytes::Bytes;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, LOCATION, SET_COOKIE};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use ring::digest::{Context, SHA256};
@@ -18,13 +18,13 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Number of outcomes that are kept.
 pub(crate) const SENT_FORMS_MAX: usize = 10_000;
 /// Size of all outcomes that are kept, in bytes.
 pub(crate) const SENT_FORMS_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Size of the largest head of a response that is kept, in bytes.
+/// Size of the largest head of a response that is kept whole, in bytes. Of a larger one, the status and the location are kept.
 const OUTCOME_BYTES_MAX: usize = 32 * 1024;
 /// Time for which an outcome is kept.
 const SENT_FORM_TIME_MAX: Duration = Duration::from_secs(60 * 60);
@@ -80,9 +80,10 @@ impl FormHasher {
 }
 
 /// The forms that are being carried out, and the outcomes of those that have been.
-#[derive(Default)]
 pub(crate) struct SentForms {
     kept: Mutex<Kept>,
+    /// Permits of forms that are carried out to their end although their clients have gone.
+    unattended: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -93,10 +94,12 @@ struct Kept {
     bytes: usize,
 }
 
-/// The response to a form that was carried out, which has no body.
-struct Outcome {
-    status: StatusCode,
-    headers: HeaderMap,
+/// How a form ended that was carried out.
+enum Outcome {
+    /// It was answered with a response without a body.
+    Answered { status: StatusCode, headers: HeaderMap },
+    /// It may have been executed, or its response cannot be sent again.
+    Unknown,
 }
 
 /// What is to be done with a form that was sent.
@@ -105,6 +108,8 @@ pub(crate) enum Begun<'f> {
     First(Running<'f>),
     /// It has been carried out before, with this response.
     Again(Response<Body>),
+    /// It may have been executed before.
+    Unknown,
 }
 
 /// A form that is being carried out. If it is dropped without an outcome, the next form of its
@@ -117,12 +122,23 @@ pub(crate) struct Running<'f> {
 }
 
 impl SentForms {
+    /// No forms, of which so many may be carried out to their end at once although their clients have gone.
+    pub(crate) fn new(unattended_max: usize) -> Self {
+        Self { kept: Mutex::default(), unattended: Arc::new(Semaphore::new(unattended_max)) }
+    }
+
+    /// The state of a request that may send a form.
+    pub(crate) fn outlives(&self) -> Outlives {
+        let request = Outliving { is_set: AtomicBool::new(false), permit: Mutex::default() };
+        Outlives { request: Arc::new(request), unattended: self.unattended.clone() }
+    }
+
     /// Begins to carry out a form, or waits for the outcome of one of the same identity. From then on
     /// the request outlives its connection.
     pub(crate) async fn begin(&self, id: FormId, parts: &Parts) -> Begun<'_> {
         let begun = self.begin_alone(id).await;
         if let (Begun::First(_), Some(outlives)) = (&begun, parts.extensions.get::<Outlives>()) {
-            outlives.0.store(true, Ordering::Release);
+            outlives.request.is_set.store(true, Ordering::Release);
         }
         begun
     }
@@ -137,7 +153,14 @@ impl SentForms {
             if let Ok(outcome) = outcome.wait_for(Option::is_some).await
                 && let Some(outcome) = outcome.as_deref()
             {
-                return Begun::Again(outcome.response());
+                return match outcome {
+                    Outcome::Answered { status, headers } => {
+                        let mut response = Response::new(Body::whole(Bytes::new()));
+                        (*response.status_mut(), *response.headers_mut()) = (*status, headers.clone());
+                        Begun::Again(response)
+                    }
+                    Outcome::Unknown => Begun::Unknown,
+                };
             }
         }
     }
@@ -174,20 +197,39 @@ impl Kept {
 }
 
 impl Running<'_> {
-    /// Keeps the outcome.
-    pub(crate) fn done(mut self, response: &Response<Body>) {
-        let headers = response.headers();
-        let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
-        if bytes > OUTCOME_BYTES_MAX {
-            return;
+    /// Keeps the outcome. A response with a cookie is for those who wait for it, and not kept: the session
+    /// of the cookie may have ended when the form is sent again.
+    pub(crate) fn done(self, response: &Response<Body>) {
+        let (status, mut headers) = (response.status(), response.headers().clone());
+        if size_bytes(&headers) > OUTCOME_BYTES_MAX {
+            headers = headers.remove(LOCATION).into_iter().map(|location| (LOCATION, location)).collect();
         }
-        self.is_done = true;
-        let outcome = Outcome { status: response.status(), headers: headers.clone() };
-        self.outcome.send_replace(Some(Arc::new(outcome)));
-        let mut kept = self.forms.lock();
-        kept.bytes += bytes;
-        kept.done.push_back((self.id, Instant::now(), bytes));
+        let is_kept = !headers.contains_key(SET_COOKIE);
+        self.end(Outcome::Answered { status, headers }, is_kept);
     }
+
+    /// Keeps that the form may have been executed, so that it is not executed again.
+    pub(crate) fn unknown(self) {
+        self.end(Outcome::Unknown, true);
+    }
+
+    fn end(mut self, outcome: Outcome, is_kept: bool) {
+        let bytes = match &outcome {
+            Outcome::Answered { headers, .. } => size_bytes(headers),
+            Outcome::Unknown => 0,
+        };
+        self.outcome.send_replace(Some(Arc::new(outcome)));
+        if is_kept {
+            self.is_done = true;
+            let mut kept = self.forms.lock();
+            kept.bytes += bytes;
+            kept.done.push_back((self.id, Instant::now(), bytes));
+        }
+    }
+}
+
+fn size_bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
 impl Drop for Running<'_> {
@@ -198,23 +240,32 @@ impl Drop for Running<'_> {
     }
 }
 
-impl Outcome {
-    fn response(&self) -> Response<Body> {
-        let mut response = Response::new(Body::whole(Bytes::new()));
-        (*response.status_mut(), *response.headers_mut()) = (self.status, self.headers.clone());
-        response
-    }
+/// Decides whether a request is carried out to its end although its client has gone. It is so from the
+/// moment at which a form with a key begins to be carried out: a browser gives up the first request
+/// when a form is sent again, and the second one must learn how the first has ended. Few such
+/// requests run at once, since each holds a connection to the database.
+#[derive(Clone)]
+pub(crate) struct Outlives {
+    request: Arc<Outliving>,
+    unattended: Arc<Semaphore>,
 }
 
-/// Whether a request is carried out to its end although its client has gone. It is so from the
-/// moment at which a form with a key begins to be carried out: a browser gives up the first request
-/// when a form is sent again, and the second one must learn how the first has ended.
-#[derive(Clone, Default)]
-pub(crate) struct Outlives(Arc<AtomicBool>);
+struct Outliving {
+    is_set: AtomicBool,
+    /// Held until the request has ended.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+}
 
 impl Outlives {
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    /// Returns whether the request goes on now that its client has gone.
+    pub(crate) fn goes_on(&self) -> bool {
+        if !self.request.is_set.load(Ordering::Acquire) {
+            return false;
+        }
+        let permit = self.unattended.clone().try_acquire_owned().ok();
+        let goes_on = permit.is_some();
+        *self.request.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+        goes_on
     }
 }
 
@@ -228,7 +279,7 @@ mod tests {
     fn first(begun: Begun<'_>) -> Running<'_> {
         match begun {
             Begun::First(running) => running,
-            Begun::Again(_) => panic!("it has been carried out"),
+            Begun::Again(_) | Begun::Unknown => panic!("it has been carried out"),
         }
     }
 
@@ -240,7 +291,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_second_waits_for_the_first() {
-        let forms = SentForms::default();
+        let forms = SentForms::new(1);
         let running = first(forms.begin_alone([1; 32]).await);
         let mut second = pin!(forms.begin_alone([1; 32]));
         let mut context = task::Context::from_waker(Waker::noop());
@@ -254,7 +305,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_form_that_was_not_carried_out_is_tried_again() {
-        let forms = SentForms::default();
+        let forms = SentForms::new(1);
         let running = first(forms.begin_alone([1; 32]).await);
         let mut second = pin!(forms.begin_alone([1; 32]));
         let mut context = task::Context::from_waker(Waker::noop());
@@ -266,8 +317,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_unknown_outcome_is_kept_and_a_cookie_is_not() {
+        let forms = SentForms::new(1);
+        first(forms.begin_alone([1; 32]).await).unknown();
+        assert!(matches!(forms.begin_alone([1; 32]).await, Begun::Unknown));
+        let running = first(forms.begin_alone([2; 32]).await);
+        let mut second = pin!(forms.begin_alone([2; 32]));
+        let mut context = task::Context::from_waker(Waker::noop());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        let mut signed_in = response("/");
+        signed_in.headers_mut().insert(SET_COOKIE, HeaderValue::from_static("session=a"));
+        running.done(&signed_in);
+        let Poll::Ready(Begun::Again(again)) = second.as_mut().poll(&mut context) else { panic!() };
+        assert_eq!(again.headers()[SET_COOKIE], "session=a");
+        drop(first(forms.begin_alone([2; 32]).await));
+    }
+
+    #[test]
+    fn few_requests_outlive_their_clients() {
+        let forms = SentForms::new(1);
+        let [one, other, none] = [(); 3].map(|()| forms.outlives());
+        one.request.is_set.store(true, Ordering::Release);
+        other.request.is_set.store(true, Ordering::Release);
+        assert!(!none.goes_on() && one.goes_on() && !other.goes_on());
+        drop(one);
+        assert!(other.goes_on());
+    }
+
+    #[tokio::test]
     async fn what_is_kept_has_bounds() {
-        let forms = SentForms::default();
+        let forms = SentForms::new(1);
         let id = |at: usize| {
             let mut id = [0; 32];
             id[..8].copy_from_slice(&at.to_le_bytes());
@@ -282,11 +361,14 @@ mod tests {
             assert!(kept.bytes <= SENT_FORMS_BYTES_MAX + 2_000, "{}", kept.bytes);
             assert!(kept.done.len() <= SENT_FORMS_MAX && kept.forms.len() == kept.done.len());
         }
-        // The newest is known, the oldest is not, and one that is too large is not kept.
+        // The newest is known, the oldest is not, and one that is too large is kept without its headers.
         assert!(matches!(forms.begin_alone(id(3 * SENT_FORMS_MAX - 1)).await, Begun::Again(_)));
         drop(first(forms.begin_alone(id(0)).await));
-        first(forms.begin_alone([7; 32]).await).done(&response(&"a".repeat(OUTCOME_BYTES_MAX)));
-        drop(first(forms.begin_alone([7; 32]).await));
+        let mut large = response("/7");
+        large.headers_mut().insert("x-large", HeaderValue::try_from("a".repeat(OUTCOME_BYTES_MAX)).unwrap());
+        first(forms.begin_alone([7; 32]).await).done(&large);
+        let Begun::Again(again) = forms.begin_alone([7; 32]).await else { panic!() };
+        assert_eq!((again.headers().len(), &again.headers()[LOCATION]), (1, &HeaderValue::from_static("/7")));
         let mut kept = forms.lock();
         kept.make_room(Instant::now() + 2 * SENT_FORM_TIME_MAX);
         assert_eq!((kept.forms.len(), kept.done.len(), kept.bytes), (0, 0, 0));

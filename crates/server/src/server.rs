@@ -462,7 +462,7 @@ impl ServerBuilder {
             outlet: Outlet::new(spool.clone()),
             spool,
             callers: Callers::new(&config),
-            sent_forms: SentForms::default(),
+            sent_forms: SentForms::new((config.db_pool / 4).max(1)),
             turns: Turns::of_pool(config.db_pool, waiting_max, wait),
             computations: self.computations,
             descriptions: Turns::new(DESCRIPTIONS_MAX, waiting_max, wait),

@@ -130,14 +130,18 @@ impl<'a> Writer<'a> {
     fn store(&mut self, columns: &[ReturnedColumn<'_>]) {
         self.text.push_str(
             "SELECT pg_catalog.set_config('thalweg.written', \
-             coalesce(pg_catalog.json_agg(thalweg_row)::pg_catalog.text, '[]'), true) <> '' FROM (SELECT ",
+             coalesce(pg_catalog.json_agg(thalweg_row.*)::pg_catalog.text, '[]'), true) <> '' FROM (SELECT ",
         );
         self.separated(columns, |writer, column| {
             writer.text.push_str("CASE WHEN pg_catalog.num_nulls(");
             quote(&mut writer.text, column.name);
-            writer.text.push_str(") = 0 THEN pg_catalog.format('%s', ");
+            // The JSON of a moment is its text by ISO 8601.
+            writer.text.push_str(match column.is_moment {
+                true => ") = 0 THEN pg_catalog.to_json(",
+                false => ") = 0 THEN pg_catalog.format('%s', ",
+            });
             quote(&mut writer.text, column.name);
-            writer.text.push_str(") END AS ");
+            writer.text.push_str(if column.is_moment { ") #>> '{}'::pg_catalog.text[] END AS " } else { ") END AS " });
             quote(&mut writer.text, column.name);
         });
         self.text.push_str(" FROM thalweg_written) AS thalweg_row");

@@ -26,13 +26,90 @@ pub(super) fn datetime_local(text: &str, zone: &str) -> Result<String, minijinja
     })
 }
 
-/// The instant that a typed date, or date and time of day, means in a zone, as PostgreSQL reads it.
-/// Returns `None` for a text that has an offset or a zone itself, and for what is no such date.
+/// The instant that a typed date, or date and time of day, means in a zone, as PostgreSQL reads it. A
+/// date that is not in the form of ISO 8601 (`July 1, 2026 9:00`) is left to PostgreSQL, with the zone
+/// behind it. Returns `None` for a text that has an offset or a zone itself, and for what is no date.
 ///
 /// A time that the clock shows twice is the later one, and a time that it skips is counted from
 /// before the change: PostgreSQL does the same.
 pub fn typed_moment(text: &str, zone: &str) -> Option<String> {
     let text = text.trim();
+    iso_moment(text, zone).or_else(|| {
+        let is_moment =
+            text.contains(|c: char| c.is_ascii_digit()) || DAYS.iter().any(|day| text.eq_ignore_ascii_case(day));
+        (is_moment && !has_zone(text) && time_zone(zone).is_ok()).then(|| format!("{text} {zone}"))
+    })
+}
+
+/// Days that PostgreSQL knows by name.
+const DAYS: [&str; 3] = ["today", "tomorrow", "yesterday"];
+
+/// Returns whether a text has an offset or a zone behind its time of day, or is the whole of a moment in UTC.
+fn has_zone(text: &str) -> bool {
+    const WORDS: [&str; 33] = [
+        "am",
+        "pm",
+        "bc",
+        "ad",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "may",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "sun",
+        "mon",
+        "tue",
+        "tues",
+        "wed",
+        "weds",
+        "thu",
+        "thur",
+        "thurs",
+        "fri",
+        "sat",
+        "noon",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "allballs",
+    ];
+    const LONG_WORDS: [&str; 18] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "sunday",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+    ];
+    let time = text.split_once(':').map_or("", |(_, time)| time);
+    let is_zone = |word: &str| !WORDS.iter().chain(&LONG_WORDS).any(|known| word.eq_ignore_ascii_case(known));
+    // the letter between the date and the time of day
+    let is_separator = |word: &str| word.eq_ignore_ascii_case("t");
+    let mut words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    time.contains(['+', '-']) || words.any(|word| !is_separator(word) && is_zone(word))
+}
+
+fn iso_moment(text: &str, zone: &str) -> Option<String> {
     let is_local = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | 'T' | ' ');
     let time = text.split_once(['T', ' ']).map_or("", |(_, time)| time);
     if !text.chars().all(is_local) || time.contains(['-', 'T', ' ']) {
@@ -150,6 +227,18 @@ mod tests {
             ("infinity", None),
             ("now", None),
             ("", None),
+            ("soon", None),
+            ("2026-07-01 9:00", Some("2026-07-01 9:00 Europe/Zurich")),
+            ("July 1, 2026 12:00", Some("July 1, 2026 12:00 Europe/Zurich")),
+            ("2026-07-01 12:00 pm", Some("2026-07-01 12:00 pm Europe/Zurich")),
+            ("2026-07-01T24:00", Some("2026-07-01T24:00 Europe/Zurich")),
+            ("today", Some("today Europe/Zurich")),
+            ("July 1, 2026 12:00 CEST", None),
+            ("1/7/2026 9:00 +02", None),
+            ("2026-07-01 9:00Z", None),
+            ("2026-07-01 9:00 America/New_York", None),
+            ("-infinity", None),
+            ("epoch", None),
         ] {
             assert_eq!(typed_moment(text, "Europe/Zurich").as_deref(), instant, "{text}");
         }

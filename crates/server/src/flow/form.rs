@@ -18,7 +18,7 @@ use super::page::Making;
 use super::{Answered, RequestText};
 use crate::answer::{Body, respond};
 use crate::auth::cookie::Cookie;
-use crate::error::ApiError;
+use crate::error::{ApiError, MAYBE_EXECUTED};
 use crate::http::PREFERENCE_APPLIED;
 use crate::sent_forms::Begun;
 use crate::site::sign_in::{self, LOCATION_BYTES_MAX};
@@ -57,16 +57,25 @@ pub(super) async fn attempt(
     body.receive_form(&making.parts.headers, meant, arrays, &sent.set()?).await?;
     let running = match sent.begin(body.split().0).await {
         Some(Begun::Again(response)) => return Ok((response, None)),
+        Some(Begun::Unknown) => return Err(ApiError::form_may_have_been_executed()),
         Some(Begun::First(running)) => Some(running),
         None => None,
     };
-    let faults = match sent.carry_out((body, cookie, peer), bill).await {
-        Ok(response) => {
-            if let Some(running) = running {
-                running.done(&response);
-            }
-            return Ok((response, None));
+    let mut is_executed = false;
+    let carried_out = sent.carry_out((body, cookie, peer), &mut is_executed, bill).await;
+    let running = match (&carried_out, running) {
+        (Ok(response), Some(running)) => {
+            running.done(response);
+            None
         }
+        (Err(failure), Some(running)) if is_executed || failure.may_be_executed() => {
+            running.unknown();
+            None
+        }
+        (_, running) => running,
+    };
+    let faults = match carried_out {
+        Ok(response) => return Ok((response, None)),
         Err(Failure::Error(error)) => sent.faults(*error, body.split().0).await?,
         Err(Failure::Faults(faults)) => *faults,
     };
@@ -134,6 +143,13 @@ enum Failure {
     Error(Box<ApiError>),
 }
 
+impl Failure {
+    /// Returns whether the form may have been executed, although its outcome is not known.
+    fn may_be_executed(&self) -> bool {
+        matches!(self, Self::Error(error) if error.code == MAYBE_EXECUTED)
+    }
+}
+
 impl<E: Into<ApiError>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Error(Box::new(error.into()))
@@ -151,10 +167,11 @@ impl Sent<'_> {
         set.collect()
     }
 
-    /// Writes, or calls, and says where to go.
+    /// Writes, or calls, and says where to go. `is_executed` becomes true once the transaction has been committed.
     async fn carry_out(
         &self,
         (body, cookie, peer): (&mut RequestBody, Option<Cookie<'_>>, Option<&str>),
+        is_executed: &mut bool,
         bill: &mut Laps,
     ) -> Result<Response<Body>, Failure> {
         let (form, making) = (&self.form.form, self.making);
@@ -176,6 +193,7 @@ impl Sent<'_> {
         if matches!(form.does, Does::Update | Does::Delete) && rows == Some(0) {
             return Err(ApiError::no_row().into());
         }
+        *is_executed = true;
         if response.status().is_client_error() || response.status().is_server_error() {
             return Err(Failure::Faults(Box::new(Faults::of_status(response.status()))));
         }

@@ -415,7 +415,8 @@ impl<'a> Making<'a> {
         if !found.table.is_empty() || ready.page? == 1 {
             return None;
         }
-        let pager = self.pager(ready.page, *per_page, parameter, total(ready, found));
+        // Only an exact count leads to the last page at once.
+        let pager = self.pager(ready.page, *per_page, parameter, found.tally.exact());
         Some(pager.last_before().map_or(AfterLast::NotFound, AfterLast::LastIs))
     }
 

@@ -154,12 +154,12 @@ fn exchange_form(
     struct Abort(AbortHandle, Outlives);
     impl Drop for Abort {
         fn drop(&mut self) {
-            if !self.1.is_set() {
+            if !self.1.goes_on() {
                 self.0.abort();
             }
         }
     }
-    let outlives = Outlives::default();
+    let outlives = state.sent_forms.outlives();
     request.extensions_mut().insert(outlives.clone());
     let exchange = async move { exchange(&state, &client, request).await };
     let task = tokio::spawn(thalweg_gauge::billed(exchange));

@@ -4,6 +4,7 @@ use super::asking::{Asked, api};
 use super::{Browsing, Shown, sent_on};
 use crate::answer::Body;
 use crate::auth::cookie;
+use crate::error::MAYBE_EXECUTED;
 use crate::error::{ApiError, Retry};
 use crate::flow::batch::Batch;
 use crate::flow::{Answered, RequestText};
@@ -95,6 +96,7 @@ impl<'a> Browsing<'a> {
         let entry = Entry::of_form(&self.snapshot.catalog, relation, body, says("edit"))?;
         let running = match self.begin(body).await {
             Some(Begun::Again(response)) => return Ok(response),
+            Some(Begun::Unknown) => return Err(ApiError::form_may_have_been_executed()),
             Some(Begun::First(running)) => Some(running),
             None => None,
         };
@@ -111,7 +113,12 @@ impl<'a> Browsing<'a> {
             }
             // A form that is shown again invites the user to send it again. The error page says
             // whether that is safe.
-            Err(error) if error.status.is_server_error() => Err(error),
+            Err(error) if error.status.is_server_error() => {
+                if let Some(running) = running.filter(|_| error.code == MAYBE_EXECUTED) {
+                    running.unknown();
+                }
+                Err(error)
+            }
             Err(error) => self.entry(relation, &entry, Some(&error), bill).await,
         }
     }

@@ -78,6 +78,12 @@ impl Keeping<'_> {
         let (mut typed, mut files) = (Vec::new(), Vec::new());
         let mut is_too_much = false;
         for field in fields {
+            // Names are written into the page as values are.
+            let Some(room_left_bytes) = room_bytes.checked_sub(field.name().len()) else {
+                is_too_much = true;
+                continue;
+            };
+            room_bytes = room_left_bytes;
             if field.is_file() {
                 let label = says("form-choose-again", &[("name", field.name().into())]);
                 files.push(json!({"name": field.name(), "label": label}));
@@ -92,6 +98,9 @@ impl Keeping<'_> {
             }
         }
         let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
+        // A browser reads a backslash as a slash, so that the address could lead to another host.
+        let address = address.replace('\\', "%5C");
+        let address = &*address;
         Ok(site::signed_out_page(json!({
             "locale": locale,
             "title": says("form-session-ended", &[]),

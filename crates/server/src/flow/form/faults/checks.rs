@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use thalweg_catalog::Runs;
 use thalweg_json::Value;
+use thalweg_pages::Does;
 use thalweg_wire::{DbError, Format, Param, Query};
 
 /// How many checks of a table are evaluated.
@@ -78,7 +79,8 @@ impl Sent<'_> {
     }
 
     async fn checks_of(&self, schema: &str, table: &str) -> Result<Vec<Check>, ApiError> {
-        let params = [Param::Text(Cow::Borrowed(schema)), Param::Text(Cow::Borrowed(table))];
+        let privilege = if self.form.form.does == Does::Update { "UPDATE" } else { "INSERT" };
+        let params = [schema, table, privilege].map(|text| Param::Text(Cow::Borrowed(text)));
         let query = Query { params: &params, formats: &[Format::Text], ..Query::unnamed(CHECKS) };
         let mut checks: Vec<Check> = Vec::new();
         for row in self.ask(query, Runs::Nothing).await?.unwrap_or_default() {
@@ -119,7 +121,8 @@ fn document(values: &Known<'_>) -> String {
     Value::Object(members.collect()).to_string()
 }
 
-/// The checks of a table (`$1`, `$2`), with their expressions and comments, once for each column.
+/// The checks of a table (`$1`, `$2`), with their expressions and comments, once for each column. A check of the whole row
+/// is left out (its column is 0), and so is one with a column for which the visitor lacks a privilege (`$3`).
 const CHECKS: &str = "
 SELECT k.conname::pg_catalog.text, pg_catalog.pg_get_expr(k.conbin, k.conrelid),
   pg_catalog.obj_description(k.oid, 'pg_constraint'), a.attname::pg_catalog.text
@@ -130,4 +133,8 @@ LEFT JOIN pg_catalog.pg_attribute a
   ON a.attrelid OPERATOR(pg_catalog.=) k.conrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (k.conkey)
 WHERE n.nspname OPERATOR(pg_catalog.=) $1::pg_catalog.text AND c.relname OPERATOR(pg_catalog.=) $2::pg_catalog.text
   AND k.contype OPERATOR(pg_catalog.=) 'c'
+  AND NOT EXISTS (
+    SELECT FROM pg_catalog.unnest(k.conkey) AS of (attnum)
+    WHERE CASE WHEN of.attnum OPERATOR(pg_catalog.=) 0 THEN true
+               ELSE NOT pg_catalog.has_column_privilege(k.conrelid, of.attnum, $3::pg_catalog.text) END)
 ORDER BY k.conname, a.attnum";
