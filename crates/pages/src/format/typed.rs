@@ -35,9 +35,10 @@ pub(super) fn datetime_local(text: &str, zone: &str) -> Result<String, minijinja
 pub fn typed_moment(text: &str, zone: &str) -> Option<String> {
     let text = text.trim();
     iso_moment(text, zone).or_else(|| {
-        let is_moment =
-            text.contains(|c: char| c.is_ascii_digit()) || DAYS.iter().any(|day| text.eq_ignore_ascii_case(day));
-        (is_moment && !has_zone(text) && time_zone(zone).is_ok()).then(|| format!("{text} {zone}"))
+        let is_time = text.contains(':') && !text.contains(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.'));
+        let is_day = DAYS.iter().any(|day| text.eq_ignore_ascii_case(day));
+        let is_date = !is_time && text.contains(|c: char| c.is_ascii_digit()) || is_day;
+        (is_date && !has_zone(text) && time_zone(zone).is_ok()).then(|| format!("{text} {zone}"))
     })
 }
 
@@ -228,6 +229,7 @@ mod tests {
             ("now", None),
             ("", None),
             ("soon", None),
+            ("20260701", Some("2026-06-30T22:00:00Z")),
             ("2026-07-01 9:00", Some("2026-07-01 9:00 Europe/Zurich")),
             ("July 1, 2026 12:00", Some("July 1, 2026 12:00 Europe/Zurich")),
             ("2026-07-01 12:00 pm", Some("2026-07-01 12:00 pm Europe/Zurich")),

@@ -15,6 +15,9 @@ const SCHEMA: &str = "
     comment on constraint both_degrees on api.flights is 'A place has two degrees.';
     comment on constraint top_on_earth on api.flights is 'That is not on earth.';
     create table api.odd (n int check (api.is_odd(n)), m int check (m > 0), k int check (k > 0));
+    create table api.hidden (n int constraint n_reserved check (n <> 42), m int,
+      constraint whole check (hidden is not null or n > 100));
+    comment on constraint n_reserved on api.hidden is 'This number is reserved.';
     create table api.kept (n int constraint n_small check (n < 10), m int constraint m_small check (m < 10));
     create function api.halved() returns trigger language plpgsql as $$ begin new.n := new.n / 2; return new; end $$;
     create trigger halved before insert on api.kept for each row execute function api.halved();
@@ -25,6 +28,7 @@ const FILES: &[(&str, &str)] = &[
     ("flights.html", "+++\n[form]\ninsert = '/flights'\n+++\n{% extends '_state.html' %}"),
     ("flights/[id].html", "+++\n[form]\nupdate = '/flights?id=eq.{id}'\n+++\n{% extends '_state.html' %}"),
     ("odd.html", "+++\n[form]\ninsert = '/odd'\n+++\n{% extends '_state.html' %}"),
+    ("hidden.html", "+++\n[form]\ninsert = '/hidden'\n+++\n{% extends '_state.html' %}"),
     ("kept.html", "+++\n[form]\ninsert = '/kept'\n+++\n{% extends '_state.html' %}"),
 ];
 
@@ -80,4 +84,22 @@ fn all_broken_checks_are_told_at_once() {
     assert!(faults("/odd", "n=4&m=0&k=-1").contains("k=23514"));
     // A trigger may change the row before it is checked: only PostgreSQL knows.
     assert_eq!(faults("/kept", "n=15&m=11"), "::; m=23514:This is not allowed.");
+}
+
+#[test]
+fn checks_are_told_to_visitors_who_may_write_the_columns() {
+    let database = Database::new(&format!("{SCHEMA}{GRANTS}{WRITES} revoke insert on api.hidden from test_reader;"));
+    let (served, _folder) = serve(config(&database.uri()), FILES);
+    let told = |body: &str| post(&served, "/hidden", body).text().to_owned();
+    let without = told("n=42&m=x");
+    assert!(!without.contains("reserved"), "{without}");
+    database.execute("grant insert (m) on api.hidden to test_reader");
+    let other = told("n=42&m=x");
+    assert!(!other.contains("reserved"), "{other}");
+    database.execute("grant insert on api.hidden to test_reader");
+    let with = told("n=42&m=x");
+    assert!(with.contains("This number is reserved.") && with.contains("m=22P02"), "{with}");
+    // A check of the whole row depends on columns that are not valid.
+    let whole = told("n=1&m=x");
+    assert!(whole.contains("m=22P02") && !whole.contains("23514"), "{whole}");
 }

@@ -143,10 +143,14 @@ fn files_are_chosen_again_and_what_is_too_much_is_told() {
     assert!(text.contains("This file must be chosen again: track") && !text.contains("B1015304641000N"), "{text}");
     assert_eq!(fields(&kept), [("title".to_owned(), "a".to_owned())]);
     // A megabyte is given back, and more is not, nor a part of it.
-    let long = "x".repeat(1024 * 1024);
+    let long = "x".repeat(1024 * 1024 - "title".len());
     let send = |body: String| served.send("POST", "/own", &[FORM, HERE], &body);
     assert_eq!(fields(&send(format!("title={long}"))), [("title".to_owned(), long.clone())]);
     let too_much = send(format!("title={long}&track_name=x"));
     assert!(too_much.status == 401 && too_much.text().contains("more than this page can keep"));
     assert!(!too_much.text().contains("<form"), "a part of a form would be sent");
+    // The names of fields are written into the page as well.
+    let named = send(format!("title=a&{}=1", "%22".repeat(1024 * 1024)));
+    assert!(named.status == 401 && named.text().contains("more than this page can keep"));
+    assert!(named.body.len() < 10_000, "{}", named.body.len());
 }
