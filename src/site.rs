@@ -45,7 +45,7 @@ pub(crate) fn apply(migrations: &Folder, config: &Config) -> Result<usize, Box<d
     Ok(runtime.block_on(migrations.apply(config.db_uri.as_deref().unwrap_or("postgresql://")))?)
 }
 
-/// What must be done before the migrations of a folder are those that have been applied.
+/// Returns the differences between the migrations of a folder and those that have been applied.
 pub(crate) fn difference(applied: &Folder) -> Option<String> {
     let now = match Folder::read(applied.path()) {
         Ok(now) => now,

@@ -154,7 +154,7 @@ pub(crate) fn start_cluster(settings: &[(&str, &str)]) -> Outcome<(Cluster, Path
         data_dir: Some(data_dir.clone()),
         fresh: true,
         settings,
-        // as in all runs that figures are compared with
+        // All runs with which figures are compared have this collation.
         collation: Collation::Bytes,
     })?;
     Ok((cluster, data_dir))

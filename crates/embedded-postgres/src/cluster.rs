@@ -23,11 +23,11 @@ pub struct Options {
     pub fresh: bool,
     /// Settings of PostgreSQL's, such as `("fsync", "off")`.
     pub settings: Vec<(String, String)>,
-    /// How a new cluster compares texts. A cluster that exists keeps what it was made with.
+    /// Comparison of texts in a new cluster. An existing cluster keeps the comparison that it was made with.
     pub collation: Collation,
 }
 
-/// How a cluster compares texts where a column or a query names no collation.
+/// Comparison of texts by a cluster where a column or a query names no collation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Collation {
     /// By the rules of Unicode for all languages (the locale `und` of ICU): `Ö` comes after `O`, and
@@ -125,7 +125,7 @@ impl Cluster {
         self.created
     }
 
-    /// What the user should know about a cluster that was made by this start: that texts are
+    /// Returns a message to the user about a cluster that was made by this start, if texts are
     /// compared in another way than [`Options::collation`] says.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()

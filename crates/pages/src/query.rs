@@ -64,7 +64,7 @@ pub struct Value {
     pub name: String,
     /// What is done where it is absent.
     pub absent: Absent,
-    /// Whether a text is searched for it (`contains`, `icontains`). Blanks around it do not count,
+    /// True if texts are searched for the value (`contains`, `icontains`). Blanks around it do not count,
     /// and if there is nothing else, it is absent.
     pub is_searched: bool,
 }

@@ -1,4 +1,4 @@
-//! How a response finds out that `db-max-rows` has left out rows of an embed.
+//! Detection of embeds of which `db-max-rows` has left out rows.
 //!
 //! The limit of the embed is one row more, and the encoder leaves that row out. PostgreSQL writes some embeds as JSON, of
 //! which the encoder sees no rows. These keep their limit.
@@ -12,7 +12,7 @@ pub(crate) fn choose(root: &mut Read<'_>) -> bool {
     embeds(root, &codecs.iter().map(Some).collect::<Vec<_>>())
 }
 
-/// The same below a level, of whose outputs the encoder sees values by these codecs.
+/// Does the same below a level. The encoder sees values of its outputs by these codecs.
 fn embeds(read: &mut Read<'_>, codecs: &[Option<&Codec>]) -> bool {
     let Read { outputs, embeds: below, .. } = read;
     let mut any = false;

@@ -71,7 +71,7 @@ pub struct Plan<'a> {
     /// How many rows are returned although more are asked for: `db-max-rows`, where it is less than the request's own
     /// limit. One more is fetched, to know whether any was left out.
     pub rows_cut: Option<u64>,
-    /// The same of each embed that is found to have more rows.
+    /// The largest number of rows of each embed that may have more.
     pub embedded_cut: Option<u64>,
     /// How many rows a call may return or a write affect.
     pub affected_max: Option<i64>,

@@ -128,7 +128,7 @@ pub enum Returned<'a> {
     Direct,
     /// The outputs, of these columns of the rows that were written; of all columns where it is `None`.
     Through(Option<Vec<&'a str>>),
-    /// The same by a statement of its own, since what is embedded may have changed by the end of the one that writes.
+    /// The outputs, by a statement of its own: the statement that writes may change what is embedded.
     Afterwards(Vec<ReturnedColumn<'a>>),
 }
 
@@ -268,9 +268,9 @@ impl<'a> Write<'a> {
             Value::Column { column, .. } => column.computed.is_some(),
             Value::Row | Value::Scalar | Value::Embed(_) | Value::Found(..) | Value::Lifted(..) => false,
         };
-        // PostgreSQL executes rules in no statement with others.
-        let may_look = !self.relation.has_rules || !read.embeds.is_empty();
-        let looks_elsewhere = may_look && (!read.embeds.is_empty() || read.outputs.iter().any(is_computed));
+        // PostgreSQL executes rules in no statement with others, and computed columns alone need no other.
+        let has_computed = !self.relation.has_rules && read.outputs.iter().any(is_computed);
+        let looks_elsewhere = !read.embeds.is_empty() || has_computed;
         let is_written = |relation: &Relation| {
             relation.oid == self.relation.oid || relation.kind.is_view() || self.relation.kind.is_view()
         };

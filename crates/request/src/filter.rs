@@ -113,9 +113,9 @@ pub enum Comparison {
     Lte,
     Like,
     Ilike,
-    /// The column's text contains this one, in which no character has a meaning of its own.
+    /// Matches texts that contain the operand. No character of the operand has a meaning of its own.
     Contains,
-    /// The same in any case.
+    /// As `Contains`, regardless of upper and lower case.
     Icontains,
     Match,
     Imatch,
@@ -157,7 +157,7 @@ impl Comparison {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, operator)| operator)
     }
 
-    /// Whether its operand becomes a pattern of `LIKE`.
+    /// Returns whether the operand becomes a pattern of `LIKE`.
     pub fn is_of_pattern(self) -> bool {
         matches!(self, Self::Like | Self::Ilike | Self::Contains | Self::Icontains)
     }

@@ -29,6 +29,15 @@ impl<'a> Params<'a> {
         Ok(params)
     }
 
+    /// Returns the pairs of a query string as they were sent, without those of a name.
+    pub fn without(query: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+        let is_named = move |pair: &str| {
+            let key = pair.split('=').next().unwrap_or_default();
+            decode(key, true, String::new).is_ok_and(|key| key == name)
+        };
+        split(query).filter(move |pair| !is_named(pair))
+    }
+
     /// How many pairs have a value.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()

@@ -7,6 +7,7 @@ use crate::auth::Who;
 use crate::config::{Config, InForce, said_by_database};
 use crate::error::ApiError;
 use crate::flow::{RequestText, context_for};
+use crate::http;
 use crate::inspect::connect;
 use crate::schema::{LoadFailure, Snapshot, load};
 use crate::server::ServerError;
@@ -74,7 +75,7 @@ pub async fn explain(config: &Config, address: &str, visitor: Visitor<'_>) -> Re
     match site.filter(|_| is_of_page) {
         Some(site) => explaining.page(&site).await.map_err(wrong)?,
         None => {
-            let request = uri.path_and_query().map_or("/", |target| target.as_str());
+            let request = http::address(&uri);
             explaining.request("", request, None, None).await.map_err(wrong)?;
         }
     }

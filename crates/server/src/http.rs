@@ -33,6 +33,7 @@ pub(crate) use listener::{Accepted, Listener, Place, is_all_addresses};
 pub(crate) use reader::Framed;
 pub(crate) use refused::RefusedRequest;
 pub(crate) use socket::{Reset, Socket};
+pub(crate) use target::address;
 
 /// Headers that are looked for in each request and put into many responses; by such a name they are found without it being
 /// read each time.

@@ -49,7 +49,7 @@ pub(crate) struct Prepared {
     pub(crate) limit_rows: Option<u64>,
     /// How many rows are returned although more are asked for.
     pub(crate) rows_cut: Option<u64>,
-    /// How many rows of an embed are returned, if more of them may be found.
+    /// Largest number of rows of an embed that are returned, if more may be found.
     pub(crate) embedded_cut: Option<u64>,
     /// How many rows a call may return or a write affect.
     pub(crate) affected_max: Option<i64>,

@@ -7,6 +7,7 @@
 //! many forms have been sent meanwhile.
 
 use crate::answer::Body;
+use crate::error::ApiError;
 use bytes::Bytes;
 use hyper::header::{HeaderMap, LOCATION, SET_COOKIE};
 use hyper::http::request::Parts;
@@ -94,22 +95,21 @@ struct Kept {
     bytes: usize,
 }
 
-/// How a form ended that was carried out.
+/// The outcome of a form that was carried out.
 enum Outcome {
-    /// It was answered with a response without a body.
+    /// The form was answered with a response without a body.
     Answered { status: StatusCode, headers: HeaderMap },
-    /// It may have been executed, or its response cannot be sent again.
+    /// The form may have been executed, or its response cannot be sent again.
     Unknown,
 }
 
-/// What is to be done with a form that was sent.
+/// The way in which a form that was sent is continued.
 pub(crate) enum Begun<'f> {
-    /// It is carried out.
+    /// The form is carried out now.
     First(Running<'f>),
-    /// It has been carried out before, with this response.
-    Again(Response<Body>),
-    /// It may have been executed before.
-    Unknown,
+    /// The form was sent before. Its sender gets the response of the first one, or the error that the
+    /// first one may have been executed.
+    Again(Result<Response<Body>, ApiError>),
 }
 
 /// A form that is being carried out. If it is dropped without an outcome, the next form of its
@@ -118,7 +118,8 @@ pub(crate) struct Running<'f> {
     forms: &'f SentForms,
     id: FormId,
     outcome: watch::Sender<Option<Arc<Outcome>>>,
-    is_done: bool,
+    /// True if the outcome is kept for forms that are sent later.
+    is_kept: bool,
 }
 
 impl SentForms {
@@ -157,9 +158,9 @@ impl SentForms {
                     Outcome::Answered { status, headers } => {
                         let mut response = Response::new(Body::whole(Bytes::new()));
                         (*response.status_mut(), *response.headers_mut()) = (*status, headers.clone());
-                        Begun::Again(response)
+                        Begun::Again(Ok(response))
                     }
-                    Outcome::Unknown => Begun::Unknown,
+                    Outcome::Unknown => Begun::Again(Err(ApiError::form_may_have_been_executed())),
                 };
             }
         }
@@ -173,7 +174,7 @@ impl SentForms {
         }
         let outcome = watch::Sender::new(None);
         kept.forms.insert(id, outcome.subscribe());
-        Ok(Running { forms: self, id, outcome, is_done: false })
+        Ok(Running { forms: self, id, outcome, is_kept: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -219,8 +220,8 @@ impl Running<'_> {
             Outcome::Unknown => 0,
         };
         self.outcome.send_replace(Some(Arc::new(outcome)));
+        self.is_kept = is_kept;
         if is_kept {
-            self.is_done = true;
             let mut kept = self.forms.lock();
             kept.bytes += bytes;
             kept.done.push_back((self.id, Instant::now(), bytes));
@@ -234,7 +235,7 @@ fn size_bytes(headers: &HeaderMap) -> usize {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if !self.is_done {
+        if !self.is_kept {
             self.forms.lock().forms.remove(&self.id);
         }
     }
@@ -279,7 +280,7 @@ mod tests {
     fn first(begun: Begun<'_>) -> Running<'_> {
         match begun {
             Begun::First(running) => running,
-            Begun::Again(_) | Begun::Unknown => panic!("it has been carried out"),
+            Begun::Again(_) => panic!("it has been carried out"),
         }
     }
 
@@ -299,7 +300,7 @@ mod tests {
         // Another form does not wait.
         drop(first(forms.begin_alone([2; 32]).await));
         running.done(&response("/1"));
-        let Poll::Ready(Begun::Again(again)) = second.as_mut().poll(&mut context) else { panic!() };
+        let Poll::Ready(Begun::Again(Ok(again))) = second.as_mut().poll(&mut context) else { panic!() };
         assert_eq!(again.headers()[LOCATION], "/1");
     }
 
@@ -320,7 +321,8 @@ mod tests {
     async fn an_unknown_outcome_is_kept_and_a_cookie_is_not() {
         let forms = SentForms::new(1);
         first(forms.begin_alone([1; 32]).await).unknown();
-        assert!(matches!(forms.begin_alone([1; 32]).await, Begun::Unknown));
+        let Begun::Again(Err(unknown)) = forms.begin_alone([1; 32]).await else { panic!() };
+        assert_eq!(unknown.code, "TWG24");
         let running = first(forms.begin_alone([2; 32]).await);
         let mut second = pin!(forms.begin_alone([2; 32]));
         let mut context = task::Context::from_waker(Waker::noop());
@@ -328,7 +330,7 @@ mod tests {
         let mut signed_in = response("/");
         signed_in.headers_mut().insert(SET_COOKIE, HeaderValue::from_static("session=a"));
         running.done(&signed_in);
-        let Poll::Ready(Begun::Again(again)) = second.as_mut().poll(&mut context) else { panic!() };
+        let Poll::Ready(Begun::Again(Ok(again))) = second.as_mut().poll(&mut context) else { panic!() };
         assert_eq!(again.headers()[SET_COOKIE], "session=a");
         drop(first(forms.begin_alone([2; 32]).await));
     }
@@ -362,12 +364,12 @@ mod tests {
             assert!(kept.done.len() <= SENT_FORMS_MAX && kept.forms.len() == kept.done.len());
         }
         // The newest is known, the oldest is not, and one that is too large is kept without its headers.
-        assert!(matches!(forms.begin_alone(id(3 * SENT_FORMS_MAX - 1)).await, Begun::Again(_)));
+        assert!(matches!(forms.begin_alone(id(3 * SENT_FORMS_MAX - 1)).await, Begun::Again(Ok(_))));
         drop(first(forms.begin_alone(id(0)).await));
         let mut large = response("/7");
         large.headers_mut().insert("x-large", HeaderValue::try_from("a".repeat(OUTCOME_BYTES_MAX)).unwrap());
         first(forms.begin_alone([7; 32]).await).done(&large);
-        let Begun::Again(again) = forms.begin_alone([7; 32]).await else { panic!() };
+        let Begun::Again(Ok(again)) = forms.begin_alone([7; 32]).await else { panic!() };
         assert_eq!((again.headers().len(), &again.headers()[LOCATION]), (1, &HeaderValue::from_static("/7")));
         let mut kept = forms.lock();
         kept.make_room(Instant::now() + 2 * SENT_FORM_TIME_MAX);

@@ -9,7 +9,7 @@ use thalweg_request::{
     Comparison, Direction, Filter, FtsOperator, IsWord, JsonStep, Nulls, Operand, Operation, Quantifier,
 };
 
-/// How PostgreSQL reads the values of a filter, unless as those of the column's type.
+/// The way in which PostgreSQL reads the values of a filter, if not as values of the column's type.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     /// The function that reads them.

@@ -466,7 +466,7 @@ impl<'a> Writer<'a> {
             self.text.push_str(if place == 0 { " GROUP BY " } else { ", " });
             let _ = write!(self.text, "{}", at + 1);
         }
-        // what is selected with a cast may be ordered by without it: then it groups too
+        // An order may name a column that is selected with a cast. The column forms groups too.
         let casts = if read.order.is_empty() { HashSet::new() } else { selected_casts(read) };
         for term in &read.order {
             if let OrderKey::Column(column) = &term.key

@@ -1,4 +1,4 @@
-//! How new clusters compare texts, and that existing ones are kept as they are.
+//! Comparison of texts in new clusters, and in existing ones, which are kept as they are.
 
 use super::*;
 use thalweg_wire::{Config, Connection, Query, Texts};
@@ -25,7 +25,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a cluster answers to a question about texts: a match in another case, an order, and how the
+/// Returns how a cluster compares texts: a match in another case, an order, and how the
 /// database compares.
 fn compared(cluster: &Cluster) -> String {
     let sql = "select concat_ws(' ', 'ZÜRICH' ilike 'Zürich', lower('ÄÖ'),

@@ -45,9 +45,9 @@ pub fn typed_moment(text: &str, zone: &str) -> Option<String> {
 /// Days that PostgreSQL knows by name.
 const DAYS: [&str; 3] = ["today", "tomorrow", "yesterday"];
 
-/// Returns whether a text has an offset or a zone behind its time of day, or is the whole of a moment in UTC.
+/// Returns whether a text has an offset behind its time of day, or a word that is no part of a date: a zone, `infinity`.
 fn has_zone(text: &str) -> bool {
-    const WORDS: [&str; 33] = [
+    const WORDS: [&str; 51] = [
         "am",
         "pm",
         "bc",
@@ -65,24 +65,6 @@ fn has_zone(text: &str) -> bool {
         "oct",
         "nov",
         "dec",
-        "sun",
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "weds",
-        "thu",
-        "thur",
-        "thurs",
-        "fri",
-        "sat",
-        "noon",
-        "today",
-        "tomorrow",
-        "yesterday",
-        "allballs",
-    ];
-    const LONG_WORDS: [&str; 18] = [
         "january",
         "february",
         "march",
@@ -94,6 +76,17 @@ fn has_zone(text: &str) -> bool {
         "october",
         "november",
         "december",
+        "sun",
+        "mon",
+        "tue",
+        "tues",
+        "wed",
+        "weds",
+        "thu",
+        "thur",
+        "thurs",
+        "fri",
+        "sat",
         "sunday",
         "monday",
         "tuesday",
@@ -101,13 +94,18 @@ fn has_zone(text: &str) -> bool {
         "thursday",
         "friday",
         "saturday",
+        "noon",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "allballs",
     ];
     let time = text.split_once(':').map_or("", |(_, time)| time);
-    let is_zone = |word: &str| !WORDS.iter().chain(&LONG_WORDS).any(|known| word.eq_ignore_ascii_case(known));
-    // the letter between the date and the time of day
-    let is_separator = |word: &str| word.eq_ignore_ascii_case("t");
+    // `T` stands between the date and the time of day.
+    let is_zone =
+        |word: &str| word != "T" && word != "t" && !WORDS.iter().any(|known| word.eq_ignore_ascii_case(known));
     let mut words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-    time.contains(['+', '-']) || words.any(|word| !is_separator(word) && is_zone(word))
+    time.contains(['+', '-']) || words.any(is_zone)
 }
 
 fn iso_moment(text: &str, zone: &str) -> Option<String> {

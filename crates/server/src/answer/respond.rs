@@ -24,7 +24,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) head_only: bool,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
-    /// The same limit, where it cut off rows of an embed.
+    /// `db-max-rows`, if it has cut off rows of an embed.
     pub(crate) embedded_cut: Option<u64>,
     /// The schema, where it is named.
     pub(crate) profile: Option<&'a str>,

@@ -56,8 +56,7 @@ pub(super) async fn attempt(
     let arrays = sent.form.fields.iter().filter(|field| field.is_array).map(|field| &*field.name);
     body.receive_form(&making.parts.headers, meant, arrays, &sent.set()?).await?;
     let running = match sent.begin(body.split().0).await {
-        Some(Begun::Again(response)) => return Ok((response, None)),
-        Some(Begun::Unknown) => return Err(ApiError::form_may_have_been_executed()),
+        Some(Begun::Again(answer)) => return answer.map(|response| (response, None)),
         Some(Begun::First(running)) => Some(running),
         None => None,
     };
@@ -123,6 +122,12 @@ fn state(
     minijinja::Value::from_object(once::State { values: Arc::new(values), once: once.clone() })
 }
 
+/// Escapes the backslashes of an address. A browser reads a backslash as a slash, so that the address could lead to
+/// another host.
+fn within_site(address: &str) -> String {
+    address.replace('\\', "%5C")
+}
+
 /// A form that was sent.
 struct Sent<'a> {
     making: &'a Making<'a>,
@@ -131,7 +136,7 @@ struct Sent<'a> {
     messages: &'a Messages,
     /// The language of the page.
     locale: String,
-    /// Whether the page is only for visitors who have signed in.
+    /// True if the page is only for visitors who have signed in.
     is_for_members: bool,
 }
 
@@ -277,8 +282,7 @@ impl Sent<'_> {
 
     /// The page that the form stands on, with its query but for the form's name.
     fn page_itself(&self) -> String {
-        // which some take for the slash that another host's name stands behind
-        thalweg_pages::address_without(self.making.address(), NAME).replace('\\', "%5C")
+        within_site(&thalweg_pages::address_without(self.making.address(), NAME))
     }
 
     /// What a template finds of a form that was sent, and is not done.

@@ -15,6 +15,7 @@ use crate::callers::Caller;
 use crate::computations::Kind;
 use crate::config::InForce;
 use crate::error::{ApiError, Retry};
+use crate::http;
 use crate::prepared::Prepared;
 use crate::schema::Snapshot;
 use crate::site::{self, Asked, Bound, BoundQuery, Collected, Development, Found, Page, Site, cookie, sign_in};
@@ -108,7 +109,7 @@ pub(super) async fn attempt<'a>(
     if is_sent || !found.page.front.queries.is_empty() {
         super::check_room(state)?;
     }
-    // of whoever is sent to sign in, what was typed is not lost
+    // A visitor who must sign in first keeps what was typed.
     let of_site = (in_force, &loaded.pages);
     let who = match (given.who((state, in_force), parts, bill).await, &found.page.front.sign_in) {
         (Ok(who), Some(sign_in)) if is_sent && !who.has_token() => {
@@ -137,7 +138,7 @@ pub(super) async fn attempt<'a>(
     if is_sent {
         let sent = form::attempt(&making, bound, found.number, (&mut *body, given.cookie, given.peer), bill).await;
         return match (sent, &found.page.front.sign_in) {
-            // the database says so
+            // The database says that the session has ended.
             (Err(error), Some(sign_in)) if error.status == StatusCode::UNAUTHORIZED => {
                 form::keep(of_site, parts, (sign_in, Some(&error))).of(body).await
             }
@@ -237,7 +238,7 @@ fn sent_to(status: StatusCode, address: String) -> Response<Body> {
     response
 }
 
-/// What the address of a page of a list leads to if the list ends before it.
+/// The place to which the address of a list's page leads if the list ends before that page.
 enum AfterLast {
     /// The address of the last page.
     LastIs(String),
@@ -274,9 +275,9 @@ pub(super) struct Filled {
     rows_bytes: usize,
     /// `response.headers` and `response.status`, as SQL has set them.
     set_by_sql: (Option<String>, Option<String>),
-    /// Whether the page gives its forms keys.
+    /// A note that the page has given its forms keys.
     pub(super) once: Arc<form::Once>,
-    /// Whether one of its lists ends before the page that the address names.
+    /// The place to go to if one of the lists ends before the page that the address names.
     after_last: Option<AfterLast>,
 }
 
@@ -321,7 +322,7 @@ impl<'a> Making<'a> {
 
     /// The path that was asked for, and its query string.
     pub(super) fn address(&self) -> &'a str {
-        self.parts.uri.path_and_query().map_or("/", |address| address.as_str())
+        http::address(&self.parts.uri)
     }
 
     /// The zone in which moments are shown: the visitor's, as a cookie names it, or else that of the database's sessions.
@@ -446,7 +447,7 @@ impl<'a> Making<'a> {
         let is_head = self.parts.method == Method::HEAD;
         let mut response = site::respond(out, status, media_type, &self.parts.headers, is_head);
         if once.is_given() {
-            // whoever got the same key would be taken for the same visitor
+            // A visitor who got the same key would be taken for the same sender.
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         }
         if has_languages {

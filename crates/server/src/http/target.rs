@@ -4,6 +4,7 @@
 use crate::http::authority::Authority;
 use crate::http::framing::Refusal;
 use httparse::Request;
+use hyper::Uri;
 
 /// A target in absolute form, as the clients of proxies send it: `http://club.example/flights`.
 pub(crate) struct Absolute<'a> {
@@ -20,6 +21,11 @@ impl<'a> Absolute<'a> {
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         is_known.then_some(Self { authority, path })
     }
+}
+
+/// Returns the path and the query of a request's target.
+pub(crate) fn address(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |address| address.as_str())
 }
 
 /// Returns whether a target is in absolute form, so that it must be rewritten as a path.

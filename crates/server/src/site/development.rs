@@ -33,7 +33,7 @@ const CHANGES: &str = "/.thalweg/changes";
 pub(crate) struct Development {
     /// Why it could not be read last.
     wrong: ArcSwapOption<String>,
-    /// What its pages show besides, such as that a migration has not been applied.
+    /// A note that its pages show, such as that a migration has not been applied.
     note: ArcSwapOption<String>,
     /// A number that changes when it does. It begins with the time, so that a server that is started again says another.
     changed: watch::Sender<u64>,

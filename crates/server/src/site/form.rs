@@ -263,7 +263,7 @@ impl FormField {
         }
     }
 
-    /// Whether its values are JSON.
+    /// Returns whether the values of the field are JSON.
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.base, oid::JSON | oid::JSONB)
     }

@@ -2,6 +2,7 @@
 
 use super::Asked;
 use crate::answer::{Body, respond};
+use crate::http;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -17,7 +18,7 @@ pub(crate) const LOCATION_BYTES_MAX: usize = 8 * 1024;
 pub(crate) fn send(sign_in: &Location, parts: &Parts) -> Response<Body> {
     let is_of_htmx = says_true(&parts.headers, "hx-request");
     let open = || open(&parts.headers).filter(|_| is_of_htmx && !says_true(&parts.headers, "hx-boosted"));
-    let asked_for = || parts.uri.path_and_query().map_or("/", |address| address.as_str());
+    let asked_for = || http::address(&parts.uri);
     let with_back = sign_in.fill(|_| Some(Cow::Borrowed(open().unwrap_or_else(asked_for))));
     let location = if with_back.len() > LOCATION_BYTES_MAX { sign_in.fill(|_| None) } else { with_back };
     let (status, name) = match is_of_htmx {

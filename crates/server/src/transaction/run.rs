@@ -56,7 +56,7 @@ pub(crate) struct Outcome {
     pub(crate) key: Option<Vec<Option<String>>>,
     /// The limit of every response, where it cut this one off.
     pub(crate) rows_cut: Option<u64>,
-    /// The same limit, where it cut off rows of an embed.
+    /// `db-max-rows`, if it has cut off rows of an embed.
     pub(crate) embedded_cut: Option<u64>,
     /// `response.headers` and `response.status`, as SQL has set them.
     pub(crate) set_by_sql: (Option<String>, Option<String>),

@@ -28,7 +28,7 @@ pub(crate) struct Field {
     is_argument: bool,
     /// Whether it counts: it has become no argument, and of those with its name that is so for none that comes before it.
     pub(crate) counts: bool,
-    /// What was typed, if the value is another one.
+    /// The text that was typed, if the value is another one.
     typed: Option<String>,
     /// Its value, in the chunks that it came in.
     pub(crate) content: Vec<Bytes>,
@@ -49,7 +49,7 @@ impl Field {
         self.form == Form::Text && !self.is_optional && !self.is_made
     }
 
-    /// Whether it is made of other fields, or given by the page.
+    /// Returns whether the field is made of other fields, or given by the page.
     pub(crate) fn is_made(&self) -> bool {
         self.is_made
     }
@@ -67,7 +67,7 @@ impl Field {
         })
     }
 
-    /// What was typed, if that is no more than so many bytes.
+    /// Returns the text that was typed, if it has at most `bytes_max` bytes.
     pub(crate) fn typed(&self, bytes_max: usize) -> Option<Cow<'_, str>> {
         match &self.typed {
             Some(typed) => Some(Cow::Borrowed(typed.as_str())).filter(|typed| typed.len() <= bytes_max),

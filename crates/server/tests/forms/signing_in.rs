@@ -87,7 +87,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// It was lost, since the visitor was sent to sign in.
+/// Before, the text was lost, since the visitor was sent to sign in.
 #[test]
 fn what_was_typed_is_kept_when_the_session_has_ended() {
     let (database, served, _folder) = own();

@@ -1,4 +1,4 @@
-//! What visitors type into fields, and what is stored and shown again.
+//! Texts that visitors type into fields, and the values that are stored and shown again.
 
 use super::{FORM, GRANTS, HERE, Served, WRITES, config, led, post, serve, upload};
 use tempfile::TempDir;

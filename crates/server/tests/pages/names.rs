@@ -30,7 +30,7 @@ fn names_that_nothing_defines_stop_the_start() {
     }
 }
 
-/// It was reported as a missing table alone.
+/// Before, only a missing table was reported.
 #[test]
 fn a_misspelled_key_of_a_head_is_named() {
     let database = database();

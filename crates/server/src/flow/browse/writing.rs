@@ -4,10 +4,10 @@ use super::asking::{Asked, api};
 use super::{Browsing, Shown, sent_on};
 use crate::answer::Body;
 use crate::auth::cookie;
-use crate::error::MAYBE_EXECUTED;
-use crate::error::{ApiError, Retry};
+use crate::error::{ApiError, MAYBE_EXECUTED, Retry};
 use crate::flow::batch::Batch;
 use crate::flow::{Answered, RequestText};
+use crate::http;
 use crate::sent_forms::{Begun, FormHasher, new_key};
 use crate::site::browse::{Address, ENTRY_CHARS_MAX, Entry, FORM_BYTES_MAX, Level, Template, name, of_rows};
 use crate::upload::RequestBody;
@@ -95,8 +95,7 @@ impl<'a> Browsing<'a> {
         }
         let entry = Entry::of_form(&self.snapshot.catalog, relation, body, says("edit"))?;
         let running = match self.begin(body).await {
-            Some(Begun::Again(response)) => return Ok(response),
-            Some(Begun::Unknown) => return Err(ApiError::form_may_have_been_executed()),
+            Some(Begun::Again(answer)) => return answer,
             Some(Begun::First(running)) => Some(running),
             None => None,
         };
@@ -127,8 +126,7 @@ impl<'a> Browsing<'a> {
     async fn begin(&self, body: &str) -> Option<Begun<'_>> {
         let has_key = |(name, value): (&str, &str)| name == ONCE && !value.is_empty();
         Params::decode(body).ok()?.iter().find(|field| has_key(*field))?;
-        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
-        let mut hasher = FormHasher::new(address, &self.who.claims());
+        let mut hasher = FormHasher::new(http::address(&self.parts.uri), &self.who.claims());
         hasher.part(body.as_bytes());
         Some(self.state.sent_forms.begin(hasher.finish(), self.parts).await)
     }

@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL names a column where one has no value, and a constraint where one is broken; which columns that is of, and what a comment says
 //! of it, is looked up. Of a value that is none of its type it names nothing: then each that was typed is tried alone.
-//! It stops at the first thing that is wrong, so that the others are looked for here (`checks.rs`).
+//! PostgreSQL stops at the first fault, so that all other faults are looked for here (`checks.rs`).
 
 mod checks;
 
@@ -147,7 +147,7 @@ impl Sent<'_> {
     /// What is wrong with the fields, if the visitor can mend it; else the error.
     pub(super) async fn faults(&self, error: ApiError, received: &Received) -> Result<Faults, ApiError> {
         let Some(reported) = error.reported.as_deref().cloned() else { return Err(error) };
-        // the session has ended, as a function says that runs before each request
+        // The session has ended: the function that runs before each request says so.
         let is_signed_out = error.status == StatusCode::UNAUTHORIZED && reported.code == "PGRST";
         if is_signed_out && self.is_for_members {
             return Err(error);

@@ -15,7 +15,7 @@ pub(super) const FIELD: &str = "_once";
 /// Size of the longest key, in bytes.
 const ONCE_BYTES_MAX: usize = 64;
 
-/// Whether a page has given a form a key.
+/// A note that a page has given a form a key.
 #[derive(Debug, Default)]
 pub(in crate::flow) struct Once(AtomicBool);
 
@@ -32,7 +32,7 @@ impl Once {
     }
 }
 
-/// What a template finds of a form.
+/// The state of a form as a template finds it.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) values: Arc<Values>,
@@ -63,7 +63,7 @@ impl Sent<'_> {
     /// The identity of a form with a key. What was typed is a part of it, so that a form that is
     /// changed after it was sent, and sent again by the back button, is another one.
     async fn id(&self, received: &Received) -> Option<FormId> {
-        // a column or an argument of this name is the form's own
+        // A column or an argument of this name is the form's own.
         if self.form.field(FIELD).is_some() {
             return None;
         }
@@ -84,5 +84,5 @@ impl Sent<'_> {
     }
 }
 
-/// How much is hashed before others may get their turn, in bytes.
+/// Number of bytes that are hashed before other requests get their turn.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -1,11 +1,12 @@
 //! A form that was sent by a visitor whose session has ended: what was typed is kept in a page that
 //! sends it again, after the visitor has signed in.
 
-use super::{GIVEN_BACK_BYTES_MAX, once};
+use super::{GIVEN_BACK_BYTES_MAX, once, within_site};
 use crate::answer::Body;
 use crate::config::InForce;
 use crate::error::ApiError;
 use crate::flow::Answered;
+use crate::http;
 use crate::site::{self, Asked, sign_in};
 use crate::upload::{Field, RequestBody};
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -56,14 +57,14 @@ impl Keeping<'_> {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if is_of_htmx {
-            // the page takes the place of the one that is open, and not of a part of it
+            // The page replaces the one that is open, and not a part of it.
             headers.insert(HeaderName::from_static("hx-retarget"), HeaderValue::from_static("body"));
             headers.insert(HeaderName::from_static("hx-reswap"), HeaderValue::from_static("innerHTML"));
         }
         if let Some(error) = self.error {
             error.mark(headers);
         }
-        // htmx shows no page of an error
+        // htmx shows no page of an error.
         *response.status_mut() = if is_of_htmx { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
         Ok((response, None))
     }
@@ -97,10 +98,7 @@ impl Keeping<'_> {
                 None => is_too_much |= field.is_typed(),
             }
         }
-        let address = self.parts.uri.path_and_query().map_or("/", |address| address.as_str());
-        // A browser reads a backslash as a slash, so that the address could lead to another host.
-        let address = address.replace('\\', "%5C");
-        let address = &*address;
+        let address = &*within_site(http::address(&self.parts.uri));
         Ok(site::signed_out_page(json!({
             "locale": locale,
             "title": says("form-session-ended", &[]),

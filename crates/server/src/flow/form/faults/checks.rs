@@ -12,7 +12,7 @@ use thalweg_json::Value;
 use thalweg_pages::Does;
 use thalweg_wire::{DbError, Format, Param, Query};
 
-/// How many checks of a table are evaluated.
+/// Largest number of checks of a table that are evaluated.
 const CHECKS_MAX: usize = 64;
 
 /// A check of a table.
@@ -28,7 +28,7 @@ type Known<'r> = BTreeMap<&'r str, Option<Cow<'r, str>>>;
 impl Sent<'_> {
     /// Adds the checks that are broken by values which are sent and valid.
     pub(super) async fn checks(&self, received: &Received, faults: &mut Faults) -> Result<(), ApiError> {
-        // a trigger may change the row before it is checked
+        // A trigger may change the row before it is checked.
         let Some((schema, table)) = self.form.table.as_ref().filter(|_| self.form.is_filled_by_fields_only) else {
             return Ok(());
         };
@@ -45,7 +45,7 @@ impl Sent<'_> {
         let params = [Param::Text(Cow::Owned(document(&values)))];
         let formats = vec![Format::Text; checks.len()];
         let query = Query { params: &params, formats: &formats, ..Query::unnamed(&text) };
-        // a check may call anybody's code; where one fails, nothing more is known
+        // A check may call anybody's code. If one fails, nothing more is known.
         let Ok(rows) = self.ask(query, Runs::Anything).await? else { return Ok(()) };
         let broken = rows.into_iter().next().unwrap_or_default();
         for (check, _) in checks.into_iter().zip(broken).filter(|(_, is_broken)| is_broken.as_deref() == Some("t")) {
